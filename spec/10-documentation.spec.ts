@@ -36,7 +36,7 @@ describe('Documentation', () => {
     })
     process.chdir(folder)
     for (const name of ['TOOLYARD_CONFIG', 'TOOLYARD_DATA']) vi.stubEnv(name, undefined)
-    const page = read('docs/start/guide.md')
+    const page = ['first-tool', 'first-model', 'team'].map((name) => read(`docs/start/${name}.md`)).join('\n')
     const [config] = codeOf(page, 'json')
     writeFileSync(join(folder, 'toolyard.config.json'), config as string)
     const sessions = codeOf(page, 'console')

@@ -131,7 +131,7 @@ describe('18.2 Use', () => {
     }
     const { page } = await openPage({ mayComplain: /404/ })
     await page.goto(`${url}/nowhere`)
-    await page.getByText('There is no such page').waitFor()
+    await page.getByText('Page not found').waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Tools' }).click()
     await page.getByRole('heading', { name: 'Tools' }).waitFor()
   })

@@ -158,7 +158,7 @@ describe('Model validation', () => {
 
   test('[8.2-8] shows the history of a model', async () => {
     const { mini } = await modelsPage([true, false])
-    await mini.getByText('History of its tests').click()
+    await mini.getByText('Test history').click()
     const tests = mini.getByRole('list', { name: /^Tests of Mini/ }).getByRole('listitem')
     expect(await tests.count()).toBe(2)
     // The newest first.

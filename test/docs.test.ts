@@ -14,6 +14,7 @@ import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { ToolErrorCode } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { libraryApi } from '../scripts/library-api.ts'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { publishedSchema } from '../src/config/config-schema.ts'
 import { TOOL_ERRORS } from '../src/core/tool-result.ts'
@@ -51,9 +52,9 @@ describe('docs/reference/errors.md', () => {
   })
 })
 
-test('docs/guides/testing.md shows its example as it is run', () => {
+test('docs/guides/testing-tools.md shows its example as it is run', () => {
   const code = read('examples/testing.ts').trim()
-  expect(read('docs/guides/testing.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
+  expect(read('docs/guides/testing-tools.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
 })
 
 describe('README.md', () => {
@@ -62,10 +63,19 @@ describe('README.md', () => {
     expect(read('README.md')).toContain(`<!-- examples/quick-start.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
   })
 
-  test('names every folder of the source', () => {
-    const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-    for (const { name } of folders) expect(read('README.md')).toContain(`\`src/${name}\``)
+  test('has at most 120 lines', () => {
+    expect(read('README.md').split('\n').length).toBeLessThanOrEqual(121)
   })
+
+  test('leads to docs/internals/folders.md, which names every folder of the source', () => {
+    expect(linksOf('README.md')).toContain('docs/internals/folders.md')
+    const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    for (const { name } of folders) expect(read('docs/internals/folders.md')).toContain(`\`src/${name}\``)
+  })
+})
+
+test('docs/reference/library-api.md has the types of the sources (npm run docs:api)', () => {
+  expect(read('docs/reference/library-api.md')).toBe(libraryApi())
 })
 
 test('the published schema of the configuration is the one that is checked (node scripts/write-config-schema.ts)', () => {
@@ -181,6 +191,16 @@ describe('code on the pages', () => {
       expect(code, `${words.replaceAll('\0', ' ')}: ${err}`).toBe(0)
     }
   })
+})
+
+test('tables that a page repeats are those of the benchmark page', () => {
+  const repeated = pages.flatMap((page) =>
+    [...read(page).matchAll(/^<!-- from (docs\/[\w./-]+) -->\n((?:\|.*\n)+)/gm)].map(([, source, table]) => {
+      expect(read(source as string), `${page} repeats a table of ${source}`).toContain(table)
+      return page
+    }),
+  )
+  expect(repeated).toContain('docs/concepts/scale.md')
 })
 
 test('docs/concepts/security.md names tests that exist', () => {

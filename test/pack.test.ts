@@ -351,6 +351,7 @@ describe.runIf(FULL)('the packages, packed', () => {
         const { rows } = (await (await fetch(`${server.url}/audit`)).json()) as { rows: object[] }
         expect(rows).toMatchObject([{ tool: 'get_weather', outcome: 'success' }])
         expect((await fetch(`${server.url}/docs/`)).status).toBe(200)
+        expect((await fetch(`${server.url}/guide/start/install.html`)).status).toBe(200)
         expect(await server.end()).toBe(0)
       } finally {
         server.process.kill('SIGKILL')

@@ -29,7 +29,7 @@ export const toolyard: LoopContender = {
 
 export const toolyardTold: LoopContender = {
   id: 'loop-toolyard-told',
-  name: 'Toolyard, told event by event',
+  name: 'Toolyard, streaming events',
   call: 'for await (… of loop.run({model, messages}))',
   async prepare(shape, handler) {
     const { loop, ask } = await prepareLoop(shape, handler)

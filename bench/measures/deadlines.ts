@@ -7,7 +7,7 @@ export interface DeadlinesOptions {
 
 /** Milliseconds, one entry for each time. */
 export interface DeadlinesResult {
-  /** When the envelope of a handler that loops for ever arrived, its deadline being 200 ms. */
+  /** When the envelope of a handler that loops forever arrived, its deadline being 200 ms. */
   readonly looping: readonly number[]
   /** The longest that an echo beside it waited, from the turn it was due to its answer. */
   readonly besideLooping: readonly number[]

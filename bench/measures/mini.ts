@@ -29,7 +29,7 @@ export interface MiniResult {
   readonly parentMb: number
 }
 
-/** Asks the model in the box with more and more tools on offer, one question after the other, then many at once. */
+/** Asks the model in the box with more and more offered tools, one question after the other, then many at once. */
 export async function mini({ tools: sizes, queries, batch }: MiniOptions): Promise<MiniResult> {
   const wire = await miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
   const model: Model = { id: 'mini:v1', stream: (request) => wire.stream('v1', request) }

@@ -51,7 +51,7 @@ for (const category of categories.filter(({ own }) => there || own)) {
 }
 if (wire.pid !== undefined) {
   const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${wire.pid}/status`, 'latin1'))?.[1]
-  console.log(`The process of the model holds ${Math.round(Number(resident) / 1024)} MB.`)
+  console.log(`The process of the model uses ${Math.round(Number(resident) / 1024)} MB.`)
 }
 await mini.close()
 

@@ -16,7 +16,7 @@ const STORES = [
   { id: 'postgres', name: 'PostgreSQL' },
 ]
 
-/** How fast records of calls are written down, and who waits for that. */
+/** The throughput of the audit log, and the callers that wait for it. */
 export const audit: Section = {
   id: 'audit',
   title: 'Audit',
@@ -34,16 +34,16 @@ export const audit: Section = {
       ]
       const pauses = (when: string, pick: (result: AuditResult) => LoopPauses) => [
         row(`longest pause of the main loop ${when}, ms`, (result) => pick(result).longestMs),
-        row('its longest stretch of work, CPU ms', (result) => pick(result).longestCpuMs),
+        row('its longest task, CPU ms', (result) => pick(result).longestCpuMs),
       ]
       const rows = [
-        row('records a second', ({ perSecond }) => perSecond),
-        row('CPU of the server, µs a record', ({ cpuUs }) => cpuUs),
-        row('of it on the main thread, µs a record', ({ mainUs }) => mainUs),
+        row('records per second', ({ perSecond }) => perSecond),
+        row('CPU of the server, µs per record', ({ cpuUs }) => cpuUs),
+        row('of that on the main thread, µs per record', ({ mainUs }) => mainUs),
         ...pauses('at that speed', ({ full }) => full),
-        ...pauses(`at ${count(settings.steadyRate)} records a second`, ({ steady }) => steady),
-        ...pauses('with nothing to write', ({ idle }) => idle),
-        row('bytes on the disk a record', ({ bytes }) => bytes),
+        ...pauses(`at ${count(settings.steadyRate)} records per second`, ({ steady }) => steady),
+        ...pauses('without writes', ({ idle }) => idle),
+        row('bytes on disk per record', ({ bytes }) => bytes),
       ]
       return {
         raw: measured.map(({ contender: { id }, rounds }) => ({ id, rounds })),

@@ -15,7 +15,7 @@ export const deadlines: Section = {
     const raw = await measureInChild<DeadlinesResult>('deadlines', { times })
     const row = (what: string, values: readonly number[]) => [what, figure(median(values)), figure(Math.max(...values))]
     const rows = [
-      row('isolated handler that loops for ever, deadline 200 ms: envelope after', raw.looping),
+      row('isolated handler that loops forever, deadline 200 ms: envelope after', raw.looping),
       row('`echo` beside it: longest wait', raw.besideLooping),
       row('async handler that ignores its signal, deadline 100 ms: envelope after', raw.ignoring),
     ]

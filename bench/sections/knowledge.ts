@@ -40,7 +40,7 @@ export const knowledge: Section = {
     const memory = await measureInChild<KnowledgeMemoryResult>('knowledge-memory', settings.memory, LONG_MS)
     const took =
       `A folder of ${count(settings.memory.files)} files, ${figure(memory.megabytes)} MB, ${count(memory.chunks)} chunks ` +
-      `with the stand-in: ${figure(memory.seconds)} s, ${figure(memory.peakMb)} MB of memory at most ` +
+      `with the test double: ${figure(memory.seconds)} s, ${figure(memory.peakMb)} MB of memory at most ` +
       `(${figure(memory.beforeMb)} before; goal: 500 at most).`
     return {
       raw: { ingest: ingest.raw, queries: queries.raw, memory },
@@ -64,14 +64,14 @@ async function ingestRows(effort: Effort, { rounds, standIn, real }: typeof FULL
     withRange(spread(results.map(({ pauses }) => pauses.longestMs))),
     withRange(spread(results.map(({ pauses }) => pauses.longestCpuMs))),
   ]
-  const rows = [row('a stand-in that costs nothing', raw.standIn, '2,000'), row('`local:minilm-l6-v2`', raw.real, '–')]
+  const rows = [row('a test double', raw.standIn, '2,000'), row('`local:minilm-l6-v2`', raw.real, '–')]
   const header = [
     'vectors by',
-    'chunks a second',
+    'chunks per second',
     'goal, at least',
-    'CPU of this process, µs a chunk',
+    'CPU of this process, µs per chunk',
     'longest pause of the main loop, ms',
-    'its longest stretch of work, CPU ms',
+    'its longest task, CPU ms',
   ]
   return { raw, markdown: table(header, rows) }
 }
@@ -97,13 +97,7 @@ async function queryRows(effort: Effort, { sizes, queries }: typeof FULL) {
   return {
     raw,
     markdown: table(
-      [
-        'chunks',
-        ...ways,
-        'longest pause of the main loop, ms',
-        'its longest stretch of work, CPU ms',
-        'recall of the 10 nearest',
-      ],
+      ['chunks', ...ways, 'longest pause of the main loop, ms', 'its longest task, CPU ms', 'recall of the 10 nearest'],
       rows,
     ),
   }

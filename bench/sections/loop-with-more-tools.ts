@@ -35,6 +35,6 @@ export async function withMoreTools(loops: readonly LoopContender[], effort: Eff
   const header = ['CPU µs', `${first} tools`, ...others.flatMap((size) => [`${count(size)} tools`, `× ${first} tools`])]
   return {
     raw: measured.map(({ contender: { id }, rounds }) => ({ id, sizes, rounds })),
-    markdown: `One turn of one call, and ever more tools for the model to choose from.\n\n${table(header, rows)}`,
+    markdown: `One turn of one call, with more and more tools.\n\n${table(header, rows)}`,
   }
 }

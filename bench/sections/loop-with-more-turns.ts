@@ -34,6 +34,6 @@ export async function withMoreTurns(loops: readonly LoopContender[], effort: Eff
   const header = ['loop', 'turns', 'CPU µs per turn', `× ${FIRST} turns`]
   return {
     raw: measured.map(({ contender: { id }, rounds }) => ({ id, turns: TURNS, rounds })),
-    markdown: `Ever more turns of one call in one conversation.\n\n${table(header, rows)}`,
+    markdown: `A conversation with more and more turns of one call.\n\n${table(header, rows)}`,
   }
 }

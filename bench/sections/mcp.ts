@@ -51,7 +51,7 @@ export const mcp: Section = {
       raw: { stdio: stdio.raw, http: http.raw },
       markdown:
         `CPU time of the client's process for a call, with ${load}, all against the same server.\n\n${stdio.markdown}\n\n` +
-        `CPU time of the server's process for a call, with ${load}, all asked by the same client.\n\n${http.markdown}`,
+        `CPU time of the server's process for a call, with ${load}, all called by the same client.\n\n${http.markdown}`,
     }
   },
 }

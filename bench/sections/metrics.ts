@@ -15,7 +15,7 @@ const LONGEST_MS = 1_800_000
 /** What figures cost where there is much behind them. */
 export const metrics: Section = {
   id: 'metrics',
-  title: 'Figures of a week',
+  title: 'Metrics of a week',
   async run(effort) {
     const settings = effort.quick ? QUICK : FULL
     effort.progress(`filling a store with ${count(settings.executions)} executions, which takes minutes`)
@@ -35,12 +35,12 @@ export const metrics: Section = {
       raw,
       markdown:
         `SQLite, ${count(settings.executions)} executions over 7 days by ${TENANTS} tenants with ${TOOLS} tools and ` +
-        `${MODELS.length} models; each question asked ${settings.times} times.\n\n${table(header, rows)}\n\n` +
+        `${MODELS.length} models; each query run ${settings.times} times.\n\n${table(header, rows)}\n\n` +
         table(
-          ['pauses of the main loop', 'longest, ms', 'longest stretch of work, CPU ms'],
+          ['pauses of the main loop', 'longest, ms', 'longest task, CPU ms'],
           [
-            pauses('while 7 days of the whole installation are asked for', raw.asked),
-            pauses('for as long with nothing asked', raw.idle),
+            pauses('while 7 days of the whole installation are queried', raw.asked),
+            pauses('without a query', raw.idle),
           ],
         ),
     }

@@ -22,10 +22,10 @@ export const mini: Section = {
     return {
       raw,
       markdown:
-        `${table(['tools on offer', 'a question, p50 ms', 'p99 ms'], rows)}\n\n` +
-        `${settings.queries} questions each, one after the other. ${settings.batch} at once, each with one tool: ` +
-        `${figure(raw.batchMs)} ms for all. The first question, with the loading of the model: ${figure(raw.firstMs)} ms. ` +
-        `The process of the model holds ${child}, the one that asks ${figure(raw.parentMb)} MB.`,
+        `${table(['offered tools', 'a question, p50 ms', 'p99 ms'], rows)}\n\n` +
+        `${settings.queries} questions each, in sequence. ${settings.batch} concurrent questions, each with one tool: ` +
+        `${figure(raw.batchMs)} ms for all. The first question, including loading the model: ${figure(raw.firstMs)} ms. ` +
+        `The process of the model uses ${child}, the asking process ${figure(raw.parentMb)} MB.`,
     }
   },
 }

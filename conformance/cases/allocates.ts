@@ -8,8 +8,8 @@ const MODULE = new URL('./heavy-handlers.ts', import.meta.url).href
 
 export const allocates: Case = {
   id: 'allocates',
-  title: 'A tool that takes ever more memory does not take the process with it',
-  why: 'A parser meets a strange file, and all conversations of the process are gone.',
+  title: 'A tool that uses more and more memory does not crash the process',
+  why: 'A parser reads an unusual file, and all conversations of the process are lost.',
   thread: 'vm0-ai/vm0#27269',
   needs: [],
   async run(probe) {

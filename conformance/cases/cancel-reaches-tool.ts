@@ -6,8 +6,8 @@ import { waitUntil } from '../wait-until.ts'
 
 export const cancelReachesTool: Case = {
   id: 'cancel-reaches-tool',
-  title: 'Cancelling ends the call, and reaches the tool',
-  why: 'The user presses stop; the page says stopped; the tool goes on.',
+  title: 'Cancelling ends the call and reaches the tool',
+  why: 'The user presses stop, the page says stopped, and the tool continues.',
   thread: 'openai/openai-agents-js#1521',
   needs: [],
   async run(probe) {

@@ -15,8 +15,8 @@ function ownCpuMs(): number {
 
 export const cpuBound: Case = {
   id: 'cpu-bound',
-  title: 'A tool that computes for ever is ended, and nobody else waits for it',
-  why: 'One loop in one tool, and every user of the process gets an error from the proxy.',
+  title: 'A tool that computes forever is stopped and blocks no other call',
+  why: 'One loop in one tool, and all users of the process get a gateway error.',
   thread: 'microsoft/agent-framework#5741',
   needs: [],
   async run(probe) {

@@ -6,8 +6,8 @@ import { waitUntil } from '../wait-until.ts'
 
 export const deadlineStopsWork: Case = {
   id: 'deadline-stops-work',
-  title: 'A tool is told when its deadline has passed',
-  why: 'The caller has long been told of a time-out, and the tool goes on sending mails, paying and holding connections.',
+  title: 'A tool is notified when its deadline passes',
+  why: 'The caller gets a timeout, but the tool continues to send mails, make payments and hold connections.',
   thread: 'vercel/ai#13365',
   needs: [],
   async run(probe) {

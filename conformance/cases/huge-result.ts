@@ -10,8 +10,8 @@ const MOST_MB = 4
 
 export const hugeResult: Case = {
   id: 'huge-result',
-  title: 'A result that no model can read is not handed to the model',
-  why: 'Somebody logs a job, the tool returns the log, the provider refuses the request, and the turn is lost.',
+  title: 'A result that is too large for the model is not sent to it',
+  why: 'A tool returns a whole log, the provider rejects the request, and the turn is lost.',
   thread: 'charmbracelet/crush#3480',
   needs: [],
   async run(probe) {

@@ -7,7 +7,7 @@ const WRONG = ['{}', '{"city":5,"days":1}', '{"city":"Paris","days":99}', '["Par
 
 export const invalidArguments: Case = {
   id: 'invalid-arguments',
-  title: 'Arguments that break the schema never reach the tool',
+  title: 'Arguments that violate the schema never reach the tool',
   why: 'The model leaves out the filter, and the tool deletes everything.',
   thread: 'XiaomiMiMo/MiMo-Code#1800',
   needs: [],

@@ -7,8 +7,8 @@ const MOST = 25
 
 export const loopsForEver: Case = {
   id: 'loops-for-ever',
-  title: 'A model that asks for the same call again and again is stopped',
-  why: 'A night, one stuck conversation, and a bill.',
+  title: 'A model that repeats the same call is stopped',
+  why: 'A conversation is stuck overnight, and causes a large bill.',
   thread: 'earendil-works/pi#9637',
   needs: ['loop'],
   async run(probe) {

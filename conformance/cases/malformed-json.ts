@@ -5,8 +5,8 @@ import { toldAndGoesOn } from './told-and-goes-on.ts'
 
 export const malformedJson: Case = {
   id: 'malformed-json',
-  title: 'Arguments that are no JSON go back to the model, and the run goes on',
-  why: 'One lost bracket after twenty good turns, and the whole run is gone.',
+  title: 'Arguments that are not JSON are reported to the model, and the run continues',
+  why: 'One missing bracket after twenty good turns, and the whole run is lost.',
   thread: 'mastra-ai/mastra#13261',
   needs: ['loop'],
   async run(probe) {

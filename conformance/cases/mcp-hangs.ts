@@ -5,9 +5,8 @@ import { comeUp, settle, settleWith } from '../settle.ts'
 
 export const mcpHangs: Case = {
   id: 'mcp-hangs',
-  title:
-    'A call that an MCP server never answers ends at its deadline, and the other calls of that server do not suffer',
-  why: 'One tool of a server hangs, and the agent with it; or the client drops the connection, and with it what others wait for.',
+  title: 'A call that an MCP server never answers ends at its deadline, and other calls of that server continue',
+  why: 'One tool of a server hangs, and the agent hangs with it, or the client drops the connection for all calls.',
   thread: 'kirodotdev/Kiro#8111',
   needs: ['mcp-stdio'],
   async run(probe) {

@@ -6,8 +6,8 @@ import { comeUp, settleWith } from '../settle.ts'
 
 export const mcpHttpRestarted: Case = {
   id: 'mcp-http-restarted',
-  title: 'An MCP server over HTTP that was restarted, its sessions gone, is there for the next call',
-  why: 'Every deployment of the server breaks every client until it is restarted too, though the protocol says otherwise.',
+  title: 'A restarted MCP server over HTTP, with new sessions, is available for the next call',
+  why: 'Every deployment of the server breaks every client until it restarts, although the protocol specifies otherwise.',
   thread: 'punkpeye/mcp-remote#106',
   needs: ['mcp-http'],
   async run(probe) {

@@ -6,8 +6,8 @@ import { endServers } from './end-servers.ts'
 
 export const mcpKilledBetween: Case = {
   id: 'mcp-killed-between',
-  title: 'An MCP server that died between two calls is there for the next',
-  why: 'A server crashes at night, and its tools are gone until somebody restarts the application.',
+  title: 'An MCP server that died between two calls is available for the next one',
+  why: 'A server crashes at night, and its tools are missing until the application is restarted.',
   thread: 'anthropics/claude-code#43177',
   needs: ['mcp-stdio'],
   async run(probe) {

@@ -8,8 +8,8 @@ import { endServers } from './end-servers.ts'
 
 export const mcpKilledDuring: Case = {
   id: 'mcp-killed-during',
-  title: 'A call whose MCP server dies comes back at once, and the next works',
-  why: 'The server is long dead, and the call still waits for it, for minutes, until its time is up.',
+  title: 'A call whose MCP server dies returns immediately, and the next one works',
+  why: 'The server is dead, and the call still waits for minutes.',
   thread: 'MoonshotAI/kimi-code#2109',
   needs: ['mcp-stdio'],
   async run(probe) {

@@ -17,7 +17,7 @@ function wrapped(server: McpServer): McpServer {
 export const mcpLeavesNothing: Case = {
   id: 'mcp-leaves-nothing',
   title: 'Closing ends the whole process tree of an MCP server',
-  why: 'Every session leaves a server behind; after two weeks the machine is out of memory.',
+  why: 'Every session leaves a server behind, and after two weeks the machine is out of memory.',
   thread: 'anomalyco/opencode#50363',
   needs: ['mcp-stdio'],
   async run(probe) {

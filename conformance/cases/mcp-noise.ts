@@ -4,8 +4,8 @@ import { comeUp } from '../settle.ts'
 
 export const mcpNoise: Case = {
   id: 'mcp-noise',
-  title: 'An MCP server that prints what does not belong on its output can be used',
-  why: 'One console.log in a server somebody else wrote, and none of its tools can be used.',
+  title: 'An MCP server that prints other text to its output can still be used',
+  why: 'One console.log in a server, and none of its tools work.',
   thread: 'editor-code-assistant/eca#298',
   needs: ['mcp-stdio'],
   async run(probe) {

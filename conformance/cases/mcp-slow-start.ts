@@ -4,8 +4,8 @@ import { comeUp, settleWith } from '../settle.ts'
 
 export const mcpSlowStart: Case = {
   id: 'mcp-slow-start',
-  title: 'An MCP server that does not answer holds up neither the start nor the other tools',
-  why: 'One of six servers is down, and for half a minute, or altogether, nothing works.',
+  title: 'An MCP server that does not answer delays neither the start nor other tools',
+  why: 'One of six servers is down, and nothing works for half a minute or at all.',
   thread: 'stacklok/mecatl#1695',
   needs: ['mcp-stdio'],
   async run(probe) {

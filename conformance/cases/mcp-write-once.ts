@@ -7,8 +7,8 @@ import { comeUp, settle } from '../settle.ts'
 
 export const mcpWriteOnce: Case = {
   id: 'mcp-write-once',
-  title: 'A call that changes something is never made twice behind the back of whoever made it',
-  why: 'The answer to a transfer is lost on the way; the client tries again; the money is gone twice.',
+  title: "A call that changes data is never repeated without the caller's knowledge",
+  why: 'The response to a transfer is lost, the client retries, and the money is transferred twice.',
   thread: 'odysseus-dev/odysseus#6150',
   needs: ['mcp-stdio', 'mcp-http'],
   async run(probe) {

@@ -5,8 +5,8 @@ import { settle, settleWith } from '../settle.ts'
 
 export const neverEnds: Case = {
   id: 'never-ends',
-  title: 'A call that never ends comes back at its deadline',
-  why: 'One tool that waits for a dead network holds the conversation, and its user, for ever.',
+  title: 'A call that never ends returns at its deadline',
+  why: 'A tool that waits for a dead network blocks the conversation forever.',
   thread: 'mastra-ai/mastra#18594',
   needs: [],
   async run(probe) {

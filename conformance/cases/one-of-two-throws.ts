@@ -5,8 +5,8 @@ import { toldAndGoesOn } from './told-and-goes-on.ts'
 
 export const oneOfTwoThrows: Case = {
   id: 'one-of-two-throws',
-  title: 'A tool that throws fails its own call only',
-  why: 'One tool of the turn fails, and the results of the others, already paid for, are thrown away.',
+  title: 'A tool that throws fails only its own call',
+  why: 'One tool of the turn fails, and the results of the others are discarded.',
   thread: 'langchain-ai/deepagentsjs#485',
   needs: ['loop'],
   async run(probe) {

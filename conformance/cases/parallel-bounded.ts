@@ -10,7 +10,7 @@ const MOST = 64
 export const parallelBounded: Case = {
   id: 'parallel-bounded',
   title: 'Two hundred calls in one turn do not all run at once',
-  why: 'One turn of one model empties the connection pool that everybody shares.',
+  why: 'One turn of one model uses up the shared connection pool.',
   thread: 'pydantic/pydantic-ai#6884',
   needs: ['loop'],
   async run(probe) {

@@ -4,7 +4,7 @@ import { toldAndGoesOn } from './told-and-goes-on.ts'
 
 export const unknownTool: Case = {
   id: 'unknown-tool',
-  title: 'A call for a tool that does not exist goes back to the model, and the run goes on',
+  title: 'A call of an unknown tool is reported to the model, and the run continues',
   why: 'The model makes up a name, and the user gets an exception instead of an answer.',
   thread: 'langchain-ai/langchainjs#9843',
   needs: ['loop'],

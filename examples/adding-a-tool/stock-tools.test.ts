@@ -27,7 +27,7 @@ test('tells what is in stock', async () => {
   })
 })
 
-test('an article that there is not is the fault of who asks, and says what to do', async () => {
+test('an unknown article is the fault of the caller, and says what to do', async () => {
   const { executor } = await open()
   expect(await executor.execute('get_stock', { article: 'unicorn' })).toMatchObject({
     success: false,

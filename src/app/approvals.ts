@@ -127,7 +127,7 @@ export class Approvals {
       reason: reason ?? null,
       expires_at: now + USABLE_MS,
     })
-    // Somebody else may have decided meanwhile.
+    // Another caller may have decided meanwhile.
     if (!decided) await this.#pending(tenant, id)
     const detail = { tool: pause.tool, decision, changed, ...(reason !== undefined && { reason }) }
     await events.record('approval.decided', { by, tenant, subject: id, detail, content: params })

@@ -37,11 +37,12 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   read: 'lists of tools and models',
   call: 'calling tools, jobs, MCP',
   chat: 'asking models',
-  observe: 'audit, runs, figures and limits of the tenant',
+  observe: 'audit log, runs, metrics and limits of the tenant',
   validate: 'recording tests of models, running suites',
   approve: 'approving and rejecting calls',
   manage: 'the keys of the tenant',
-  installation: 'what is of all tenants: their audit, runs and figures, the MCP servers; with manage, their flags',
+  installation:
+    'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
 }
 
 export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {

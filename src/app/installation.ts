@@ -322,7 +322,7 @@ export class Installation {
   /** Queues news of an approval again after a pause; at once if the installation closes before. */
   deliverLater(news: ApprovalNews, ms: number): void {
     if (this.#undelivered.size >= MAX_UNDELIVERED) {
-      this.log.error({ approval: news.id }, 'Too much news waits for the approval webhook: this news is dropped')
+      this.log.error({ approval: news.id }, 'The queue of the approval webhook is full: a notification is dropped')
       return
     }
     const cancel = this.clock.after(ms, () => {

@@ -102,7 +102,7 @@ describe('checkConfig', () => {
     [
       'all origins',
       { server: { cors_origins: ['*'] } },
-      'server.cors_origins[0]: "*" would let in every website: name origins such as "https://app.example.com".',
+      'server.cors_origins[0]: "*" would allow every website: name origins such as "https://app.example.com".',
     ],
     [
       'an origin with a path',

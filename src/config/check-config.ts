@@ -95,10 +95,10 @@ function configProblems(config: Config): string[] {
   ]
 }
 
-/** An entry that no browser sends would silently have no effect, and "*" would let in every website. */
+/** An entry that no browser sends would silently have no effect, and "*" would allow every website. */
 function originProblem(entry: string, index: number): string[] {
   if (URL.parse(entry)?.origin === entry) return []
-  const problem = entry === '*' ? '"*" would let in every website' : `${JSON.stringify(entry)} isn't an origin`
+  const problem = entry === '*' ? '"*" would allow every website' : `${JSON.stringify(entry)} isn't an origin`
   return [`server.cors_origins[${index}]: ${problem}: name origins such as "https://app.example.com".`]
 }
 

@@ -65,7 +65,7 @@ describe('tool', () => {
     [{ timeout_ms: 5 }, `Tool 'one': unknown field "timeout_ms"`],
     [{ name: 'not a name' }, "Tool 'not a name': a name has 1 to 64 letters"],
     [{ execute: undefined }, "Tool 'one' needs execute"],
-    [{ json: { type: 'object' } }, "Tool 'one': json goes with a schema of a validation library only"],
+    [{ json: { type: 'object' } }, "Tool 'one': json is only allowed with a schema of a validation library"],
     [{ output: zod3.string() }, "Tool 'one': output must be a JSON Schema"],
     [{ input: z.object({ at: z.date() }) }, 'Date cannot be represented in JSON Schema'],
     [{ input: z.string() }, "Tool 'one': Tool parameters must be an object schema"],

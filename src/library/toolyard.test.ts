@@ -320,7 +320,7 @@ describe('run and stream', () => {
     const { yard } = await open([forecast])
     const run = yard.stream({ model: scripted('One two three.'), prompt: 'Count.' })
     for await (const event of run) if (event.type === 'text-delta') break
-    await expect(run.answer).rejects.toThrow('nobody read its events to the end')
+    await expect(run.answer).rejects.toThrow('its events were not read to the end')
   })
 
   test('takes models of the AI SDK and of LangChain, and named models', async () => {

@@ -201,7 +201,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   constructor(events: AsyncGenerator<RunEvent, void, undefined>) {
     this.#events = events
-    // Whoever reads only the events must not meet an unhandled rejection.
+    // A caller that reads only the events must not get an unhandled rejection.
     this.#answer.promise.catch(() => {})
   }
 
@@ -223,7 +223,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
       this.#answer.reject(error)
       throw error
     } finally {
-      this.#answer.reject(new Error('The run was cancelled: nobody read its events to the end'))
+      this.#answer.reject(new Error('The run was cancelled: its events were not read to the end'))
     }
   }
 

@@ -173,7 +173,7 @@ describe('mini:v1', () => {
   ])('asked for anything else it says what it is: %s', async (said) => {
     const { text, calls } = await readStream(model, { messages: [user(said)], tools: home })
     expect(calls).toEqual([])
-    expect(text).toContain('no language model')
+    expect(text).toContain('not a language model')
     expect(text).toContain('get weather')
   })
 

@@ -24,10 +24,10 @@ export interface CategoryScore {
 /** The JSON Schema of the scores file and the server's response. */
 export const MODEL_SCORES_SCHEMA = {
   type: 'object',
-  description: 'What it was measured to do before it was shipped. Its tests on this server are under validation.',
+  description: 'Benchmark results from before the release. Tests on this server are under validation.',
   required: ['rules', 'categories'],
   properties: {
-    rules: { type: 'string', description: 'By whose rules a case is right.', examples: ['BFCL v4'] },
+    rules: { type: 'string', description: 'The rules that decide whether a case is right.', examples: ['BFCL v4'] },
     categories: {
       type: 'array',
       minItems: 1,
@@ -36,13 +36,13 @@ export const MODEL_SCORES_SCHEMA = {
         required: ['name', 'own', 'call_wanted', 'cases', 'right', 'wrong', 'measured'],
         properties: {
           name: { type: 'string', minLength: 1, examples: ['simple_python'] },
-          own: { type: 'boolean', description: "Whether its requests are of Toolyard's own." },
-          call_wanted: { type: 'boolean', description: 'Whether a call is right; else it is right to make none.' },
+          own: { type: 'boolean', description: "Whether the requests are Toolyard's own." },
+          call_wanted: { type: 'boolean', description: 'Whether a call is expected; if not, making no call is right.' },
           cases: { type: 'integer', minimum: 1 },
           right: { type: 'integer', minimum: 0 },
           wrong: {
             type: 'object',
-            description: 'How often each kind of mistake was made.',
+            description: 'The number of mistakes of each kind.',
             additionalProperties: { type: 'integer', minimum: 1 },
           },
           measured: { type: 'string', format: 'date' },

@@ -26,7 +26,7 @@ describe('the description of an operation', () => {
     expect(long).toMatch(/this\.$/)
   })
 
-  test('its effect follows from its method, and is not written down', () => {
+  test('its effect follows from its method and is not in the file', () => {
     for (const method of ['get', 'head', 'post', 'put', 'patch', 'delete'])
       expect(tool(method, {}).tool).not.toHaveProperty('effect')
   })

@@ -42,7 +42,7 @@ describe('every answer', () => {
     }
   })
 
-  test('to a path that there is not is 404, and to a method that it does not take 405, as problem+json', async () => {
+  test('to an unknown path is 404, and to a method that it does not take 405, as problem+json', async () => {
     const server = await openToolServer({}, {}, { local: false })
     const ask = async (method: string, path: string) => {
       const { status, headers, text } = await rawRequest(server.url + path, { method })

@@ -9,7 +9,7 @@ import { closeGracefully, serve } from './serve.ts'
 
 const LONG = 60_000
 
-/** A server with a tool that waits until it is told to end, or until it is called off. */
+/** A server with a tool that waits until it is told to end, or until it is cancelled. */
 async function closingYard() {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const { promise: ended, resolve: end } = Promise.withResolvers<string>()

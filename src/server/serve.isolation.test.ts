@@ -45,6 +45,7 @@ afterAll(() => server.close())
 
 const ask = (key: string | undefined, method: string, { path, body, headers = {} }: Omit<Try, 'status'>) =>
   fetch(server.url + path, {
+    redirect: 'manual',
     method,
     headers: {
       ...(key !== undefined && { 'x-api-key': key }),
@@ -159,7 +160,7 @@ describe('with the key of another tenant', () => {
 
 describe('authorization', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

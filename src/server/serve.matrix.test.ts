@@ -19,7 +19,7 @@ const needs = (...scopes: (Scope | readonly Scope[])[]): Expected => ({ needs: s
 const open: Expected = { needs: 'nothing' }
 
 /**
- * Every route, and what a caller needs for it. It is written down here a second time, because the server checks what the
+ * Every route, and what a caller needs for it. It is repeated here, because the server checks what the
  * route says: a route with the wrong scope fails this test, and so does one that is missing here.
  */
 const ROUTES: Readonly<Record<string, Expected>> = {
@@ -88,6 +88,9 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /docs/static/swagger-initializer.js': open,
   'GET /docs/static/*': open,
   'HEAD /docs/static/*': open,
+  'GET /guide': open,
+  'GET /guide/*': open,
+  'HEAD /guide/*': open,
   'GET /assets/*': open,
   'HEAD /assets/*': open,
   'GET /': open,

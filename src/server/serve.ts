@@ -26,7 +26,7 @@ import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
-import { collectOpenApi, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
+import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
@@ -211,6 +211,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   await collectOpenApi(app, version)
   for (const addRoutes of ROUTES) addRoutes(app)
   await app.register(openApiRoutes)
+  await app.register(guideRoutes, { prefix: '/guide' })
   await app.register((routes) => pageRoutes(routes, page))
   await app.jobs.work()
   installation.durableRuns.work()

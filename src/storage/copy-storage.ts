@@ -290,7 +290,7 @@ async function storedKey(side: CopySide): Promise<string | undefined> {
   return value && JSON.parse(value)
 }
 
-/** Whether a chain has a seal of this key, or none has seals. A seal that somebody changed is a fault, not another key. */
+/** Whether a chain has a seal of this key, or none has seals. A changed seal is a fault, not another key. */
 async function sealedWith({ database }: CopySide, key: string): Promise<boolean> {
   const tables = new SqlLedgerTables(database)
   let found = false

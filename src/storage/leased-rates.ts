@@ -321,7 +321,7 @@ export class LeasedLimit implements Rate {
   /** What to ask the store for; in the last request only what has been used. */
   request(now: number, servers: number, last: boolean): LeaseRequest {
     const want = last ? this.window.count(now) : this.target(now, servers)
-    // What is returned is not used any more, no matter when the store receives the request.
+    // Returned shares are not used any more, no matter when the store receives the request.
     this.held = Math.min(this.held, want)
     this.unsure = true
     return { key: this.key, calls: this.calls, perMs: this.perMs, want }

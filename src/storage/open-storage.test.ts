@@ -112,7 +112,7 @@ describe('a thread that ends', () => {
     const waiting = storage.ledger.verify()
     await expect(waiting).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: 'The store is not there at the moment: its thread ended and is being started again',
+      message: 'The store is unavailable: its thread ended and is restarting',
     })
     await ended
     await expect(storage.keys.list()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
@@ -198,7 +198,7 @@ describe('messages to the thread', () => {
     const value = () => 1
     await expect(storage.settings.put({ kind: 'tenant', name: 'x', value })).rejects.toMatchObject({
       code: 'INVALID_PARAMETERS',
-      message: 'settings.put takes plain data only: numbers, texts, arrays and objects',
+      message: 'settings.put takes plain data only: numbers, strings, arrays and objects',
     })
     expect(await storage.settings.list('tenant')).toEqual([])
   })
@@ -209,7 +209,7 @@ describe('messages to the thread', () => {
     expect(error).toBeInstanceOf(ToolExecutionError)
     expect(error).toMatchObject({
       code: 'INVALID_PARAMETERS',
-      message: 'The store keeps no NUL characters: take them out of "a\\u0000b"',
+      message: 'NUL characters cannot be stored: remove them from "a\\u0000b"',
     })
     expect(error.stack).not.toContain('storable-text.ts')
   })
@@ -218,7 +218,7 @@ describe('messages to the thread', () => {
     const storage = await open()
     await expect(storage.jobs.list('acme', 'many' as unknown as number)).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
-      message: 'The store failed: look at the log of the server',
+      message: 'The store failed: see the server log',
     })
     expect(log.lines).toMatchObject([
       { level: 'error', message: 'The store failed', fields: { part: 'jobs', err: { message: 'datatype mismatch' } } },

@@ -241,7 +241,7 @@ class StorageThread {
       try {
         worker.postMessage({ id, part, method, args } satisfies Request)
       } catch {
-        const message = `${part}.${method} takes plain data only: numbers, texts, arrays and objects`
+        const message = `${part}.${method} takes plain data only: numbers, strings, arrays and objects`
         reject(new ToolExecutionError('INVALID_PARAMETERS', message))
         return
       }
@@ -319,7 +319,7 @@ async function ended(worker: Worker, exited: Promise<void>): Promise<void> {
   clearTimeout(late)
 }
 
-const THREAD_ENDED = 'The store is not there at the moment: its thread ended and is being started again'
+const THREAD_ENDED = 'The store is unavailable: its thread ended and is restarting'
 
 const refused = (message: string): Promise<never> =>
   Promise.reject(new ToolExecutionError('SERVICE_UNAVAILABLE', message))

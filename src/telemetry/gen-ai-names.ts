@@ -50,8 +50,8 @@ export const DURATION = {
 } as const
 
 export const TOKENS = {
-  input: { name: 'gen_ai.client.inference.usage.input_tokens', description: 'Tokens that models were sent.' },
-  output: { name: 'gen_ai.client.inference.usage.output_tokens', description: 'Tokens that models answered with.' },
+  input: { name: 'gen_ai.client.inference.usage.input_tokens', description: 'Tokens sent to models.' },
+  output: { name: 'gen_ai.client.inference.usage.output_tokens', description: 'Tokens received from models.' },
 } as const
 
 /** Providers don't report tokens by modality. */

@@ -115,29 +115,17 @@ class CallFigures {
   readonly registry = new Registry()
   readonly #tools = new KnownNames(MAX_TOOLS, '(other tools)')
   readonly #models = new KnownNames(MAX_MODELS, '(other models)')
-  readonly #calls = this.#counter('tool_calls_total', 'Calls of tools, by what became of them.', [
-    'tool',
-    'outcome',
-    'error_code',
-  ])
-  readonly #callTimes = this.#histogram(
-    'tool_call_duration_seconds',
-    'How long calls of tools took.',
-    'tool',
-    CALL_BOUNDS,
-  )
-  readonly #runs = this.#counter('runs_total', 'Runs of models with tools, by what ended them.', [
-    'model',
-    'stop_reason',
-  ])
+  readonly #calls = this.#counter('tool_calls_total', 'Tool calls, by outcome.', ['tool', 'outcome', 'error_code'])
+  readonly #callTimes = this.#histogram('tool_call_duration_seconds', 'Duration of tool calls.', 'tool', CALL_BOUNDS)
+  readonly #runs = this.#counter('runs_total', 'Model runs, by stop reason.', ['model', 'stop_reason'])
   readonly #runTimes = this.#histogram(
     'run_duration_seconds',
-    'How long runs took, from the question to the answer.',
+    'Duration of runs, from question to answer.',
     'model',
     RUN_BOUNDS,
   )
-  readonly #tokens = this.#counter('run_tokens_total', 'Tokens that runs took.', ['model', 'type'])
-  readonly #cost = this.#counter('run_cost_total', 'What runs cost, by the prices in the configuration.', ['model'])
+  readonly #tokens = this.#counter('run_tokens_total', 'Tokens used by runs.', ['model', 'type'])
+  readonly #cost = this.#counter('run_cost_total', 'Cost of runs, by the prices in the configuration.', ['model'])
 
   /** The number of tools and models, at least one. */
   get rows(): number {

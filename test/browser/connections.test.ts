@@ -89,7 +89,7 @@ describe('connections and limits', () => {
     await row('MCP servers', 'mcpServers.off').getByText('disabled', { exact: true }).waitFor()
     await row('Circuit breakers', 'flaky').getByText('1 failure in a row').waitFor()
     await row('Circuit breakers', 'flaky')
-      .getByText(/tries again in (10|9\.\d+) min/)
+      .getByText(/retries in (10|9\.\d+) min/)
       .waitFor()
     await row('Limits in use', 'rationed').getByText('0 of 2 at a time running').waitFor()
     await row('Limits in use', 'local').getByText('98 of 100 left per 1 min').waitFor()
@@ -129,7 +129,7 @@ test('reconnects a dead server at once and a working one after confirmation', as
   // Now it works: whoever cuts it off is asked.
   const since = connection.standing().since
   await page.getByRole('button', { name: 'Reconnect hostile' }).click()
-  await dialog.getByText('Calls that run on it now will fail.').waitFor()
+  await dialog.getByText('Its running calls will fail.').waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   expect(connection.standing().since).toBe(since)
   await page.getByRole('button', { name: 'Reconnect hostile' }).click()
@@ -152,7 +152,7 @@ test('tells a key which scope it lacks and requests nothing', async () => {
   await page.goto(server.url + ADDRESS)
   await page.getByLabel('API key').fill(member)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByText('Your key may not see connections and limits').waitFor()
+  await page.getByText('Your key can’t view connections and limits').waitFor()
   expect(await violations()).toEqual([])
   expect(asked.filter((address) => /mcp\/servers|api\/limits/.test(address))).toEqual([])
   await page.getByRole('button', { name: 'Sign out' }).click()

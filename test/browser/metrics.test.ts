@@ -54,7 +54,7 @@ describe('the charts', () => {
     expect((await tableOf(page, 'Latency')).map(([, p50]) => p50 === '–')).toEqual(quiet)
     expect((await tableOf(page, 'Success rate')).map(([, rate]) => rate === '–')).toEqual(quiet)
     const whole = answered['/metrics/tools/execution'] as ExecutionMetrics
-    const errors = (await tableOf(page, 'Errors by kind')).map(([kind, calls]) => [
+    const errors = (await tableOf(page, 'Errors by code')).map(([kind, calls]) => [
       (kind as string).toUpperCase().replaceAll(' ', '_'),
       Number(calls),
     ])
@@ -79,7 +79,7 @@ describe('the charts', () => {
     expect(await calls.locator('+ dd').textContent()).toBe(String(whole.tools.slow?.total))
     expect(await page.getByRole('button', { name: '7d' }).getAttribute('aria-pressed')).toBe('true')
     await page.getByRole('button', { name: '1h' }).click()
-    await page.getByText('There were no calls in this time').waitFor()
+    await page.getByText('No calls in this period').waitFor()
   })
 
   test('can be read with the arrow keys', async () => {
@@ -108,8 +108,8 @@ describe('the charts', () => {
   test('report an invalid tenant', async () => {
     const { page } = await open({ mayComplain: /400/ })
     await page.goto(`${server.url}/activity/metrics?tenant=${'x'.repeat(65)}`)
-    await page.getByRole('alert').getByText('Could not load how calls went').waitFor()
-    await page.getByRole('alert').getByText('Could not load how runs went').waitFor()
+    await page.getByRole('alert').getByText('Could not load the call metrics').waitFor()
+    await page.getByRole('alert').getByText('Could not load the run metrics').waitFor()
   })
 
   test('passes axe and fits with a table', async () => {

@@ -36,9 +36,9 @@ describe('the scores of the model in the box', () => {
     const table = section.getByRole('table', { name: LEADERBOARD })
     await table.getByRole('row', { name: /^simple_python [\d.]+ % 400$/ }).waitFor()
     expect(await page.getByRole('region', { name: LEADERBOARD }).count()).toBe(1)
-    await section.getByText('Measured by Toolyard’s own scorer on').waitFor()
-    await section.getByText('the model is right when it calls none').waitFor()
-    await section.getByText('docs/guides/mini.md').waitFor()
+    await section.getByText('measured with Toolyard’s own scorer on').waitFor()
+    await section.getByText('the model is right if it makes no call').waitFor()
+    await section.getByRole('link', { name: 'The page about mini' }).waitFor()
     await checkLooks('models-scores')
   })
 
@@ -64,9 +64,9 @@ describe('the scores of the model in the box', () => {
     const { page } = await open()
     await page.goto(`${server.url}/models`)
     const mini = recordOf(page, 'mini:v1')
-    await mini.getByText('These are no tests on this server').waitFor()
+    await mini.getByText('These results do not count for the badge').waitFor()
     expect(await mini.getByText('no tests yet', { exact: true }).count()).toBe(1)
-    expect(await mini.getByText('History of its tests').count()).toBe(0)
+    expect(await mini.getByText('Test history').count()).toBe(0)
   })
 
   test('show the days of measurement and are hidden if there are none', async () => {

@@ -76,7 +76,7 @@ describe('a run', () => {
     await chooseModel(page, 'Scripted')
     await page.getByLabel('Test Query').fill('Look everywhere')
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('The maximum number of tool calls was reached').waitFor()
+    await page.getByText('The run reached the maximum number of tool calls').waitFor()
     await page.getByText('I reached the maximum number of tool calls.').waitFor()
     await page.getByText('I had to stop.').waitFor()
     await page.getByRole('button', { name: 'Run Test' }).click()

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { audio, document, image, PNG } from '../../src/core/fixtures/media.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
+import { problemsByField } from '../../web/src/tools/form/problems-by-field.ts'
 import { openPage as open } from './open-browser.ts'
 import { manyTools } from './shipped-config.ts'
 
@@ -116,7 +117,7 @@ describe('the list', () => {
     await page.getByRole('link', { name: /tool_1234/ }).waitFor()
     await picture('tools-found')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('no such thing')
-    await page.getByText('No tool fits').waitFor()
+    await page.getByText('No tools match').waitFor()
   })
 
   test('filters by kind and effect and keeps the filters in the address', async () => {
@@ -217,6 +218,9 @@ describe('a tool', () => {
     await page.getByRole('button', { name: 'Run' }).click()
     await page.getByText('INVALID_PARAMETERS').first().waitFor()
     await page.getByText('customer is required.').first().waitFor()
+    expect(problemsByField([{ path: 'size', rule: 'enum', expected: ['small', 'large'] }])).toEqual({
+      size: { __errors: ['Must be small or large'] },
+    })
   })
 
   test('runs a write only after confirmation', async () => {

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
 /*
- * What each provider documents, or is known to refuse, written down a second time: nothing here comes from the
+ * What each provider documents, or is known to refuse, repeated here: nothing here comes from the
  * compiler. A checker gives the faults of a body as it came over the wire.
  */
 

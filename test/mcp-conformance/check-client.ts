@@ -11,7 +11,7 @@ const RUNS = [
     revision: undefined,
     reference: 24,
     of: 26,
-    // An issuer that is not the one asked for, which newer versions of the suite have mended; and an extension.
+    // An issuer that is not the one asked for, which newer versions of the suite have fixed; and an extension.
     known: ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/cross-app-access-complete-flow'],
   },
   {

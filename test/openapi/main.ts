@@ -7,7 +7,7 @@ import { checkAll } from './work-force.ts'
 const HELP = `npm run test:openapi -- [options]
 
   --only TEXT    only documents with that in their name, such as github/api.github.com
-  --write-docs   puts the tables into docs/guides/openapi.md (whole runs only)
+  --write-docs   puts the tables into docs/internals/openapi-documents.md (whole runs only)
 `
 const PROGRESS_MS = 5_000
 

@@ -200,7 +200,7 @@ describe('who lives', () => {
     await one.once.claim(claimOf('a'))
     proxy.cut()
     await forget(url, 'one', 'other')
-    proxy.mend()
+    proxy.restore()
     const states = new Set<string>()
     await until(async () => {
       states.add((await other.once.claim(claimOf('a'))).state)
@@ -259,7 +259,7 @@ describe('a database that goes away', () => {
     expect(refused).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
     const status = await engine.status()
     expect(status).toMatchObject({ ready: false, problem: expect.stringContaining('The database cannot be reached') })
-    proxy.mend()
+    proxy.restore()
     await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
     await engine.settings.put(settings('after'))
     expect(await engine.settings.list('limits')).toEqual([settings('after')])
@@ -285,7 +285,7 @@ describe('a database that goes away', () => {
       })
     }
     expect(await engine.status()).toMatchObject({ ready: false })
-    proxy.mend()
+    proxy.restore()
     await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
     expect(await engine.settings.list('limits')).toEqual([])
   })
@@ -325,7 +325,7 @@ describe('a database that goes away', () => {
 
   test.each([
     ['mysql://root@127.0.0.1/x', 'TOOLYARD_DATABASE_URL is not an address such as'],
-    ['postgres://x:y@127.0.0.1:1/x', 'nothing listens where TOOLYARD_DATABASE_URL points'],
+    ['postgres://x:y@127.0.0.1:1/x', 'nothing listens at the address in TOOLYARD_DATABASE_URL'],
   ])('an engine on %s does not open, and says why', async (url, sentence) => {
     await expect(databases.open({ url })).rejects.toThrow(sentence)
   })
@@ -334,7 +334,7 @@ describe('a database that goes away', () => {
     const wrong = new URL(await databases.create())
     wrong.password = 'hunter2'
     const refused = await databases.open({ url: wrong.href }).catch((error: Error) => error.message)
-    expect(refused).toBe('The database refuses the user or the password in TOOLYARD_DATABASE_URL (SQLSTATE 28P01)')
+    expect(refused).toBe('The database rejects the user or the password in TOOLYARD_DATABASE_URL (SQLSTATE 28P01)')
     const missing = new URL(wrong)
     missing.password = 'toolyard'
     missing.pathname = 'nowhere'

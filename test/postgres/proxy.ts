@@ -4,11 +4,11 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export interface Proxy {
   /** The address of the database through the proxy. */
   readonly url: string
-  /** Breaks all connections, and takes no new ones until `mend`. */
+  /** Breaks all connections, and takes no new ones until `restore`. */
   cut(): void
-  /** Lets nothing through any more, without a word, until `mend`. */
+  /** Lets nothing through any more, without a word, until `restore`. */
   freeze(): void
-  mend(): void
+  restore(): void
   stop(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export async function startProxy(target: string): Promise<Proxy> {
     freeze() {
       state = 'frozen'
     },
-    mend() {
+    restore() {
       drop()
       state = 'open'
     },

@@ -157,7 +157,7 @@ test('a database that goes away is said without its address, and jobs are handed
   await expect(queue.add('lost', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
   await until(() => expect(log.lines.length).toBeGreaterThan(0))
   await engine.jobs.create(job('left'))
-  proxy.mend()
+  proxy.restore()
   await until(() => expect(ran).toEqual(['left']))
   expect(JSON.stringify(log.lines)).not.toMatch(/127\.0\.0\.1|:toolyard@/)
 })
@@ -165,7 +165,7 @@ test('a database that goes away is said without its address, and jobs are handed
 test('a queue on a database that cannot be reached does not open', async () => {
   const store = { waiting: async () => [] }
   const opening = openPgBossQueue('postgres://x:y@127.0.0.1:1/x', { store, log: silentLog })
-  await expect(opening).rejects.toThrow('nothing listens where TOOLYARD_DATABASE_URL points')
+  await expect(opening).rejects.toThrow('nothing listens at the address in TOOLYARD_DATABASE_URL')
 })
 
 test('a user who may not create a schema can use one that was made for him', async () => {

@@ -25,13 +25,13 @@ const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPa
 const client: QueryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, query) => {
-      // The key has been revoked, or the first one was made: who sits here is asked for one.
+      // The key was revoked, or the first key was created: show the sign-in form.
       const unknown = error instanceof ApiProblem && error.status === 401
       if (unknown && query.queryKey[0] !== 'session') void client.invalidateQueries({ queryKey: ['session'] })
     },
   }),
   defaultOptions: {
-    // One thing asks again by itself while the server is away, and then everything is asked for anew.
+    // While the server is away only the connection retries; then all queries are refetched.
     queries: { retry: false, staleTime: 5_000, networkMode: 'always' },
     mutations: { retry: false, networkMode: 'always' },
   },
@@ -41,7 +41,7 @@ whenServerReturns(() => void client.invalidateQueries())
 function NotFound() {
   usePageTitle('Not found')
   return (
-    <Empty title="There is no such page">
+    <Empty title="Page not found">
       Check the address, or go to{' '}
       <Link href="/" className="text-accent underline">
         Tools

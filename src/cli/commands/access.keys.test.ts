@@ -109,7 +109,7 @@ describe('keys create', () => {
     expect(existsSync(data)).toBe(false)
   })
 
-  test('a role that there is not is wrong usage, and so is a scope', async () => {
+  test('rejects an unknown role or scope as wrong usage', async () => {
     const { toolyard } = await yard()
     const role = await toolyard('keys', 'create', '--role', 'boss')
     expect(role).toMatchObject({ code: 2, out: '', err: expect.stringContaining('choices are user, operator, admin.') })
@@ -157,7 +157,7 @@ describe('keys revoke', () => {
     expect((await json(list())).keys[0].revoked_at).toBe(revoked_at)
   })
 
-  test('of a key that there is not is wrong usage', async () => {
+  test('of an unknown key is wrong usage', async () => {
     const { run, revoke, data } = await yard()
     const err = 'There is no key with the id \'nobody\': see "toolyard keys list".'
     expect(await run(revoke('nobody'))).toEqual({ code: 2, out: '', err })

@@ -167,7 +167,7 @@ export class ToolRegistry {
       return this.definitionOf(tool)
     } catch (error) {
       const { name } = Object(tool) as Partial<ToolDefinition>
-      throw new TypeError(`${error instanceof Error ? error.message : 'The tool can not be read'} (tool '${name}')`)
+      throw new TypeError(`${error instanceof Error ? error.message : 'The tool cannot be read'} (tool '${name}')`)
     }
   }
 

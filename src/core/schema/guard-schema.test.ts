@@ -36,7 +36,7 @@ describe('guardSchema', () => {
     ['a lookahead', { properties: { a: { pattern: '^(?!x)' } } }],
     ['a backreference in a property name', { patternProperties: { '(a)\\1': {} } }],
     ['a meta-schema', { items: { $ref: 'https://json-schema.org/draft/2020-12/schema' } }],
-    ['a schema with an address inside', { $defs: { a: { $id: 'a.json' } }, items: { $ref: 'a.json' } }],
+    ['a schema with a nested $id', { $defs: { a: { $id: 'a.json' } }, items: { $ref: 'a.json' } }],
   ])('leaves %s to the exact validator', (_, schema) => {
     expect(guardSchema(schema).ordinary).toBe(false)
   })

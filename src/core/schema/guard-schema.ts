@@ -196,7 +196,7 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
 export function guardParameters(parameters: unknown): void {
   guardSchema(parameters)
   const { type } = JSON.parse(JSON.stringify(parameters)) ?? {}
-  if (type !== 'object') throw new RefusedSchemaError('is another schema once it is written as JSON')
+  if (type !== 'object') throw new RefusedSchemaError('changes when it is serialized as JSON')
 }
 
 function costOf(schema: unknown, walk: GuardWalk, documents: Documents | undefined): SchemaCost {

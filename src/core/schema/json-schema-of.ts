@@ -72,7 +72,7 @@ export function readSchema(schema: unknown, json?: unknown): ReadSchema {
     const refinement = refinementOf(schema, isDescribed)
     problem = parametersProblem(described)
     if (json !== undefined && refinement === undefined)
-      problem ??= 'json goes with a schema of a validation library only'
+      problem ??= 'json is only allowed with a schema of a validation library'
     if (problem === undefined) return { schema: described as JsonSchema, ...(refinement && { refinement }) }
   } catch (error) {
     problem = `Tool parameters can't be converted to JSON Schema: ${error instanceof Error ? error.message : typeof error}`

@@ -180,7 +180,7 @@ describe('rejects invalid documents and stores nothing', () => {
     ['a'.repeat(1_000_001), {}, /content has 1000001 characters, but one call accepts 1000000\. Split it/],
     ['# A\n\nb\n\n'.repeat(3_000), { chunk_size: 50 }, /content makes \d+ chunks, but one call accepts 100\. Split it/],
     ['A', { chunk_size: 49 }, /chunk_size must be an integer from 50 to 32000 characters, not 49/],
-    ['A', { metadata: { a: 1 } as never }, /'a' of the metadata must be a text/],
+    ['A', { metadata: { a: 1 } as never }, /'a' of the metadata must be a string/],
     ['A', { metadata: { 'a\0': 'b' } }, /NUL/],
     ['A', { document_id: '' }, /document_id must not be empty/],
     ['A', { collection: '' }, /collection must not be empty/],

@@ -150,9 +150,9 @@ export function readNames(params: Params, name: string): readonly string[] | und
 function checked(given: unknown, name: string): string {
   const text = typeof given === 'string' ? given.trim() : ''
   if (text === '' || text.length > MAX_NAME) {
-    throw badParameter(`each of ${name} must be a text of 1 to ${MAX_NAME} characters`)
+    throw badParameter(`each of ${name} must be a string of 1 to ${MAX_NAME} characters`)
   }
-  if (FORBIDDEN.has(text)) throw badParameter(`${name} must not hold '${text}'`)
+  if (FORBIDDEN.has(text)) throw badParameter(`${name} must not contain '${text}'`)
   return text
 }
 

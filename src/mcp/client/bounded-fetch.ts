@@ -74,7 +74,7 @@ interface StreamOf {
 const MIN_RETRY_MS = 100
 
 /**
- * Passes on complete events whose data was checked. Writes them anew, so that the SDK can't read another event than
+ * Passes on complete events whose data was checked. Rewrites them, so that the SDK can't read another event than
  * the checked one.
  */
 class EventGuard implements Transformer<Uint8Array, Uint8Array> {

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FastifyInstance, fastify } from 'fastify'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { pageRoutes } from './page-routes.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { guideRoutes, pageRoutes } from './page-routes.ts'
 
 let folder: string
 let app: FastifyInstance
@@ -11,6 +11,7 @@ let app: FastifyInstance
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'toolyard-page-'))
   app = fastify()
+  await app.register(guideRoutes, { prefix: '/guide', folder: join(folder, 'guide') })
   await app.register((routes) => pageRoutes(routes, folder))
 })
 afterEach(async () => {
@@ -75,4 +76,65 @@ test('nothing outside of the assets can be had', async () => {
     const answer = await app.inject(url)
     expect([url, answer.statusCode, answer.body.includes('not for browsers')]).toEqual([url, 404, false])
   }
+})
+
+describe('/guide', () => {
+  function buildGuide(): void {
+    mkdirSync(join(folder, 'guide/start'), { recursive: true })
+    mkdirSync(join(folder, 'guide/assets'))
+    writeFileSync(join(folder, 'guide/index.html'), '<title>Docs</title>')
+    writeFileSync(join(folder, 'guide/404.html'), '<title>404</title>')
+    writeFileSync(join(folder, 'guide/start/install.html'), '<title>Install</title>')
+    writeFileSync(join(folder, 'guide/assets/app.Ab3_-x9Z.js'), 'script')
+    writeFileSync(join(folder, 'secret.txt'), 'not for browsers')
+  }
+
+  test('says how to build the site if it is not built', async () => {
+    for (const url of ['/guide/', '/guide/start/install']) {
+      const answer = await app.inject(url)
+      expect([url, answer.statusCode, answer.headers['content-type']]).toEqual([url, 404, 'text/html; charset=utf-8'])
+      expect(answer.body).toContain('run <code>npm run docs</code>')
+    }
+  })
+
+  test('serves the site with and without .html, and its own page for unknown paths', async () => {
+    buildGuide()
+    expect((await app.inject('/guide')).headers.location).toBe('/guide/')
+    for (const [path, status, body] of [
+      ['', 200, '<title>Docs</title>'],
+      ['start/install', 200, '<title>Install</title>'],
+      ['start/install.html', 200, '<title>Install</title>'],
+      ['start/', 404, '<title>404</title>'],
+      ['start/nothing', 404, '<title>404</title>'],
+    ]) {
+      const answer = await app.inject(`/guide/${path}`)
+      expect([path, answer.statusCode, answer.body]).toEqual([path, status, body])
+      expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+    }
+  })
+
+  test('loads from its own server only, and runs no inline scripts', async () => {
+    buildGuide()
+    for (const path of ['', 'start/install', 'nothing']) {
+      const policy = String((await app.inject(`/guide/${path}`)).headers['content-security-policy'])
+      expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline';")
+      expect(policy).toContain("font-src 'self'; connect-src 'self'; frame-ancestors 'none'")
+      expect(policy).not.toMatch(/https?:|\*/)
+    }
+  })
+
+  test('caches files with a hash in their name', async () => {
+    buildGuide()
+    const kept = async (path: string) => (await app.inject(`/guide/${path}`)).headers['cache-control']
+    expect(await kept('assets/app.Ab3_-x9Z.js')).toBe('public, max-age=31536000, immutable')
+    expect(await kept('start/install')).toBe('no-cache')
+  })
+
+  test('serves nothing outside of its folder', async () => {
+    buildGuide()
+    for (const path of ['../secret.txt', '..%2fsecret.txt', '%2e%2e/secret.txt', '..%5csecret.txt', '%2fetc/passwd']) {
+      const answer = await app.inject(`/guide/${path}`)
+      expect([path, answer.statusCode >= 400, answer.body.includes('not for')]).toEqual([path, true, false])
+    }
+  })
 })

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +12,8 @@ import { object } from '../http/route.ts'
 
 /** The built web UI. The path is the same from the sources and from the package. */
 const BUILT = fileURLToPath(new URL('../../../web/dist', import.meta.url))
+/** The built docs site. */
+const GUIDE = fileURLToPath(new URL('../../../site/dist', import.meta.url))
 
 /** The URLs of the web UI, which routes in the browser. */
 const ADDRESSES = [
@@ -138,6 +141,46 @@ const PAGE_POLICY = [
   "base-uri 'none'",
   "form-action 'self'",
 ].join('; ')
+
+/** The docs site has style attributes, and no inline scripts. */
+const GUIDE_POLICY = PAGE_POLICY.replace("connect-src 'self'", "font-src 'self'; connect-src 'self'")
+
+const GUIDE_NOT_BUILT = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Toolyard: the docs site is not built</title>
+<h1>The docs site is not built</h1>
+<p>To build it, run <code>npm run docs</code> in the folder of Toolyard and reload this page. The same pages are
+Markdown files in the folder <code>docs</code>.</p>
+</html>
+`
+
+/** Serves the docs site from the folder that it was built to. Register it with the prefix `/guide`. */
+export async function guideRoutes(app: FastifyInstance, { folder = GUIDE }: { folder?: string }): Promise<void> {
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, scope: null }
+  })
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers({ 'content-security-policy': GUIDE_POLICY, 'referrer-policy': 'same-origin' })
+    done()
+  })
+  await app.register(fastifyStatic, {
+    root: folder,
+    extensions: ['html'],
+    cacheControl: false,
+    dotfiles: 'ignore',
+    setHeaders: (reply, path) => {
+      const hashed = /\.[\w-]{8}\.(?:lean\.)?\w+$/.test(path)
+      reply.header('cache-control', hashed ? 'public, max-age=31536000, immutable' : 'no-cache')
+    },
+  })
+  app.get('', { schema: { hide: true } }, (_request, reply) => reply.redirect('/guide/'))
+  app.setNotFoundHandler(async (_request, reply) => {
+    reply.code(404)
+    if (existsSync(join(folder, '404.html'))) return reply.sendFile('404.html', folder, { cacheControl: false })
+    return reply.type('text/html; charset=utf-8').send(GUIDE_NOT_BUILT)
+  })
+}
 
 /** Collects the schemas of all routes that are registered later. */
 export async function collectOpenApi(app: FastifyInstance, version: string): Promise<void> {

@@ -58,7 +58,7 @@ async function serve(turn: GivenTurn = stubborn, options: ScriptedServerOptions 
   return { ...server, ask, followed }
 }
 
-/** A model that answers only when it is let, or called off. */
+/** A model that answers only when it is released or cancelled. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<void>()
   const turn: GivenTurn = async (request) => {

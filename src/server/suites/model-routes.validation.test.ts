@@ -132,5 +132,5 @@ test('a run can be had as a cassette, and as a case', async () => {
     expect: { calls: [{ tool: 'add', params: { n: 1 } }] },
   })
   expect((await get('/api/runs/none/cassette')).status).toBe(404)
-  expect((await get(`/api/runs/${run_id}/cassette?as=tape`)).status).toBe(400)
+  expect((await get(`/api/runs/${run_id}/cassette?as=video`)).status).toBe(400)
 })

@@ -40,9 +40,9 @@ export const KNOWLEDGE_BOUNDS = {
 
 /** A text that every engine stores unchanged. */
 export function checkText(what: string, text: unknown, most: number): string {
-  if (typeof text !== 'string') throw refused(`${what} must be a text`)
+  if (typeof text !== 'string') throw refused(`${what} must be a string`)
   if (text.length > most) {
-    throw refused(`${what} has ${text.length} characters: the store takes ${most}, so make it shorter`)
+    throw refused(`${what} has ${text.length} characters: the limit is ${most}`)
   }
   refuseNul([text])
   return text.toWellFormed()
@@ -79,11 +79,11 @@ export function checkCollection(...[tenant, name, embedder]: Parameters<Knowledg
 /** The metadata of a document, or a filter for it, by key. */
 export function checkMetadata(what: string, metadata: unknown): Record<string, string> {
   if (!isObject(metadata)) {
-    throw refused(`${what} must be an object of texts`)
+    throw refused(`${what} must be an object of strings`)
   }
   const entries = Object.entries(metadata)
   if (entries.length > KNOWLEDGE_BOUNDS.metadataKeys) {
-    throw refused(`${what} has ${entries.length} keys: the store takes ${KNOWLEDGE_BOUNDS.metadataKeys}`)
+    throw refused(`${what} has ${entries.length} keys: the limit is ${KNOWLEDGE_BOUNDS.metadataKeys}`)
   }
   const checked = entries.map(([key, value]) => {
     const name = checkName(`A key of the ${what}`, key, KNOWLEDGE_BOUNDS.metadataKey)
@@ -104,7 +104,7 @@ export function checkVector(vector: unknown): Float32Array {
   const length = Math.sqrt(squares)
   // Also rejects NaN.
   if (!(Math.abs(length - 1) <= TOLERANCE)) {
-    throw refused(`A vector must be of length 1, and this one has ${length}: divide its numbers by that`)
+    throw refused(`A vector must have length 1, not ${length}: normalize it`)
   }
   return vector
 }
@@ -113,13 +113,13 @@ export function checkVector(vector: unknown): Float32Array {
 export function checkVectorOf(collection: CollectionRow, vector: unknown): Float32Array {
   const { name, embedder, dimensions } = collection
   if (embedder === null) {
-    throw refused(`Collection ${quoted(name)} has no embedder: open it with one before vectors are put`)
+    throw refused(`Collection ${quoted(name)} has no embedder: open it with one before adding vectors`)
   }
   const checked = checkVector(vector)
   if (checked.length !== dimensions) {
     throw refused(
-      `Collection ${quoted(name)} holds vectors of ${dimensions} dimensions, made by ${quoted(embedder)}: ` +
-        `one of ${checked.length} was given, so use that embedder`,
+      `Collection ${quoted(name)} has vectors of ${dimensions} dimensions from ${quoted(embedder)}, ` +
+        `not of ${checked.length}: use that embedder`,
     )
   }
   return checked
@@ -142,7 +142,7 @@ export function checkPart(part: DocumentPart): DocumentPart {
   const parts = checkCount('`parts`', part.parts, 1, KNOWLEDGE_BOUNDS.parts)
   if (part.chunks.length > KNOWLEDGE_BOUNDS.chunksOfPart) {
     throw refused(
-      `A part has ${part.chunks.length} chunks: the store takes ${KNOWLEDGE_BOUNDS.chunksOfPart}, so make more parts`,
+      `A part has ${part.chunks.length} chunks: the limit is ${KNOWLEDGE_BOUNDS.chunksOfPart}, so split it into more parts`,
     )
   }
   const positions = new Set(part.chunks.map(({ position }) => position))

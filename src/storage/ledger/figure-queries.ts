@@ -124,7 +124,7 @@ export class FigureQueries {
     try {
       figures.merge(data)
     } catch (err) {
-      writeLog(this.#log, 'warn', { err, kind, width, start, tenant }, 'Skipped a cell of figures that cannot be read')
+      writeLog(this.#log, 'warn', { err, kind, width, start, tenant }, 'Skipped unreadable metrics')
     }
   }
 }

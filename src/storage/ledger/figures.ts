@@ -19,7 +19,7 @@ export const encodeFigures = (figures: unknown): Uint8Array => Buffer.from(JSON.
 export function decodeFigures<Stored>(data: Uint8Array): Stored {
   const [version, figures] = JSON.parse(new TextDecoder().decode(data)) as [number, Stored]
   if (version !== VERSION) {
-    throw new RangeError(`Figures of version ${version}: this version of Toolyard reads ${VERSION}`)
+    throw new RangeError(`The metrics have version ${version}, but this version of Toolyard reads ${VERSION}`)
   }
   return figures
 }
@@ -142,7 +142,7 @@ interface TenantSum {
   readonly cost: number
 }
 
-/** What each tenant did, stored with the sum over all tenants, so that nobody has to read the cells of all of them. */
+/** What each tenant did, stored with the sum over all tenants, so that a query need not read the cells of all of them. */
 class TenantSums {
   readonly #sums = new Map<string, TenantSum>()
 

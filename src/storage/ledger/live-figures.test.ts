@@ -111,7 +111,7 @@ test('a cell that cannot be read is left out and reported', async () => {
   expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(0)
   expect(log.at('warn')).toMatchObject([
     { err: { name: 'SyntaxError' } },
-    { err: { message: 'Figures of version 99: this version of Toolyard reads 2' } },
+    { err: { message: 'The metrics have version 99, but this version of Toolyard reads 2' } },
   ])
 })
 

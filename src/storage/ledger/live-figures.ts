@@ -167,7 +167,7 @@ export class LiveFigures {
     }
     if (!this.#saidFull) {
       this.#saidFull = true
-      const message = `More than ${this.#maxSeries} tools and models at a time: figures of further ones go under '${OTHER}'`
+      const message = `More than ${this.#maxSeries} tools and models at a time: others are counted as '${OTHER}'`
       writeLog(this.#log, 'warn', { first: name }, message)
     }
     return OTHER

@@ -6,7 +6,7 @@ export function refuseNul(values: readonly unknown[]): void {
   for (const value of values) {
     if (typeof value === 'string' && value.includes('\0')) {
       const shown = JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
-      throw new ToolExecutionError('INVALID_PARAMETERS', `The store keeps no NUL characters: take them out of ${shown}`)
+      throw new ToolExecutionError('INVALID_PARAMETERS', `NUL characters cannot be stored: remove them from ${shown}`)
     }
   }
 }

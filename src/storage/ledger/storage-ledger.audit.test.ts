@@ -87,7 +87,7 @@ describe('audit', () => {
     const { ledger } = openLedger()
     await expect(ledger.audit({ ...all, cursor })).rejects.toMatchObject({
       code: 'INVALID_PARAMETERS',
-      message: `cursor: "${cursor}" is none that a page gave as next`,
+      message: `cursor: "${cursor}" is not a cursor of an earlier page`,
     })
   })
 })

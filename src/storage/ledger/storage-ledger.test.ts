@@ -97,7 +97,7 @@ describe('append', () => {
     await ledger.append([call()], [])
     stored.rows.push({ ...(stored.rows[0] as (typeof stored.rows)[0]), seq: 2 })
     await expect(ledger.append([call()], [])).rejects.toThrow(
-      "Somebody else has written at or after row 2 of the audit chain 'server-1': run 'toolyard audit verify'",
+      "Another process has written at or after row 2 of the audit chain 'server-1': run 'toolyard audit verify'",
     )
   })
 

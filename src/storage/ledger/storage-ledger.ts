@@ -150,7 +150,7 @@ export class StorageLedger implements Ledger {
 
   /** A failure is logged only: queries can still be answered from the table. */
   async #writeFigures(which: Which): Promise<void> {
-    await this.#attempt('The figures of this server could not be written', () =>
+    await this.#attempt('The metrics of this server could not be stored', () =>
       this.#inTurn(() => this.#writeCells(which)),
     )
   }
@@ -255,7 +255,7 @@ function readAuditCursor(cursor: string): RowPlace {
   }
   throw new ToolExecutionError(
     'INVALID_PARAMETERS',
-    `cursor: "${cursor.slice(0, 60)}" is none that a page gave as next`,
+    `cursor: "${cursor.slice(0, 60)}" is not a cursor of an earlier page`,
   )
 }
 
@@ -327,7 +327,7 @@ class Housekeeper {
       const broken = await sealTail(this.#tables, auditKey, chain, () => clock.wall())
       this.#done.add(chain)
       if (broken !== undefined) {
-        const message = `The audit chain '${chain}' does not hold from row ${broken} on: run 'toolyard audit verify'`
+        const message = `The audit chain '${chain}' is broken from row ${broken} on: run 'toolyard audit verify'`
         writeLog(log, 'error', { chain, at: broken }, message)
       }
       await setImmediate()

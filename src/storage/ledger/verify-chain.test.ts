@@ -55,7 +55,7 @@ test('an unchanged chain verifies, and expired rows are counted separately', asy
 
 describe('finds changes by somebody with access to the database but without the key', () => {
   type Tampering = readonly [what: string, tamper: (stored: Stored) => void, at: number, problem: string]
-  const changed = (seq: number) => `Row ${seq} does not fit its hash: it was changed, or the one before it was`
+  const changed = (seq: number) => `Row ${seq} does not match its hash: it or the previous row was changed`
   const tamperings: readonly Tampering[] = [
     ['a row is changed', (stored) => change(stored, 5, { tool: 'harmless' }), 5, changed(5)],
     ['a model is added', (stored) => change(stored, 5, { model: 'mini:one' }), 5, changed(5)],
@@ -88,7 +88,7 @@ describe('finds changes by somebody with access to the database but without the 
         rehash(stored, 8, 14)
       },
       7,
-      'Rows 7 to 9 do not lead to the hash in their seal: they were written anew',
+      'Rows 7 to 9 do not match the hash in their seal: they were rewritten',
     ],
     [
       'a row is removed and the others move up',
@@ -103,13 +103,13 @@ describe('finds changes by somebody with access to the database but without the 
       'a row is added to what has expired',
       (stored) => stored.rows.push({ ...row(stored, 4), seq: 2 }),
       2,
-      'Row 2 stands where there can be none: it was added',
+      'Row 2 should not exist: it was added',
     ],
     [
       'a row is added before the first one',
       (stored) => stored.rows.push({ ...row(stored, 4), seq: 0 }),
       0,
-      'Row 0 stands where there can be none: it was added',
+      'Row 0 should not exist: it was added',
     ],
     [
       'a seal in the middle is removed',
@@ -131,7 +131,7 @@ describe('finds changes by somebody with access to the database but without the 
       'a seal is changed',
       (stored) => changeSeal(stored, 7, { lastAt: 0 }),
       7,
-      'The seal of rows 7 to 9 was changed, or was made without the key',
+      'The seal of rows 7 to 9 was changed, or created without the key',
     ],
     [
       'rows are removed and their seal says that they expired',
@@ -140,7 +140,7 @@ describe('finds changes by somebody with access to the database but without the 
         changeSeal(stored, 7, { expiredAt: Date.UTC(2026, 0, 20) })
       },
       7,
-      'The seal of rows 7 to 9 was changed, or was made without the key',
+      'The seal of rows 7 to 9 was changed, or created without the key',
     ],
     [
       'rows are written anew and sealed with another key',
@@ -151,7 +151,7 @@ describe('finds changes by somebody with access to the database but without the 
         changeSeal(stored, 7, sealed('a key of my own', { ...seal, lastHash: row(stored, 9).hash }))
       },
       7,
-      'The seal of rows 7 to 9 was changed, or was made without the key',
+      'The seal of rows 7 to 9 was changed, or created without the key',
     ],
     [
       'the first row after what has expired is changed and all hashes after it are made anew',
@@ -169,7 +169,7 @@ describe('finds changes by somebody with access to the database but without the 
         stored.seals.push(sealed('a key of my own', { ...(stored.seals[3] as Seal), fromSeq: 13, toSeq: 14 }))
       },
       13,
-      'The seal of rows 13 to 14 was changed, or was made without the key',
+      'The seal of rows 13 to 14 was changed, or created without the key',
     ],
   ]
 
@@ -186,7 +186,7 @@ describe('finds changes by somebody with access to the database but without the 
     rehash(stored, 8, 9)
     expect((await verify()).faults.map(({ problem }) => problem)).toEqual([
       'No seal covers rows 7 to 9: it was removed or changed',
-      'The seal of rows 10 to 12 does not go on from the row before it: rows before it were changed',
+      'The seal of rows 10 to 12 does not follow from the previous row: earlier rows were changed',
     ])
   })
 
@@ -194,7 +194,7 @@ describe('finds changes by somebody with access to the database but without the 
     const { ledger, stored } = openLedger()
     await ledger.append([call()], [])
     stored.rows.push({ ...row(stored, 1), seq: 0 })
-    const problem = 'Row 0 stands where there can be none: it was added'
+    const problem = 'Row 0 should not exist: it was added'
     expect((await ledger.verify()).faults).toEqual([{ chain: 'server-1', at: 0, problem }])
   })
 
@@ -226,7 +226,7 @@ describe('finds changes by somebody with access to the database but without the 
     const { stored, ledger } = await fullChain()
     change(stored, 14, { tool: 'harmless' })
     rehash(stored, 14, 14)
-    const problem = 'Row 14 is not the one that this server wrote: rows up to it were written anew'
+    const problem = 'Row 14 is not the one that this server wrote: the rows up to it were rewritten'
     expect((await ledger.verify()).faults).toEqual([{ chain: 'server-1', at: 14, problem }])
   })
 })

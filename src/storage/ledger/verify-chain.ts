@@ -53,7 +53,7 @@ class ChainWalk {
     const { fromSeq, toSeq } = seal
     const name = `The seal of rows ${fromSeq} to ${toSeq}`
     if (!isGenuine(this.#key, seal)) {
-      this.#fault(fromSeq, `${name} was changed, or was made without the key`)
+      this.#fault(fromSeq, `${name} was changed, or created without the key`)
       return
     }
     if (fromSeq <= this.#seq) {
@@ -65,7 +65,7 @@ class ChainWalk {
       await this.#walkTo(fromSeq - 1)
     }
     if (this.#hash !== undefined && this.#hash !== seal.beforeHash) {
-      this.#fault(fromSeq, `${name} does not go on from the row before it: rows before it were changed`)
+      this.#fault(fromSeq, `${name} does not follow from the previous row: earlier rows were changed`)
     }
     this.#hash = seal.beforeHash
     if (seal.expiredAt === null) await this.#sealedRows(seal)
@@ -81,7 +81,7 @@ class ChainWalk {
       if (row.seq <= this.#seq) this.#passAdded(row)
       else await this.#walkTo(row.seq)
       if (row.seq === end?.seq && row.hash !== end.hash) {
-        this.#fault(row.seq, `Row ${row.seq} is not the one that this server wrote: rows up to it were written anew`)
+        this.#fault(row.seq, `Row ${row.seq} is not the one that this server wrote: the rows up to it were rewritten`)
       }
     }
     this.#report.unsealed += this.#report.rows - before
@@ -97,7 +97,7 @@ class ChainWalk {
       this.#report.expired += seal.toSeq - seal.fromSeq + 1
     } else if (this.#hash !== undefined && this.#hash !== seal.lastHash && this.#faults === found) {
       const which = `Rows ${seal.fromSeq} to ${seal.toSeq}`
-      this.#fault(seal.fromSeq, `${which} do not lead to the hash in their seal: they were written anew`)
+      this.#fault(seal.fromSeq, `${which} do not match the hash in their seal: they were rewritten`)
     }
   }
 
@@ -128,7 +128,7 @@ class ChainWalk {
       this.#reader.skip()
       this.#report.rows++
       if (this.#hash !== undefined && rowHash(this.#hash, row) !== row.hash) {
-        this.#fault(row.seq, `Row ${row.seq} does not fit its hash: it was changed, or the one before it was`)
+        this.#fault(row.seq, `Row ${row.seq} does not match its hash: it or the previous row was changed`)
       }
       this.#seq = row.seq
       this.#hash = row.hash
@@ -140,7 +140,7 @@ class ChainWalk {
   #passAdded({ seq }: ChainRow): void {
     this.#reader.skip()
     this.#report.rows++
-    this.#fault(seq, `Row ${seq} stands where there can be none: it was added`)
+    this.#fault(seq, `Row ${seq} should not exist: it was added`)
   }
 
   async #hasExpired(seal: Seal): Promise<boolean> {
@@ -331,6 +331,6 @@ export class OwnChain {
 
   #foreign(cause: unknown): Error {
     const place = `row ${this.#seq + 1} of the audit chain '${this.#name}'`
-    return new Error(`Somebody else has written at or after ${place}: run 'toolyard audit verify'`, { cause })
+    return new Error(`Another process has written at or after ${place}: run 'toolyard audit verify'`, { cause })
   }
 }

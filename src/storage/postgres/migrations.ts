@@ -18,8 +18,8 @@ const toolUseMigration = `
 
 /** The tables of collections, documents and their chunks. */
 const knowledgeMigration = `
-  -- What can only be made where pgvector is there is made apart: knowledge_vectors and knowledge_codes. The counts are
-  -- those of what is visible. A collection that is gone is removed a little at a time.
+  -- knowledge_vectors and knowledge_codes need pgvector and are created separately. The counts are those of visible
+  -- documents. Removed collections are deleted in small steps.
   CREATE TABLE toolyard.knowledge_collections (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant text COLLATE "C" NOT NULL,
@@ -101,12 +101,12 @@ export const migrations: readonly string[] = [
   CREATE TABLE toolyard.instances (
     instance text COLLATE "C" PRIMARY KEY,
     seen_at timestamptz NOT NULL,
-    -- When it was heard of again after others had to take it for dead.
+    -- When it sent a heartbeat again after it counted as dead.
     back_at timestamptz NOT NULL DEFAULT '-infinity',
     ended_at timestamptz
   );
 
-  -- Who asks gives nobody up for dead who may only have been cut off from the database as it was itself.
+  -- An instance that was itself cut off from the database doesn't consider others dead yet.
   CREATE FUNCTION toolyard.is_alive(asked text, asker text, dead_ms double precision) RETURNS boolean
   LANGUAGE sql STABLE AS $$
     SELECT coalesce((
@@ -161,7 +161,7 @@ export const migrations: readonly string[] = [
     key text COLLATE "C" NOT NULL,
     fingerprint text NOT NULL,
     instance text NOT NULL,
-    -- Names the claim that stands, so that whoever made it knows its own.
+    -- Identifies the current claim, so that its owner recognizes it.
     claim text NOT NULL,
     expires_at double precision NOT NULL,
     result text,
@@ -278,8 +278,8 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (key, instance)
   );
 
-  -- Keys are locked in one order by all, so that nobody waits for somebody who waits for him. Each statement of the
-  -- function sees what was committed before it began, so that the sums are those of after the lock.
+  -- Keys are locked in a fixed order to avoid deadlocks. Each statement of the function sees what was committed before
+  -- it began, so that the sums are those of after the lock.
   CREATE FUNCTION toolyard.lease(
     me text, dead_ms double precision, beat_ms double precision,
     keys text[], calls bigint[], spans_ms double precision[], wants bigint[]
@@ -309,8 +309,7 @@ export const migrations: readonly string[] = [
   END
   $$;
 
-  -- Not written to the log of the database: what is lost with a crash is asked for again. The sequence is, since it
-  -- must never go back.
+  -- Unlogged: data that a crash loses is read again. The sequence is logged, since it must never go back.
   CREATE SEQUENCE toolyard.cache_seq;
   CREATE UNLOGGED TABLE toolyard.cache_feed (
     seq bigint PRIMARY KEY DEFAULT nextval('toolyard.cache_seq'),
@@ -321,7 +320,7 @@ export const migrations: readonly string[] = [
     expires_at double precision NOT NULL
   );
 
-  -- One at a time, so that numbers become visible in their order and nobody reads past one that is still to come.
+  -- One at a time, so that numbers become visible in order and no reader skips one.
   CREATE FUNCTION toolyard.share(me text, keys text[], texts text[], expiries double precision[]) RETURNS void
   LANGUAGE plpgsql AS $$
   BEGIN

@@ -87,7 +87,7 @@ export class PostgresCollections {
     const { rows } = await this.#database.run<{ count: number }>(COUNT, [tenant])
     const count = rows[0]?.count ?? 0
     if (count >= KNOWLEDGE_BOUNDS.collectionsOfTenant) {
-      throw refused(`The tenant has ${count} collections, as many as it may: drop one before ${quoted(name)} is made`)
+      throw refused(`The tenant has ${count} collections, the maximum: remove one before you create ${quoted(name)}`)
     }
     await this.#database.run(CREATE, [tenant, name])
   }

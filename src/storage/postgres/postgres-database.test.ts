@@ -7,12 +7,12 @@ const fromDriver = (code?: string) =>
   Object.assign(new Error('connect ECONNREFUSED 10.0.0.7:5432'), code === undefined ? {} : { code })
 
 test.each([
-  [fromServer('23505'), 'INVALID_PARAMETERS', 'The store has one of that name already'],
+  [fromServer('23505'), 'INVALID_PARAMETERS', 'The store already has an entry with that name'],
   [fromServer('57014'), 'SERVICE_UNAVAILABLE', 'The database took too long (SQLSTATE 57014)'],
   [fromServer('53300'), 'SERVICE_UNAVAILABLE', 'run out of connections, memory or disk space (SQLSTATE 53300)'],
-  [fromServer('42501'), 'SERVICE_UNAVAILABLE', 'the rights that Toolyard needs (SQLSTATE 42501)'],
+  [fromServer('42501'), 'SERVICE_UNAVAILABLE', 'lacks privileges that Toolyard needs (SQLSTATE 42501)'],
   [fromServer('42P01'), 'SERVICE_UNAVAILABLE', 'The database refused a statement (SQLSTATE 42P01)'],
-  [fromDriver('ENOTFOUND'), 'SERVICE_UNAVAILABLE', 'the host in TOOLYARD_DATABASE_URL is not known'],
+  [fromDriver('ENOTFOUND'), 'SERVICE_UNAVAILABLE', 'the host in TOOLYARD_DATABASE_URL is unknown'],
   [fromDriver('DEPTH_ZERO_SELF_SIGNED_CERT'), 'SERVICE_UNAVAILABLE', 'reached: DEPTH_ZERO_SELF_SIGNED_CERT'],
   [fromDriver(), 'SERVICE_UNAVAILABLE', 'the connection was lost, or no answer came in time'],
   [undefined, 'SERVICE_UNAVAILABLE', 'The database cannot be reached'],

@@ -136,18 +136,18 @@ const UNREACHABLE = 'The database cannot be reached'
 
 /** Errors of the operating system, explained for the operator. */
 const NETWORK: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens where TOOLYARD_DATABASE_URL points',
-  ENOTFOUND: 'the host in TOOLYARD_DATABASE_URL is not known',
-  EAI_AGAIN: 'the host in TOOLYARD_DATABASE_URL cannot be looked up',
+  ECONNREFUSED: 'nothing listens at the address in TOOLYARD_DATABASE_URL',
+  ENOTFOUND: 'the host in TOOLYARD_DATABASE_URL is unknown',
+  EAI_AGAIN: 'the host in TOOLYARD_DATABASE_URL cannot be resolved',
 }
 
 /** Messages by SQLSTATE: its class (two characters), or more of it. */
 const MEANINGS: Readonly<Record<string, string>> = {
   '08': `${UNREACHABLE}: the connection failed`,
-  '23505': 'The store has one of that name already',
-  '28': 'The database refuses the user or the password in TOOLYARD_DATABASE_URL',
+  '23505': 'The store already has an entry with that name',
+  '28': 'The database rejects the user or the password in TOOLYARD_DATABASE_URL',
   '3D': 'The database that TOOLYARD_DATABASE_URL names does not exist: create it',
-  '42501': 'The database does not give the user in TOOLYARD_DATABASE_URL the rights that Toolyard needs',
+  '42501': 'The user in TOOLYARD_DATABASE_URL lacks privileges that Toolyard needs',
   '53': 'The database has run out of connections, memory or disk space',
   '57014': 'The database took too long',
   '57P': `${UNREACHABLE}: it is starting or shutting down`,

@@ -158,7 +158,7 @@ export function readCursor(cursor: string, time: 'string' | 'number'): readonly 
   }
   throw new ToolExecutionError(
     'INVALID_PARAMETERS',
-    `cursor: "${cursor.slice(0, 60)}" is none that a page gave as next`,
+    `cursor: "${cursor.slice(0, 60)}" is not a cursor of an earlier page`,
   )
 }
 

@@ -31,7 +31,7 @@ export function copyAuditBlocks(database: SqliteDatabase): void {
     try {
       columns = JSON.parse(rows)
     } catch {
-      // Somebody damaged the block: its rows are missing from the chain, and `audit verify` reports them.
+      // The block is damaged: its rows are missing from the chain, and `audit verify` reports them.
       continue
     }
     for (const [index, kind] of columns.kind.entries()) {

@@ -272,8 +272,8 @@ const LAYOUT = `
     PRIMARY KEY (tenant, model_id, tool, schema_hash)
   ) STRICT;
 
-  -- What has gone is marked as such, and removed a little at a time. The counts are those of what is visible. The words of
-  -- a collection stand in a table of its own, knowledge_words_ and its id, so that nobody's words weigh in another's.
+  -- Removed rows are marked, and deleted in small steps. The counts are those of visible documents. Each collection has its
+  -- own table of words, knowledge_words_ and its id, so that collections don't affect each other's ranking.
   CREATE TABLE knowledge_collections (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,

@@ -83,7 +83,7 @@ export class SqliteCollections {
     const sql = 'SELECT count(*) AS count FROM knowledge_collections WHERE gone = 0 AND tenant = ?'
     const count = this.#database.get<{ count: number }>(sql, tenant)?.count ?? 0
     if (count >= KNOWLEDGE_BOUNDS.collectionsOfTenant) {
-      throw refused(`The tenant has ${count} collections, as many as it may: drop one before ${quoted(name)} is made`)
+      throw refused(`The tenant has ${count} collections, the maximum: remove one before you create ${quoted(name)}`)
     }
     const row = this.#database.get<{ id: number }>(
       'INSERT INTO knowledge_collections (tenant, name) VALUES (?, ?) RETURNING id',

@@ -126,7 +126,7 @@ export class SqliteDatabase {
       this.run('DELETE FROM reserve')
       const written = write()
       try {
-        // What is left of the space serves the next urgent write, before others use it.
+        // The rest of the space is reserved for the next urgent write.
         this.reserve()
       } catch {
         // As expected, it isn't enough for a whole reserve.
@@ -185,20 +185,20 @@ function load(database: DatabaseSync, extension: () => string): boolean {
 function unusable(error: unknown): unknown {
   const { code } = Object(error) as { code?: unknown }
   if (code === 'ERR_SQLITE_ERROR') return sqliteError(error, FILE)
-  const message = `The data folder cannot be used (${code}): make it a folder that the server may write in`
+  const message = `The data folder cannot be used (${code}): make it writable for the server`
   return new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause: error })
 }
 
 /** Result codes of SQLite, explained for the operator: https://sqlite.org/rescode.html. */
 const MEANINGS: Readonly<Record<number, string>> = {
-  5: 'is locked by another process: end what uses it, or wait until it is done',
-  6: 'is locked by another process: end what uses it, or wait until it is done',
-  8: 'cannot be written: give the server the right to write in its data folder',
-  10: 'cannot be read or written: look at the disk of the data folder',
-  11: 'is damaged: put a copy in its place, or move it away to start anew',
-  13: 'cannot grow, since the disk of the data folder is full: free some space',
-  14: 'cannot be opened: give the server the right to write in its data folder',
-  26: 'is no database: put a copy in its place, or move it away to start anew',
+  5: 'is locked by another process: stop that process, or wait for it',
+  6: 'is locked by another process: stop that process, or wait for it',
+  8: 'cannot be written: make the data folder writable for the server',
+  10: 'cannot be read or written: check the disk of the data folder',
+  11: 'is damaged: restore a backup, or move it away to start with an empty store',
+  13: 'cannot grow because the disk of the data folder is full: free some space',
+  14: 'cannot be opened: make the data folder writable for the server',
+  26: 'is not a database: restore a backup, or move it away to start with an empty store',
 }
 
 /** Violations of a primary key or a unique constraint. */
@@ -210,7 +210,12 @@ function sqliteError(error: unknown, name: string): unknown {
   if (code === 'ERR_INVALID_STATE') return new ToolExecutionError('SERVICE_UNAVAILABLE', 'The store is closed')
   if (code !== 'ERR_SQLITE_ERROR' || typeof errcode !== 'number') return error
   if (TWICE.includes(errcode)) {
-    return new ToolExecutionError('INVALID_PARAMETERS', 'The store has one of that name already', {}, { cause: error })
+    return new ToolExecutionError(
+      'INVALID_PARAMETERS',
+      'The store already has an entry with that name',
+      {},
+      { cause: error },
+    )
   }
   // The upper bits are the extended code.
   const meaning = MEANINGS[errcode & 0xff]

@@ -115,7 +115,7 @@ describe('a file that cannot be used', () => {
     writeFileSync(join(folder, 'toolyard.db'), 'no database at all'.repeat(1_000))
     await expect(open()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: 'toolyard.db is no database: put a copy in its place, or move it away to start anew',
+      message: 'toolyard.db is not a database: restore a backup, or move it away to start with an empty store',
     })
   })
 
@@ -137,7 +137,7 @@ describe('a file that cannot be used', () => {
     const engine = await open()
     await expect(engine.settings.list('pin')).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: 'toolyard.db is damaged: put a copy in its place, or move it away to start anew',
+      message: 'toolyard.db is damaged: restore a backup, or move it away to start with an empty store',
     })
     expect(await engine.keys.list()).toEqual([])
   })
@@ -150,7 +150,7 @@ describe('a file that cannot be used', () => {
     opened.push(engine)
     const other = stranger()
     other.exec('BEGIN IMMEDIATE')
-    const problem = 'toolyard.db is locked by another process: end what uses it, or wait until it is done'
+    const problem = 'toolyard.db is locked by another process: stop that process, or wait for it'
     await expect(engine.settings.put({ kind: 'pin', name: 'a', value: 1 })).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: problem,
@@ -190,7 +190,7 @@ describe('a disk that is full', () => {
     const { page_count: pages } = database.get<{ page_count: number }>('PRAGMA page_count') ?? { page_count: 0 }
     // To SQLite a file that may not grow is a disk that is full.
     database.exec(['PRAGMA max_page_count =', pages].join(' '))
-    const problem = 'toolyard.db cannot grow, since the disk of the data folder is full: free some space'
+    const problem = 'toolyard.db cannot grow because the disk of the data folder is full: free some space'
     for (const _ of [1, 2]) {
       await expect(engine.settings.put({ kind: 'pin', name: 'after', value })).rejects.toMatchObject({
         code: 'SERVICE_UNAVAILABLE',

@@ -232,7 +232,7 @@ export class SqliteInstances {
     try {
       for (const name of this.names) this.#database.run('DELETE FROM instances WHERE instance = ?', name)
     } catch (err) {
-      writeLog(this.#log, 'warn', { err }, 'The end of this server could not be recorded: others notice it later')
+      writeLog(this.#log, 'warn', { err }, 'The shutdown could not be recorded: other servers notice it later')
     }
   }
 
@@ -245,7 +245,7 @@ export class SqliteInstances {
       if (!isTolerable(err)) throw err
       // Logged once, not every two seconds.
       if (!this.#failing)
-        writeLog(this.#log, 'error', { err }, 'The store cannot be written: others may take this server for dead')
+        writeLog(this.#log, 'error', { err }, 'The store cannot be written: other servers may consider this one dead')
       this.#failing = true
     }
   }

@@ -85,7 +85,7 @@ describe('an instance', () => {
       pass(2_000)
     }
     block()
-    const message = 'The store cannot be written: others may take this server for dead'
+    const message = 'The store cannot be written: other servers may consider this one dead'
     expect(log.lines.filter((line) => line.message === message).length).toBe(1)
     block()
     expect(log.lines.filter((line) => line.message === message).length).toBe(2)

@@ -136,7 +136,7 @@ describe('bounds', () => {
     })
     await expect(knowledge.open('acme', 'one more', null)).rejects.toMatchObject({
       code: 'INVALID_PARAMETERS',
-      message: 'The tenant has 1000 collections, as many as it may: drop one before "one more" is made',
+      message: 'The tenant has 1000 collections, the maximum: remove one before you create "one more"',
     })
     await knowledge.open('acme', 'c5', null)
     await knowledge.open('other', 'one more', null)

@@ -52,7 +52,7 @@ describe('the key of an installation with a data folder', () => {
       writeFileSync(join(folder, 'audit.key'), text)
       await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({
         code: 'SERVICE_UNAVAILABLE',
-        message: 'audit.key in the data folder is damaged: restore it from a copy, or set TOOLYARD_AUDIT_KEY',
+        message: 'audit.key in the data folder is damaged: restore it from a backup, or set TOOLYARD_AUDIT_KEY',
       })
       expect(readFileSync(join(folder, 'audit.key'), 'utf8')).toBe(text)
     }
@@ -60,7 +60,7 @@ describe('the key of an installation with a data folder', () => {
 
   it.skipIf(process.getuid?.() === 0)('reports that it cannot be created', async () => {
     chmodSync(folder, 0o500)
-    await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({ message: /cannot be made \(EACCES\)/ })
+    await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({ message: /cannot be created \(EACCES\)/ })
     chmodSync(folder, 0o700)
   })
 

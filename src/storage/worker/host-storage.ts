@@ -119,7 +119,7 @@ export async function writeAuditKey(folder: string, key: string): Promise<string
     return key
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return (await readAuditKey(folder)) ?? writeAuditKey(folder, key)
-    throw unusable(`cannot be made (${codeOf(error)})`)
+    throw unusable(`cannot be created (${codeOf(error)})`)
   } finally {
     await rm(draft, { force: true })
   }
@@ -128,7 +128,7 @@ export async function writeAuditKey(folder: string, key: string): Promise<string
 const unusable = (problem: string): ToolExecutionError =>
   new ToolExecutionError(
     'SERVICE_UNAVAILABLE',
-    `${FILE} in the data folder ${problem}: restore it from a copy, or set TOOLYARD_AUDIT_KEY`,
+    `${FILE} in the data folder ${problem}: restore it from a backup, or set TOOLYARD_AUDIT_KEY`,
   )
 
 const codeOf = (error: unknown): unknown => (Object(error) as { code?: unknown }).code

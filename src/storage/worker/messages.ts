@@ -50,7 +50,7 @@ export type FromWorker =
 /** An error as another thread sees it. Details of unexpected errors are only logged. */
 export function plainError(error: unknown): PlainError {
   if (error instanceof ToolExecutionError) return { code: error.code, message: error.message }
-  return { code: 'EXECUTION_ERROR', message: 'The store failed: look at the log of the server' }
+  return { code: 'EXECUTION_ERROR', message: 'The store failed: see the server log' }
 }
 
 /** The fields of a log line as plain data. */

@@ -43,7 +43,7 @@ it('answers all requests if one reply cannot be sent', async () => {
   outbox.reply({ id: 2, value: () => 'a function' })
   outbox.change('keys')
   await arrived(1)
-  const error = { code: 'EXECUTION_ERROR', message: 'The store failed: look at the log of the server' }
+  const error = { code: 'EXECUTION_ERROR', message: 'The store failed: see the server log' }
   expect(news[0]?.replies).toEqual([
     { id: 1, value: 'one' },
     { id: 2, error },

@@ -85,7 +85,7 @@ interface GateResult {
   readonly missed: readonly { readonly suite: string; readonly model: string; readonly rate: number | null }[]
 }
 
-/** The report of a run; `docs/guides/validate.md` describes the fields. */
+/** The report of a run; `docs/guides/testing-models.md` describes the fields. */
 export interface ValidationReport {
   readonly version: typeof REPORT_VERSION
   readonly created_at: string

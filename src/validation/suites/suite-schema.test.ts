@@ -21,7 +21,7 @@ test('accepts generated suites and the example in the docs, and rejects others',
   const { check } = compileSchema(published)
   const parameters = { type: 'object', properties: { a: { type: 'string' } } }
   const suite = generateSuite([{ name: 'a', description: 'A.', parameters, implementation: { type: 'mock' } }])
-  const page = readFileSync(new URL('../../../docs/guides/suites.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../../docs/guides/testing-models.md', import.meta.url), 'utf8')
   const shown = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? '')
   for (const one of [suite, suite.cases, shown]) expect(check?.(one)).toBe(true)
   expect(check?.({ cases: [{ query: 'q' }] })).toBe(false)

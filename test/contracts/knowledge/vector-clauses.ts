@@ -74,8 +74,7 @@ export const vectorClauses: KnowledgeClauses = {
       await refuses(knowledge.setVectors('acme', 'docs', [{ chunk_id, vector }]))
     }
     await assert.rejects(knowledge.put(whole('b', [], { chunks: one(unit(1, 0, 0)) })), {
-      message:
-        'Collection "docs" holds vectors of 4 dimensions, made by "test:four": one of 3 was given, so use that embedder',
+      message: 'Collection "docs" has vectors of 4 dimensions from "test:four", not of 3: use that embedder',
     })
     assert.deepEqual(await textsOf(knowledge, 'stone'), [])
     assert.equal((await knowledge.withoutVector('acme', 'docs', 10)).length, 1)

@@ -14,7 +14,7 @@ const PARTS = [
   { href: '/activity/connections', title: 'Connections and limits' },
 ]
 
-/** What happened, how it goes, and how what Toolyard stands on is doing. */
+/** The audit log, metrics, connections and limits. */
 export function ActivityPage() {
   usePageTitle('Activity')
   const [location] = useLocation()
@@ -39,7 +39,7 @@ export function ActivityPage() {
           <Route path="/activity/metrics" component={Charts} />
           <Route path="/activity/connections" component={Connections} />
           <Route>
-            <Empty title="There is no such page">Choose one above.</Empty>
+            <Empty title="Page not found">Choose one above.</Empty>
           </Route>
         </Switch>
       </Suspense>

@@ -1,6 +1,6 @@
 import { useSearchParams } from 'wouter'
 
-/** The choices that stand in the address, so that a view can be passed on and outlives a reload. */
+/** Keeps the filters in the URL, so that a view can be shared and reloaded. */
 export function useAddress(): readonly [URLSearchParams, (changes: Readonly<Record<string, string>>) => void] {
   const [params, setParams] = useSearchParams()
   const change = (changes: Readonly<Record<string, string>>) =>

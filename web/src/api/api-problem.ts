@@ -1,4 +1,4 @@
-/** Why the server did not do what it was asked. `status` is 0 where it did not answer at all. */
+/** A failed request. `status` is 0 if the server did not answer. */
 export class ApiProblem extends Error {
   readonly status: number
 
@@ -8,7 +8,7 @@ export class ApiProblem extends Error {
     this.status = status
   }
 
-  /** The server is away, or was when this was asked. */
+  /** The server did not answer. */
   get unreachable(): boolean {
     return this.status === 0
   }

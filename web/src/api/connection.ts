@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** Whether the server answers: `retryAt` is when it is asked again where it does not. */
+/** Whether the server answers, and if not, when the page retries. */
 export interface Connection {
   readonly up: boolean
   readonly retryAt: number
@@ -8,7 +8,7 @@ export interface Connection {
 
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
-/** How often a page that does nothing else looks whether the server is still there. */
+/** The interval of health checks on an idle page. */
 const QUIET_MS = 20_000
 
 let connection: Connection = { up: true, retryAt: 0 }
@@ -26,7 +26,7 @@ async function ask(): Promise<void> {
   clearTimeout(timer)
   try {
     const response = await fetch('/health', { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
-    if (response.status >= 500) throw new Error('It is there, but ends or begins')
+    if (response.status >= 500) throw new Error('The server is starting or stopping')
     serverAnswered()
   } catch {
     serverIsAway()
@@ -35,14 +35,14 @@ async function ask(): Promise<void> {
   }
 }
 
-/** Only one timer at any time, whatever happens: this is the only thing that asks again by itself. */
+/** There is only one timer: nothing else retries. */
 function later(ms: number): void {
   clearTimeout(timer)
   timer = setTimeout(() => void ask(), ms)
   if (!connection.up) change({ up: false, retryAt: Date.now() + ms })
 }
 
-/** A request has got no answer. */
+/** Reports a request without an answer. */
 export function serverIsAway(): void {
   if (!connection.up) return
   wait = FIRST_WAIT_MS
@@ -50,7 +50,7 @@ export function serverIsAway(): void {
   later(wait)
 }
 
-/** A request has been answered. */
+/** Reports an answered request. */
 export function serverAnswered(): void {
   const back = !connection.up
   if (back) change({ up: true, retryAt: 0 })
@@ -59,10 +59,10 @@ export function serverAnswered(): void {
   later(QUIET_MS)
 }
 
-/** Asks at once, for people who do not want to wait. */
+/** Retries now. */
 export const askNow = (): Promise<void> => ask()
 
-/** Calls back when the server answers again; gives what ends that. */
+/** Calls back when the server answers again. Returns an unsubscribe function. */
 export function whenServerReturns(listener: () => void): () => void {
   onReturn.add(listener)
   return () => void onReturn.delete(listener)

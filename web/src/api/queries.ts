@@ -22,14 +22,14 @@ import { requestJson } from './request.ts'
 
 export type Scope = Session['scopes'][number]
 
-/** A model with what its tests came to. */
+/** A model with its test results. */
 export interface ListedModel extends Pick<ModelInfo, 'id' | 'name' | 'capabilities'>, Availability {
   readonly validation: ModelValidation
-  /** What it was measured to do before it was shipped. */
+  /** Results measured before the release. */
   readonly scores?: ModelScores
 }
 
-/** How a model uses a tool; each failure by itself is asked for where it is wanted. */
+/** The results of a model with a tool, without single failures. */
 export type ListedToolUse = Omit<ToolUseRecord, 'failures'>
 
 interface ToolUses {
@@ -48,7 +48,7 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 })
 
-/** Whether whoever sits here may do something. */
+/** Whether the current user has a scope. */
 export function useMay(scope: Scope): boolean {
   const { data } = useQuery(sessionQuery)
   return data?.scopes.includes(scope) === true
@@ -77,7 +77,7 @@ export const toolUseQuery = queryOptions({
   queryFn: ({ signal }) => requestJson<ToolUses>('/api/validations/tools', { signal }),
 })
 
-/** How one model uses one tool, with its last failures. */
+/** The results of one model with one tool, with the latest failures. */
 export const failuresQuery = (model: string, tool: string) =>
   queryOptions({
     queryKey: ['tool-use', model, tool],
@@ -106,7 +106,7 @@ export const suitesQuery = queryOptions({
   queryFn: ({ signal }) => requestJson<KnownSuites>('/api/suites', { signal }),
 })
 
-/** What a run of suites would use up. */
+/** The estimated cost of a suite run. */
 export const estimateQuery = (body: SuiteRequest) =>
   queryOptions({
     queryKey: ['suites', 'estimate', body],
@@ -125,7 +125,7 @@ export const suiteRunQuery = (id: string) =>
     queryFn: ({ signal }) => requestJson<SuiteRunView>(`/api/validations/runs/${encodeURIComponent(id)}`, { signal }),
   })
 
-/** A run as a case of a suite; the server makes it of what it has kept. */
+/** A stored run as a test case. */
 export const runCaseQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', id, 'case'],

@@ -3,13 +3,13 @@ import { ApiProblem } from './api-problem.ts'
 import { serverIsAway } from './connection.ts'
 import { type RequestOptions, request } from './request.ts'
 
-/** One Server-Sent Event, its data read. */
+/** A Server-Sent Event with parsed data. */
 export interface ServerEvent {
   readonly event: string
   readonly data: unknown
 }
 
-/** Asks the server and gives what happens as it happens; rejects where the stream is cut. */
+/** Streams the events of a request. Rejects if the stream breaks off. */
 export async function* readEvents(path: string, options: RequestOptions): AsyncGenerator<ServerEvent> {
   const response = await request(path, { ...options, accept: 'text/event-stream' })
   const waiting: ServerEvent[] = []
@@ -29,7 +29,7 @@ export async function* readEvents(path: string, options: RequestOptions): AsyncG
   } catch (error) {
     if (options.signal?.aborted) throw error
     serverIsAway()
-    throw new ApiProblem(0, 'The connection to the server was cut')
+    throw new ApiProblem(0, 'The connection to the server was lost')
   } finally {
     void reader.cancel().catch(() => {})
   }

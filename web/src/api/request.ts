@@ -8,7 +8,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
-/** Asks the server; rejects with an `ApiProblem` where it refuses or does not answer. */
+/** Sends a request. Rejects with an `ApiProblem` if it fails. */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', body, accept = 'application/json', signal } = options
   let response: Response
@@ -29,7 +29,7 @@ export async function request(path: string, options: RequestOptions = {}): Promi
   throw new ApiProblem(response.status, await sentenceOf(response))
 }
 
-/** The same for answers that are JSON. */
+/** The same for JSON responses. */
 export async function requestJson<Answer>(path: string, options?: RequestOptions): Promise<Answer> {
   return (await request(path, options)).json() as Promise<Answer>
 }
@@ -39,7 +39,7 @@ async function sentenceOf(response: Response): Promise<string> {
     const { error } = (await response.json()) as { error?: unknown }
     if (typeof error === 'string') return error
   } catch {
-    // Somebody in between has answered.
+    // A proxy answered.
   }
   return `The server answered with status ${response.status}`
 }

@@ -27,7 +27,7 @@ export function ApprovalPage({ id }: { readonly id: string }) {
   const { tool, status, caller_name, requested_at, expires_at } = approval
   return (
     <>
-      <nav aria-label="Where you are" className="text-sm">
+      <nav aria-label="Breadcrumb" className="text-sm">
         <Link href="/approvals" className="text-accent underline underline-offset-2">
           Approvals
         </Link>
@@ -35,10 +35,10 @@ export function ApprovalPage({ id }: { readonly id: string }) {
       </nav>
       <h1 className="mt-2 font-mono text-2xl font-semibold wrap-anywhere">{tool}</h1>
       <p className="mt-2 text-sm text-muted">
-        Asked by {caller_name || 'the application'} <Time at={requested_at} />
+        Requested by {caller_name || 'the application'} <Time at={requested_at} />
         {status === 'pending' && (
           <>
-            , can be decided until <Time at={expires_at} />
+            , expires <Time at={expires_at} />
           </>
         )}
       </p>
@@ -68,7 +68,7 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
       <div className="mt-4 grid gap-4 md:grid-cols-2">
         <div className="panel min-w-0 p-4">
           <h2 className="mb-3 text-sm font-medium text-muted">Parameters</h2>
-          <ErrorBoundary instead={<Note tone="warn">No form can be made of this schema. Use the JSON.</Note>}>
+          <ErrorBoundary instead={<Note tone="warn">This schema has no form. Enter the parameters as JSON.</Note>}>
             <Suspense fallback={<Loading what="the form" />}>
               {definition && (
                 <ParamsForm schema={definition.parameters} params={params} onParams={setParams} problems={[]} />

@@ -56,7 +56,7 @@ const Entry = ({ approval }: { readonly approval: ApprovalView }) => (
         {approval.tool}
       </Link>
       <span className="text-sm text-muted">
-        {approval.status}, asked by {approval.caller_name || 'the application'} <Time at={approval.requested_at} />
+        {approval.status}, requested by {approval.caller_name || 'the application'} <Time at={approval.requested_at} />
       </span>
     </div>
     <p className="mt-1 truncate font-mono text-sm text-muted">{JSON.stringify(approval.params)}</p>

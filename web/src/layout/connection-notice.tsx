@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { askNow, useConnection } from '../api/connection.ts'
 
-/** Says that the server is away, when it is asked again, and goes by itself when it is back. It is below, so that nothing moves. */
+/** Shown while the server doesn't answer. At the bottom, so that the layout doesn't move. */
 export function ConnectionNotice() {
   const { up, retryAt } = useConnection()
   return (
@@ -9,7 +9,7 @@ export function ConnectionNotice() {
       {!up && (
         <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
           <span>
-            <strong>The server does not answer.</strong> What you see is from before. Is it still running?
+            <strong>The server does not answer.</strong> The page shows older data. Is the server running?
           </span>
           <span aria-hidden="true" className="tabular-nums">
             <Countdown to={retryAt} />

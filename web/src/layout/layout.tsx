@@ -8,7 +8,7 @@ import { ConnectionNotice } from './connection-notice.tsx'
 import { placeToGo } from './scroll-memory.ts'
 import { ThemeSwitch } from './theme-switch.tsx'
 
-/** The pages that there are, and the addresses that belong to each. */
+/** The pages and their paths. */
 const PAGES = [
   { href: '/', title: 'Tools', here: /^\/(tool\/.*)?$/ },
   { href: '/tools-testing', title: 'Testing', here: /^\/(tools-testing|runs\/.*)$/ },
@@ -20,7 +20,7 @@ const PAGES = [
 /** Shown if a tool needs approval, and the key may approve. */
 const APPROVALS = { href: '/approvals', title: 'Approvals', here: /^\/approvals(\/.*)?$/ }
 
-/** What stands around every page: where one is, where one can go, and whether the server is there. */
+/** The frame of every page: navigation, connection notice and theme. */
 export function Layout({ children }: { readonly children: ReactNode }) {
   const { data: session } = useQuery(sessionQuery)
   return (
@@ -31,7 +31,7 @@ export function Layout({ children }: { readonly children: ReactNode }) {
       >
         Skip to the content
       </a>
-      {/* In a narrow window in two lines, which would take too much of it to stay. */}
+      {/* Not sticky in narrow windows, where it has two lines. */}
       <header className="z-30 border-b border-line bg-panel sm:sticky sm:top-0">
         <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-1 px-4 max-sm:py-1.5 sm:h-14 sm:flex-nowrap">
           <Link
@@ -44,6 +44,9 @@ export function Layout({ children }: { readonly children: ReactNode }) {
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
+            <a href="/guide/" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
+              Docs
+            </a>
             <a href="/docs" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
               API
             </a>
@@ -87,7 +90,7 @@ function Navigation() {
   )
 }
 
-/** After a step to another page, the keyboard and the screen reader go on at its beginning. */
+/** Moves the focus to the start of a new page. */
 function Main({ children }: { readonly children: ReactNode }) {
   const [location] = useLocation()
   const main = useRef<HTMLElement>(null)

@@ -10,7 +10,7 @@ addEventListener('popstate', () => {
 })
 
 /**
- * Where a page that has just been opened is scrolled to: its beginning, or where it was left, for who comes back with
- * the buttons of the browser. The browser itself would scroll before the page is drawn.
+ * Scrolls a new page to its start, and after "back" to its previous position. The browser
+ * would scroll before the page is rendered.
  */
 export const placeToGo = (): number => (byHistory ? (places.get(location.href) ?? 0) : 0)

@@ -7,7 +7,7 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => observer.disconnect()
 }
 
-/** Light or dark; until somebody chooses, as the system has it. */
+/** Light or dark; the system's theme by default. */
 export function ThemeSwitch() {
   const dark = useSyncExternalStore(subscribe, () => document.documentElement.dataset.theme === 'dark')
   const choose = () => {
@@ -16,7 +16,7 @@ export function ThemeSwitch() {
     try {
       localStorage.setItem('toolyard-theme', chosen)
     } catch {
-      // It holds for this visit, then.
+      // Not stored: applies to this visit only.
     }
   }
   const label = dark ? 'Switch to light' : 'Switch to dark'

@@ -7,11 +7,11 @@ import { inDate } from '../parts/figures.ts'
 interface FailuresProps {
   readonly model: string
   readonly tool: string
-  /** What kinds there are, and how many of each. */
+  /** The failure kinds with their counts. */
   readonly kinds: string
 }
 
-/** What a model does wrong with a tool: how often, and the last times one by one. */
+/** Failures of a model with a tool: counts, and the latest ones in detail. */
 export function Failures({ model, tool, kinds }: FailuresProps) {
   const [open, setOpen] = useState(false)
   const { data, error } = useQuery({ ...failuresQuery(model, tool), enabled: open })
@@ -22,7 +22,7 @@ export function Failures({ model, tool, kinds }: FailuresProps) {
       {open && data === undefined && !error && <p className="moving mt-1 text-muted">Loading the failures …</p>}
       <ul className="mt-1 grid min-w-64 gap-2">
         {data?.map(({ timestamp, message, expected, actual, run_id }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: failures have no names, and two may be of one moment.
+          // biome-ignore lint/suspicious/noArrayIndexKey: failures have no ids, and two may have the same time.
           <li key={`${timestamp} ${index}`} className="rounded-lg bg-sunk p-2">
             <p className="break-words">{message}</p>
             {expected !== undefined && <Quoted title="expected" text={expected} />}

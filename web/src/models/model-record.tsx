@@ -5,7 +5,7 @@ import { Chip } from '../parts/states.tsx'
 import { ModelBadge } from '../testing/model-badge.tsx'
 import { ModelScoresTable } from './model-scores.tsx'
 
-/** A model, what its tests came to, each of them, and the scores that it comes with. */
+/** A model with its test results and benchmark scores. */
 export function ModelRecord({ model }: { readonly model: ListedModel }) {
   const { id, name, validation, scores, reason } = model
   const { test_count, success_count, test_history } = validation
@@ -22,10 +22,10 @@ export function ModelRecord({ model }: { readonly model: ListedModel }) {
       {reason !== undefined && <p className="mt-1 text-sm wrap-anywhere">{reason}</p>}
       {test_history.length > 0 && (
         <details className="mt-3">
-          <summary className="cursor-pointer text-sm font-medium">History of its tests</summary>
-          <ol className="mt-2 grid grid-cols-1 gap-2" aria-label={`Tests of ${name}, the newest first`}>
+          <summary className="cursor-pointer text-sm font-medium">Test history</summary>
+          <ol className="mt-2 grid grid-cols-1 gap-2" aria-label={`Tests of ${name}, newest first`}>
             {test_history.toReversed().map(({ timestamp, success, error, details }, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: tests have no names, and two may be of one moment.
+              // biome-ignore lint/suspicious/noArrayIndexKey: tests have no ids, and two may have the same time.
               <li key={`${timestamp} ${index}`} className="rounded-lg border border-line p-3 text-sm">
                 <div className="flex flex-wrap items-center gap-2">
                   <Chip tone={success ? 'good' : 'bad'}>{success ? 'passed' : 'failed'}</Chip>
@@ -38,7 +38,7 @@ export function ModelRecord({ model }: { readonly model: ListedModel }) {
               </li>
             ))}
           </ol>
-          {rest > 0 && <p className="mt-2 text-sm text-muted">{rest} older tests are counted, and no longer listed.</p>}
+          {rest > 0 && <p className="mt-2 text-sm text-muted">{rest} older tests are counted but no longer listed.</p>}
         </details>
       )}
       {scores !== undefined && <ModelScoresTable scores={scores} />}

@@ -1,11 +1,10 @@
 import { useId } from 'react'
 import type { CategoryScore, ModelScores } from '../../../src/models/model-scores.ts'
 import { inDay, inNumber, inTenths } from '../parts/figures.ts'
-import { Code } from '../parts/section.tsx'
 
 const LEADERBOARD = 'Berkeley Function-Calling Leaderboard'
 
-/** What a model was measured to do before it was shipped. It stands apart from the tests that were made here. */
+/** Benchmark scores measured before the release, separate from the tests on this server. */
 export function ModelScoresTable({ scores }: { readonly scores: ModelScores }) {
   const title = useId()
   const { rules, categories } = scores
@@ -19,16 +18,18 @@ export function ModelScoresTable({ scores }: { readonly scores: ModelScores }) {
           {rules.replace(/^BFCL\b/, LEADERBOARD)}
         </h3>
         <p>
-          How often the whole call was right. Measured by Toolyard’s own scorer {daysOf(categories)}, before this model
-          was shipped. These are no tests on this server: they do not count for the badge.
+          How often the whole call was right, measured with Toolyard’s own scorer {daysOf(categories)}, before the
+          release. These results do not count for the badge.
         </p>
         <p>
-          Where no call is right, as in irrelevance, no tool on offer fits the request, and the model is right when it
-          calls none.
+          In some categories, such as irrelevance, no offered tool fits the request. There the model is right if it
+          makes no call.
         </p>
         <p>
-          <Code>docs/guides/mini.md</Code> says which of these requests were in view while it was made, what it got
-          wrong, and how all this was measured.
+          <a className="text-accent underline underline-offset-2" href="/guide/guides/mini.html">
+            The page about mini
+          </a>{' '}
+          lists which requests were used in training, its errors and the method.
         </p>
       </div>
       <table aria-labelledby={title} className="w-full max-w-lg self-start text-left">
@@ -75,7 +76,7 @@ function Rows({ title, rows }: { readonly title: string; readonly rows: readonly
   )
 }
 
-/** On which day, or between which, the rows were measured. */
+/** The day or range of days of the measurement. */
 function daysOf(categories: readonly CategoryScore[]): string {
   const days = categories.map(({ measured }) => measured).sort()
   const [first = '', last = ''] = [days[0], days.at(-1)]

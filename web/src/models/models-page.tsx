@@ -8,7 +8,7 @@ import { SuitePanel } from './suites/suite-panel.tsx'
 import { SuiteRunList } from './suites/suite-run-list.tsx'
 import { ToolMatrix } from './tool-matrix.tsx'
 
-/** Which models have shown that they can use tools, and which tool each gets right. */
+/** Models, their test results, and results by tool. */
 export function ModelsPage() {
   usePageTitle('Models')
   const { data: models, error, refetch } = useQuery(modelsQuery)
@@ -22,22 +22,23 @@ export function ModelsPage() {
       <div>
         <h1 className="text-2xl font-semibold tracking-tight">Models</h1>
         <p className="mt-1 max-w-prose text-muted">
-          A model is validated once it has passed four of five tests. Its badge is green from 10 tests on. Test one on{' '}
+          A model is validated if it passes at least 80 % of its tests. Its badge is green after 10 tests. Test a model
+          on{' '}
           <Link href="/tools-testing" className="text-accent underline">
             Testing
           </Link>
-          , or with many cases at once below.
+          , or run a suite below.
         </p>
       </div>
       {doubtful.length > 0 && (
         <Note tone="warn" role="status">
-          Not validated: {doubtful.map(({ name }) => name).join(', ')}. What they do with tools has not been shown on
-          this server.
+          Not validated: {doubtful.map(({ name }) => name).join(', ')}. They haven’t been tested on this server yet.
         </Note>
       )}
       {models.length === 0 && (
-        <Empty title="There are no models">
-          Name some in <code className="font-mono">models</code> of the configuration.
+        <Empty title="No models">
+          {' '}
+          Add some to <code className="font-mono">models</code> in the configuration.
         </Empty>
       )}
       <ul aria-label="Models" className="grid grid-cols-1 gap-3">

@@ -8,17 +8,17 @@ import { MIN_JUDGED } from '../testing/model-badge.tsx'
 import { Failures } from './failures.tsx'
 
 const GATES = {
-  off: 'Nothing is done about tools that a model fails with.',
-  warn: 'Runs are warned of tools that their model fails with.',
+  off: 'Models are offered all tools, including those they fail with.',
+  warn: 'A run has a warning for each tool that its model fails with.',
   hide: 'Tools that a model fails with are not offered to it.',
 }
 
-/** Tools that a model made up are counted together. */
+/** All tools that a model made up. */
 const UNKNOWN = '(unknown)'
 
 const isShown = ({ schema, tool }: ListedToolUse): boolean => schema === 'current' || tool === UNKNOWN
 
-/** How well each model uses each tool, from suites and real runs, with what the figure is worth. */
+/** Success rates by model and tool, from suites and real runs. */
 export function ToolMatrix() {
   const mayObserve = useMay('observe')
   const { data, error, refetch } = useQuery({ ...toolUseQuery, enabled: mayObserve })
@@ -34,12 +34,12 @@ export function ToolMatrix() {
           not they were the right ones. {data && GATES[data.gate.gate]}
         </p>
       </div>
-      {!mayObserve && <Empty title="Your key may not see this">It lacks the scope observe.</Empty>}
-      {mayObserve && data === undefined && !error && <Loading what="how models use tools" />}
-      {data === undefined && error && <Failed error={error} what="how models use tools" again={() => void refetch()} />}
+      {!mayObserve && <Empty title="Your key can’t view this">It lacks the scope observe.</Empty>}
+      {mayObserve && data === undefined && !error && <Loading what="the results by tool" />}
+      {data === undefined && error && <Failed error={error} what="the results by tool" again={() => void refetch()} />}
       {data !== undefined && <Table uses={data.tool_use.filter(isShown)} />}
       {data?.tool_use.some((use) => !isShown(use)) && (
-        <Note>Counts of tools that have changed or gone since are not shown here.</Note>
+        <Note>Tools that have changed or were removed are not shown.</Note>
       )}
     </section>
   )
@@ -49,7 +49,7 @@ function Table({ uses }: { readonly uses: readonly ListedToolUse[] }) {
   const models = [...new Set(uses.map(({ model_id }) => model_id))].sort()
   const tools = [...new Set(uses.map(({ tool }) => tool))].sort()
   if (uses.length === 0) {
-    return <Empty title="Nothing is known yet">Ask a model something that needs a tool, or run a suite.</Empty>
+    return <Empty title="No results yet">Ask a model something that needs a tool, or run a suite.</Empty>
   }
   const found = new Map(uses.map((use) => [JSON.stringify([use.model_id, use.tool]), use]))
   return (
@@ -71,7 +71,7 @@ function Table({ uses }: { readonly uses: readonly ListedToolUse[] }) {
           {tools.map((tool) => (
             <tr key={tool} className="border-t border-line">
               <th scope="row" className="px-4 py-2 font-mono font-medium">
-                {tool === UNKNOWN ? 'tools that it made up' : <ToolLink tool={tool} />}
+                {tool === UNKNOWN ? 'unknown tools' : <ToolLink tool={tool} />}
               </th>
               {models.map((model) => (
                 <Cell key={model} use={found.get(JSON.stringify([model, tool]))} />

@@ -12,7 +12,7 @@ interface ButtonProps extends ComponentProps<'button'> {
   readonly look?: Look
 }
 
-/** Something to press. */
+/** A button. */
 export const Button = ({ look = 'plain', className = '', ...rest }: ButtonProps) => (
   <button
     type="button"

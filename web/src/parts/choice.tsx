@@ -11,7 +11,7 @@ interface ChoiceProps {
   readonly onChange: (value: string) => void
 }
 
-/** One of a few: the browser's own, which every hand and every reader knows. */
+/** A native select, for accessibility. */
 export const Choice = ({ label, value, options, onChange }: ChoiceProps) => (
   <select
     aria-label={label}

@@ -6,13 +6,13 @@ interface ConfirmDialogProps {
   readonly open: boolean
   readonly title: string
   readonly children: ReactNode
-  /** What the button says that goes on. */
+  /** The label of the confirm button. */
   readonly action: string
   readonly onConfirm: () => void
   readonly onClose: () => void
 }
 
-/** Asks before something that cannot be taken back. */
+/** Confirms an action that can't be undone. */
 export const ConfirmDialog = ({ open, title, children, action, onConfirm, onClose }: ConfirmDialogProps) => (
   <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
     <AlertDialog.Portal>

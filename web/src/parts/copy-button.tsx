@@ -4,7 +4,7 @@ import { CheckIcon, CopyIcon } from './icons.tsx'
 
 const SHOWN_MS = 2_000
 
-/** Copies a text; says whether that worked. */
+/** Copies text and shows whether that worked. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [said, setSaid] = useState<'copied' | 'failed'>()
   useEffect(() => {
@@ -22,9 +22,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   return (
     <Button onClick={() => void copy()}>
       {said === 'copied' ? <CheckIcon /> : <CopyIcon />}
-      <span aria-live="polite">
-        {said === 'copied' ? 'Copied' : said === 'failed' ? 'Select it and copy by hand' : label}
-      </span>
+      <span aria-live="polite">{said === 'copied' ? 'Copied' : said === 'failed' ? 'Copy failed' : label}</span>
     </Button>
   )
 }

@@ -3,11 +3,11 @@ import { Failed } from './states.tsx'
 
 interface Props {
   readonly children: ReactNode
-  /** What to show instead; by default that the page failed. */
+  /** The fallback; an error message by default. */
   readonly instead?: ReactNode
 }
 
-/** Keeps what cannot be shown from taking the whole page with it. */
+/** Limits a rendering error to this part of the page. */
 export class ErrorBoundary extends Component<Props, { error: Error | undefined }> {
   override state: { error: Error | undefined } = { error: undefined }
 
@@ -19,7 +19,7 @@ export class ErrorBoundary extends Component<Props, { error: Error | undefined }
     const { error } = this.state
     if (error === undefined) return this.props.children
     if (this.props.instead !== undefined) return this.props.instead
-    // A part of the page that is no longer there after an update comes with a new load.
+    // After an update, old chunks are gone: reload.
     return <Failed error={error} what="this part of the page" again={() => location.reload()} />
   }
 }

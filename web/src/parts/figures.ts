@@ -8,7 +8,7 @@ export function inTime(ms: number): string {
 }
 
 export const inPercent = (part: number): string => `${short.format(Math.floor(part * 1_000) / 10)} %`
-/** 68.3 %: to the nearest tenth, as figures of benchmarks are given. */
+/** 68.3 %: to the nearest tenth, like benchmark results. */
 export const inTenths = (part: number): string => `${(part * 100).toFixed(1)} %`
 /** 640 B, 12 kB, 1.05 MB. */
 export function inBytes(bytes: number): string {

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent, useState } from 'react'
 
-/** How long nobody types before what was typed counts. */
+/** The debounce time. */
 const PAUSE_MS = 500
 
 interface FilterTextProps {
@@ -8,11 +8,11 @@ interface FilterTextProps {
   readonly value: string
   readonly onChange: (value: string) => void
   readonly placeholder?: string
-  /** What may be meant, to choose from. */
+  /** Suggestions. */
   readonly suggestions?: readonly string[]
 }
 
-/** A text to narrow something down by. It counts when the typing has ended, or at Enter. */
+/** A filter text, applied after a pause or on Enter. */
 export function FilterText({ label, value, onChange, placeholder, suggestions = [] }: FilterTextProps) {
   const [draft, setDraft] = useState(value)
   const [known, setKnown] = useState(value)

@@ -23,17 +23,17 @@ const STYLE = {
   quotesForFieldNames: false,
 } as const
 
-/** Up to here everything is open; from there on only a part is drawn. In characters. */
+/** Limits in characters: fully expanded up to SMALL, shortened from LARGE. */
 const SMALL = 400
 const LARGE = 20_000
 
 interface JsonTreeProps {
   readonly value: unknown
-  /** What it is, for screen readers. */
+  /** Label for screen readers. */
   readonly label: string
 }
 
-/** Any JSON value, to be opened and closed part by part. Of a large one a part is shown, and the whole can be copied. */
+/** A JSON value as a tree. Large values are shortened, but can be copied in full. */
 export function JsonTree({ value, label }: JsonTreeProps) {
   const text = useMemo(() => plain(value), [value])
   const shown = useMemo(() => (text.length > LARGE ? shortened(value) : value), [text, value])
@@ -42,8 +42,8 @@ export function JsonTree({ value, label }: JsonTreeProps) {
       <Tree value={shown} label={label} small={text.length <= SMALL} />
       {text.length > LARGE && (
         <div className="mt-2 flex flex-wrap items-center gap-3 text-sm text-muted">
-          <span>Of {inBytes(text.length)}, what is long is shown in part.</span>
-          <CopyButton text={text} label="Copy all of it" />
+          <span>{inBytes(text.length)}, shown in part.</span>
+          <CopyButton text={text} label="Copy all" />
         </div>
       )}
     </>

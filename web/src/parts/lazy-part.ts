@@ -2,8 +2,7 @@ import { type ComponentType, lazy } from 'react'
 import { serverIsAway, whenServerReturns } from '../api/connection.ts'
 
 /**
- * A part of the page that is loaded when it is first shown. Where the server is away just then, it is loaded when it
- * is back: what has failed once would otherwise have failed for good.
+ * Like React.lazy, but retries a failed import when the server is back.
  */
 export const lazyPart = <Props>(load: () => Promise<ComponentType<Props>>) =>
   lazy(async () => ({ default: await load().catch(() => loadLater(load)) }))

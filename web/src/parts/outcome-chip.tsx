@@ -3,7 +3,7 @@ import { Chip } from './states.tsx'
 
 const TONES = { success: 'good', failure: 'bad', unknown: 'warn' } as const
 
-/** How a call ended, in a word. */
+/** The outcome of a call. */
 export const OutcomeChip = ({ outcome, error_code }: Pick<AuditRow, 'outcome' | 'error_code'>) => (
   <Chip tone={TONES[outcome]}>{error_code ?? outcome}</Chip>
 )

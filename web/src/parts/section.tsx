@@ -2,12 +2,12 @@ import { Fragment, type ReactNode } from 'react'
 
 interface SectionProps {
   readonly title: string
-  /** What it is about, in a sentence. */
+  /** A one-sentence description. */
   readonly about?: ReactNode
   readonly children: ReactNode
 }
 
-/** A part of a page under a heading of its own. */
+/** A section with a heading. */
 export const Section = ({ title, about, children }: SectionProps) => (
   <section aria-label={title} className="grid grid-cols-1 gap-3">
     <div>
@@ -18,12 +18,12 @@ export const Section = ({ title, about, children }: SectionProps) => (
   </section>
 )
 
-/** Text that is typed somewhere: a path, a command, a name. */
+/** Inline code. */
 export const Code = ({ children }: { readonly children: ReactNode }) => (
   <code className="font-mono text-[0.9em] break-words">{children}</code>
 )
 
-/** A name that may break after an underscore, and elsewhere only if a part is too long for the line. */
+/** A name that may wrap after underscores. */
 export const BreakableName = ({ name }: { readonly name: string }) => (
   <span className="wrap-anywhere">
     {name.split(/(?<=_)/).map((part, index) => (

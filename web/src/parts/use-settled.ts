@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 
 const SETTLED_MS = 300
 
-/** A value when it has not changed for a moment: what is typed is not asked for letter by letter. */
+/** A debounced value. */
 export function useSettled(value: string): string {
   const [settled, setSettled] = useState(value)
   useEffect(() => {

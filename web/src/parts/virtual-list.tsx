@@ -6,7 +6,7 @@ const OVERSCAN = 8
 interface ListProps<Item> {
   readonly items: readonly Item[]
   readonly keyOf: (item: Item) => string
-  /** How high a row is, about: each is measured once it is drawn. */
+  /** The estimated row height; rows are measured when rendered. */
   readonly rowPx: number
   readonly row: (item: Item) => ReactNode
   readonly label: string
@@ -15,7 +15,7 @@ interface ListProps<Item> {
   readonly rowClassName?: string
 }
 
-/** A list in the page: however many rows there are, only those in sight are drawn. */
+/** A list that renders only its visible rows. */
 export function WindowList<Item>(props: ListProps<Item>) {
   const { items, keyOf, rowPx } = props
   const list = useRef<HTMLUListElement>(null)
@@ -23,7 +23,7 @@ export function WindowList<Item>(props: ListProps<Item>) {
   useLayoutEffect(() => {
     const measure = () => setTop(list.current?.offsetTop ?? 0)
     measure()
-    // What stands above may break into more lines in a narrower window.
+    // Content above may wrap when the window gets narrower.
     window.addEventListener('resize', measure)
     return () => window.removeEventListener('resize', measure)
   }, [])
@@ -47,7 +47,7 @@ export function WindowList<Item>(props: ListProps<Item>) {
   )
 }
 
-/** The same in a box that scrolls by itself, which `boxClassName` gives a height. */
+/** The same in a scrolling box with the height of `boxClassName`. */
 export function BoxList<Item>({ boxClassName, ...props }: ListProps<Item> & { readonly boxClassName: string }) {
   const { items, keyOf, rowPx, label } = props
   const box = useRef<HTMLDivElement>(null)
@@ -78,7 +78,7 @@ const keyAt = <Item,>(items: readonly Item[], keyOf: (item: Item) => string, ind
 
 interface RowsProps<Item> extends ListProps<Item> {
   readonly ref?: Ref<HTMLUListElement>
-  /** How far down the list begins, in what scrolls. */
+  /** The offset of the list in its scroll container. */
   readonly top: number
   readonly height: number
   readonly drawn: readonly VirtualItem[]

@@ -16,7 +16,7 @@ interface Replayed {
 
 const RECORDED = ''
 
-/** Replays a run from what was recorded of it: tools are not run, and a model is asked only where one is chosen. */
+/** Replays a stored run without running tools, optionally with a model. */
 export function ReplayRun({ run }: { readonly run: StoredRun }) {
   const mayChat = useMay('chat')
   const { data: models = [] } = useQuery({ ...modelsQuery, enabled: mayChat })
@@ -29,7 +29,7 @@ export function ReplayRun({ run }: { readonly run: StoredRun }) {
       }),
   })
   const options = [
-    { value: RECORDED, label: 'as it was recorded: nobody is asked' },
+    { value: RECORDED, label: 'Recorded responses, no model call' },
     ...(mayChat ? models : []).map(({ id, name, reason }) => ({
       value: id,
       label: reason === undefined ? `ask ${name}` : `${name} (not available)`,
@@ -39,14 +39,14 @@ export function ReplayRun({ run }: { readonly run: StoredRun }) {
   return (
     <section aria-label="Replay" className="panel mt-3 p-4">
       <p className="max-w-prose text-sm text-muted">
-        A replay goes through the real loop, and every call gets what it got in the run: no tool is run. As it was
-        recorded, it shows whether the loop still does the same. With a model, that one is asked anew, which may cost
-        something, and it shows whether it makes the same calls.
+        A replay repeats the run without running tools: every call gets its recorded result. With recorded responses it
+        shows whether Toolyard still behaves the same. With a model, which may cost money, it shows whether the model
+        makes the same calls.
       </p>
       <div className="mt-3 flex flex-wrap items-center gap-2">
         <div className="max-w-full min-w-0">
           <Choice
-            label="Who answers"
+            label="Model"
             value={model}
             options={options}
             onChange={(chosen) => {
@@ -56,7 +56,7 @@ export function ReplayRun({ run }: { readonly run: StoredRun }) {
           />
         </div>
         <Button look="main" disabled={replay.isPending} onClick={() => replay.mutate()}>
-          {replay.isPending ? 'Replaying …' : 'Start the replay'}
+          {replay.isPending ? 'Replaying …' : 'Start replay'}
         </Button>
       </div>
       {replay.error && (
@@ -71,13 +71,13 @@ export function ReplayRun({ run }: { readonly run: StoredRun }) {
           <Note tone={replay.data.same ? 'good' : 'warn'} role="status">
             {replay.data.same
               ? model === RECORDED
-                ? 'It goes the same way: every message, every call and the answer are as they were.'
-                : 'It makes the same calls.'
-              : `It goes another way. ${replay.data.difference}`}
+                ? 'The replay matches the run: all messages, calls and the answer are the same.'
+                : 'The model makes the same calls.'
+              : `The replay differs. ${replay.data.difference}`}
           </Note>
           {model !== RECORDED && replay.data.answer !== null && (
             <p className="text-sm break-words whitespace-pre-wrap">
-              <span className="text-muted">It answered: </span>
+              <span className="text-muted">Answer: </span>
               {replay.data.answer.content || '(nothing)'}
             </p>
           )}

@@ -8,7 +8,7 @@ import { testingAddress } from '../testing/run-link.ts'
 import { ReplayRun } from './replay-run.tsx'
 import { SaveCase } from './save-case.tsx'
 
-/** What can be done with a run that is kept. */
+/** The actions for a stored run. */
 export function RunActions({ run }: { readonly run: StoredRun }) {
   const mayChat = useMay('chat')
   const [open, setOpen] = useState<'replay' | 'save'>()

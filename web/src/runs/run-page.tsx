@@ -59,7 +59,7 @@ const AgentList = ({ agents }: { readonly agents: readonly AgentRun[] }) => (
   </ul>
 )
 
-/** A run that is kept, under an address that can be passed on. */
+/** A stored run. */
 export function RunPage({ id }: { readonly id: string }) {
   usePageTitle('Run')
   const { data: run, error, refetch } = useQuery(runQuery(id))
@@ -69,7 +69,7 @@ export function RunPage({ id }: { readonly id: string }) {
   const { turns } = storedRun(run)
   return (
     <>
-      <nav aria-label="Where you are" className="text-sm">
+      <nav aria-label="Breadcrumb" className="text-sm">
         <Link href="/tools-testing" className="text-accent underline underline-offset-2">
           Testing
         </Link>
@@ -84,7 +84,7 @@ export function RunPage({ id }: { readonly id: string }) {
         <span className="tabular-nums">{count(run.prompt_tokens + run.completion_tokens, 'token')}</span>
         {run.cost !== null && <span className="tabular-nums">{inMoney(run.cost)}</span>}
         <Link href={`/activity?run_id=${encodeURIComponent(id)}`} className="text-accent underline underline-offset-2">
-          Its calls in the audit log
+          Calls in the audit log
         </Link>
       </div>
       <RunActions run={run} />
@@ -100,11 +100,11 @@ export function RunPage({ id }: { readonly id: string }) {
       <section className="panel mt-4 p-4">
         <h2 className="sr-only">What happened</h2>
         <h3 className="font-medium">Query</h3>
-        <p className="mt-1 break-words whitespace-pre-wrap">{run.question || '(not kept)'}</p>
+        <p className="mt-1 break-words whitespace-pre-wrap">{run.question || '(not stored)'}</p>
         <h3 className="mt-4 mb-2 font-medium">Tool Calls ({run.tool_calls})</h3>
         <RunTurns turns={turns} running={false} />
         <h3 className="mt-4 font-medium">Final Response</h3>
-        <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">{run.answer || '(not kept)'}</p>
+        <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">{run.answer || '(not stored)'}</p>
         {run.error !== null && (
           <div className="mt-3">
             <Note tone="bad">{run.error}</Note>

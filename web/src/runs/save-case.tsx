@@ -5,7 +5,7 @@ import { CopyButton } from '../parts/copy-button.tsx'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { Failed, Loading } from '../parts/states.tsx'
 
-/** The run as a case that models are tested with: a file to keep, and what to do with it. */
+/** Saves the run as a test case. */
 export function SaveCase({ run }: { readonly run: StoredRun }) {
   const mayValidate = useMay('validate')
   const { data: made, error } = useQuery(runCaseQuery(run.id))
@@ -17,12 +17,12 @@ export function SaveCase({ run }: { readonly run: StoredRun }) {
   return (
     <section aria-label="Save as validation case" className="panel mt-3 min-w-0 p-4">
       <p className="max-w-prose text-sm text-muted">
-        The query, the tools, what they answered, and the calls of this run as those that are right. It holds what the
-        model did, which need not be what it should have done: look at it before you keep it.
+        The case contains the query, the tools, their results, and the calls of this run as the expected ones. Check
+        that these calls are right before you save it.
       </p>
-      <h2 className="mt-3 text-sm font-medium">What is right, then</h2>
+      <h2 className="mt-3 text-sm font-medium">Expected</h2>
       <div className="mt-1 max-h-96 overflow-auto rounded-lg bg-sunk p-3">
-        <JsonTree value={made.expect} label="What is right" />
+        <JsonTree value={made.expect} label="Expected" />
       </div>
       <details className="mt-2">
         <summary className="cursor-pointer text-sm font-medium">The whole case</summary>
@@ -40,10 +40,10 @@ export function SaveCase({ run }: { readonly run: StoredRun }) {
       <ol className="mt-3 grid list-decimal gap-1 pl-5 text-sm">
         <li>
           Put the file into the folder <code className="font-mono">suites</code> of the data folder (
-          <code className="font-mono">.toolyard/suites</code>, unless TOOLYARD_DATA names another
-          {suites?.folder.writable === false && '; this server may not write there: ask who runs it'}).
+          <code className="font-mono">.toolyard/suites</code> or TOOLYARD_DATA/suites
+          {suites?.folder.writable === false && '; this server can’t write there: ask its administrator'}).
         </li>
-        <li>Models lists it then under its name, to be run with any model. Or on the command line:</li>
+        <li>Run it on the Models page with any model, or on the command line:</li>
       </ol>
       <div className="mt-2 flex flex-wrap items-center gap-2">
         <pre

@@ -5,7 +5,7 @@ import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Note } from '../parts/states.tsx'
 
-/** Asks for the key. It goes to the server once, which hands it to the browser where no script can read it. */
+/** The sign-in form. The server answers with a cookie that scripts can't read. */
 export function SignIn() {
   const client = useQueryClient()
   const [key, setKey] = useState('')
@@ -24,7 +24,7 @@ export function SignIn() {
   return (
     <form onSubmit={submit} className="panel mx-auto mt-8 max-w-md p-6">
       <h1 className="text-xl font-semibold">Sign in</h1>
-      <p className="mt-1 text-muted">This server asks for an API key. It is kept in this browser until you sign out.</p>
+      <p className="mt-1 text-muted">This server needs an API key. You stay signed in until you sign out.</p>
       <label htmlFor="key" className="mt-5 block text-sm font-medium">
         API key
       </label>
@@ -41,7 +41,7 @@ export function SignIn() {
         aria-describedby="key-help"
       />
       <p id="key-help" className="mt-1.5 text-sm text-muted">
-        <code className="font-mono">npx toolyard keys create</code> makes one.
+        Create one with <code className="font-mono">npx toolyard keys create</code>.
       </p>
       {signIn.error && (
         <div className="mt-4">

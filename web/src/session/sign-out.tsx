@@ -6,13 +6,13 @@ interface SignOutProps {
   readonly tenant: string
 }
 
-/** Who is signed in, and the way out. */
+/** The current user and the sign-out button. */
 export function SignOut({ name, tenant }: SignOutProps) {
   const client = useQueryClient()
   const signOut = useMutation({
     mutationFn: () => request('/api/session', { method: 'DELETE' }),
     onSuccess: async () => {
-      // What was loaded with the key goes with it.
+      // Drops data that was loaded with the key.
       await client.cancelQueries()
       client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
       await client.invalidateQueries({ queryKey: ['session'] })

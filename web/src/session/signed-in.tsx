@@ -4,7 +4,7 @@ import { sessionQuery } from '../api/queries.ts'
 import { Failed, Loading } from '../parts/states.tsx'
 import { SignIn } from './sign-in.tsx'
 
-/** Shows what is inside to who may see it; asks others for their key. */
+/** Shows its children to signed-in users, and others the sign-in form. */
 export function SignedIn({ children }: { readonly children: ReactNode }) {
   const { data: session, error, refetch } = useQuery(sessionQuery)
   if (session === undefined) {

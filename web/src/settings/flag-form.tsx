@@ -72,7 +72,7 @@ export function FlagForm({ tenants, pending, onSet }: FlagFormProps) {
       </datalist>
       <Choice label="Allowed or denied" value={value} options={VALUES} onChange={setValue} />
       <Button type="submit" disabled={pending || tenant.trim() === '' || flag.trim() === ''}>
-        Set the flag
+        Set flag
       </Button>
     </form>
   )

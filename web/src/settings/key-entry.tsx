@@ -9,13 +9,13 @@ import { Chip, Note } from '../parts/states.tsx'
 
 interface KeyEntryProps {
   readonly shown: ShownKey
-  /** The one that is signed in with here. */
+  /** The key of this session. */
   readonly isOwn: boolean
-  /** Without it, nobody of the tenant manages keys here. */
+  /** The only key of the tenant that can manage keys. */
   readonly isLastAdmin: boolean
 }
 
-/** One key: what it may do, how long, and the way to end it. */
+/** An API key with its rights, and a button to revoke it. */
 export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
   const { id, name, role, scopes, tools, models, calls_per_minute, created_at, expires_at, revoked_at, last_used_at } =
     shown
@@ -40,7 +40,7 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
         {scopes !== null && <Fact name="May">{scopes.join(', ')}</Fact>}
         {tools !== null && <Fact name="Tools">{tools.join(', ')}</Fact>}
         {models !== null && <Fact name="Models">{models.join(', ')}</Fact>}
-        {calls_per_minute !== null && <Fact name="Calls a minute">{inNumber(calls_per_minute)}</Fact>}
+        {calls_per_minute !== null && <Fact name="Calls per minute">{inNumber(calls_per_minute)}</Fact>}
         <Fact name="Id">
           <span className="font-mono text-xs break-all">{id}</span>
         </Fact>
@@ -94,11 +94,11 @@ function Revoke({ shown: { id, name }, isOwn, isLastAdmin }: KeyEntryProps) {
         }}
         onClose={() => setAsking(false)}
       >
-        <p>Whoever uses it is refused from then on. That cannot be taken back.</p>
-        {isOwn && <p className="mt-2 font-medium text-ink">It is the key that you are signed in with.</p>}
+        <p>Requests with this key will be refused. You can’t undo this.</p>
+        {isOwn && <p className="mt-2 font-medium text-ink">You are signed in with this key.</p>}
         {isLastAdmin && (
           <p className="mt-2 font-medium text-ink">
-            No other key of this tenant manages keys: afterwards only the command line makes one.
+            No other key of this tenant can manage keys. You will need the command line to create one.
           </p>
         )}
       </ConfirmDialog>

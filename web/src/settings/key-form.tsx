@@ -21,7 +21,7 @@ interface KeyFormProps {
   readonly isFirst: boolean
 }
 
-/** Makes a key. */
+/** Creates a key. */
 export function KeyForm({ onMade, isFirst }: KeyFormProps) {
   const ids = useId()
   const client = useQueryClient()
@@ -36,7 +36,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
   const role = isFirst ? 'admin' : (chosen ?? 'user')
   const scopes = known?.roles.find((one) => one.name === role)?.scopes ?? []
-  // Nobody gives away more than it has.
+  // A key can't grant scopes that it doesn't have.
   const lacking = new Set<string>(scopes.filter((scope) => session?.scopes.includes(scope) !== true))
   const given = scopes.filter((scope) => !left.has(scope) && !lacking.has(scope))
   const make = useMutation({
@@ -76,14 +76,14 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
       return next
     })
   return (
-    <form onSubmit={submit} aria-label="Make a key" className="panel grid grid-cols-1 gap-3 p-4">
+    <form onSubmit={submit} aria-label="Create a key" className="panel grid grid-cols-1 gap-3 p-4">
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-[1fr_9rem_10rem_9rem]">
         <label htmlFor={`${ids}name`} className="grid gap-1 text-sm font-medium">
           Name
           <input
             id={`${ids}name`}
             className="field font-normal"
-            placeholder="who or what will use it"
+            placeholder="what uses the key"
             maxLength={100}
             value={name}
             onChange={(event) => setName(event.target.value)}
@@ -108,7 +108,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
               <Choice label="Valid" value={days} options={EXPIRIES} onChange={setDays} />
             </div>
             <label htmlFor={`${ids}calls`} className="grid gap-1 text-sm font-medium">
-              Calls a minute
+              Calls per minute
               <input
                 id={`${ids}calls`}
                 type="number"
@@ -116,7 +116,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
                 max={10_000_000}
                 step={1}
                 className="field font-normal"
-                placeholder="as usual"
+                placeholder="default"
                 value={calls}
                 onChange={(event) => setCalls(event.target.value)}
               />
@@ -126,8 +126,8 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
       </div>
       {isFirst ? (
         <p className="text-sm text-muted">
-          The first key has all rights: those of an admin, and a view of all tenants and MCP servers. Make keys with
-          fewer rights after it.
+          The first key has all rights: those of an admin, for all tenants and MCP servers. Create keys with fewer
+          rights after it.
         </p>
       ) : (
         <>
@@ -148,7 +148,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
             />
           </div>
           <fieldset>
-            <legend className="text-sm font-medium">It may</legend>
+            <legend className="text-sm font-medium">Scopes</legend>
             <div className="mt-1 flex flex-wrap gap-x-5 gap-y-2 text-sm">
               {scopes.map((scope) => (
                 <label key={scope} className="inline-flex min-h-6 items-center gap-2">
@@ -177,13 +177,13 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
         className="justify-self-start"
         disabled={name.trim() === '' || given.length === 0 || make.isPending}
       >
-        {make.isPending ? 'Making it …' : isFirst ? 'Make the first key' : 'Make a key'}
+        {make.isPending ? 'Creating …' : isFirst ? 'Create the first key' : 'Create key'}
       </Button>
     </form>
   )
 }
 
-/** Patterns, with commas or spaces between them. */
+/** Patterns separated by commas or spaces. */
 const listOf = (text: string): string[] => text.split(/[\s,]+/).filter((pattern) => pattern !== '')
 
 interface PatternFieldProps {

@@ -6,7 +6,7 @@ import { KeyEntry } from './key-entry.tsx'
 import { KeyForm } from './key-form.tsx'
 import { keysQuery, type MadeKey } from './setting-queries.ts'
 
-/** The keys of the own tenant: to be made and revoked. */
+/** Lists, creates and revokes the keys of the tenant. */
 export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
   const { data: session } = useQuery(sessionQuery)
   const { data: keys, error, refetch } = useQuery(keysQuery)
@@ -25,7 +25,7 @@ export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
       title="Keys"
       about={
         <>
-          Of the tenant <Code>{session?.tenant}</Code>. Keys of other tenants are made with{' '}
+          Keys of the tenant <Code>{session?.tenant}</Code>. Create keys for other tenants with{' '}
           <Code>npx toolyard keys create --tenant NAME</Code>.
         </>
       }
@@ -33,7 +33,7 @@ export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
       <KeyForm onMade={onMade} isFirst={session?.state === 'local' && keys?.length === 0} />
       {keys === undefined && error && <Failed error={error} what="the keys" again={() => void refetch()} />}
       {keys === undefined && !error && <Loading what="the keys" />}
-      {keys?.length === 0 && <Empty title="There are no keys yet">Make one above.</Empty>}
+      {keys?.length === 0 && <Empty title="No keys yet">Create one above.</Empty>}
       {valid.length > 0 && (
         <ul aria-label="Valid keys" className="panel divide-y divide-line">
           {valid.map(entry)}

@@ -8,7 +8,7 @@ interface NewKeyProps {
   readonly onDone: () => void
 }
 
-/** A key that was made just now. It is nowhere else, and gone when this is. */
+/** A new key, shown once. */
 export function NewKey({ made, onDone }: NewKeyProps) {
   const panel = useRef<HTMLElement>(null)
   useEffect(() => panel.current?.focus(), [])
@@ -19,14 +19,14 @@ export function NewKey({ made, onDone }: NewKeyProps) {
       aria-label="The new key"
       className="rounded-xl border border-good bg-good-ground p-4 text-good"
     >
-      <h2 className="font-semibold">The key “{made.name}” is made</h2>
+      <h2 className="font-semibold">Created key “{made.name}”</h2>
       <p className="mt-1 text-sm">
-        This is the only time that it is shown. Keep it where secrets are kept; the server keeps no more than its hash.
+        The key is shown only once: store it with your other secrets. The server stores only its hash.
       </p>
       <code className="mt-3 block rounded-lg bg-panel p-3 font-mono text-sm break-all text-ink">{made.key}</code>
       <div className="mt-3 flex flex-wrap gap-2">
-        <CopyButton text={made.key} label="Copy the key" />
-        <Button onClick={onDone}>I have kept it</Button>
+        <CopyButton text={made.key} label="Copy key" />
+        <Button onClick={onDone}>Done</Button>
       </div>
     </section>
   )

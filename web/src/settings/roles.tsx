@@ -4,15 +4,15 @@ import { Section } from '../parts/section.tsx'
 import { Failed, Loading } from '../parts/states.tsx'
 import { rolesQuery } from './setting-queries.ts'
 
-/** What each role may. They are the same everywhere, and cannot be changed. */
+/** The scopes of each role. Roles can't be changed. */
 export function Roles() {
   const { data, error, refetch } = useQuery(rolesQuery)
   return (
-    <Section title="Roles" about="Roles are fixed. A key may be given less than its role may, when it is made.">
+    <Section title="Roles" about="Roles are fixed. A key can have fewer scopes than its role.">
       {data === undefined && error && <Failed error={error} what="the roles" again={() => void refetch()} />}
       {data === undefined && !error && <Loading what="the roles" />}
       {data !== undefined && (
-        <section aria-label="What each role may" className="panel overflow-x-auto" tabIndex={0}>
+        <section aria-label="Scopes of each role" className="panel overflow-x-auto" tabIndex={0}>
           <table className="w-full text-left text-sm">
             <thead className="text-xs text-muted">
               <tr>

@@ -3,12 +3,12 @@ import type { ListedTenant } from '../../../src/app/tenants.ts'
 import type { RolesView, ShownKey } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 
-/** A key that has just been made: its text is known this once. */
+/** A new key with its secret, returned once. */
 export interface MadeKey extends ShownKey {
   readonly key: string
 }
 
-/** A flag to be stored for a tenant, or with null to be forgotten. */
+/** A flag to store for a tenant; null removes it. */
 export interface FlagChange {
   readonly tenant: string
   readonly flag: string

@@ -10,12 +10,12 @@ import type { MadeKey } from './setting-queries.ts'
 import { Tenants } from './tenants.tsx'
 import { You } from './you.tsx'
 
-/** Who may do what: keys, tenants with their flags, and roles. */
+/** Keys, tenants with their flags, and roles. */
 export function SettingsPage() {
   usePageTitle('Settings')
   const mayManage = useMay('manage')
   const mayRead = useMay('read')
-  // Kept here: the first key changes who one is, and with that what stands below.
+  // State lives here, because the first key changes the session and remounts the parts below.
   const [made, setMade] = useState<MadeKey>()
   return (
     <div className="grid grid-cols-1 gap-8">
@@ -29,9 +29,9 @@ export function SettingsPage() {
         </>
       ) : (
         <Section title="Keys, tenants and flags">
-          <Empty title="Your key may not manage keys and tenants">
+          <Empty title="Your key can’t manage keys and tenants">
             It lacks the scope <Code>manage</Code>, which admins have. Ask an admin of your tenant for such a key, or
-            make one at the machine of the server: <Code>npx toolyard keys create --role admin</Code>
+            create one on the server: <Code>npx toolyard keys create --role admin</Code>
           </Empty>
         </Section>
       )}

@@ -9,7 +9,7 @@ import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { FlagForm } from './flag-form.tsx'
 import { type FlagChange, tenantsQuery } from './setting-queries.ts'
 
-/** Tenants, and what their flags let them use. */
+/** Tenants and their flags. */
 export function Tenants() {
   const client = useQueryClient()
   const { data: tenants, error, refetch } = useQuery(tenantsQuery)
@@ -25,13 +25,12 @@ export function Tenants() {
   return (
     <Section
       title="Tenants and flags"
-      about="A flag is the name of a permission or of a tool. A tool that requires permissions runs where each is allowed; every other runs unless its own name is denied."
+      about="A flag is the name of a permission or a tool. A tool with permissions runs only if all of them are allowed. Other tools run unless their name is denied."
     >
       {!mayChange && (
         <Note>
-          You see the flags of your tenant. What a tenant may use is changed by keys with the scope{' '}
-          <Code>installation</Code>, or at the machine of the server:{' '}
-          <Code>npx toolyard tenants set NAME flag=true</Code>
+          You see the flags of your tenant. To change them, you need a key with the scope <Code>installation</Code>, or
+          the command line on the server: <Code>npx toolyard tenants set NAME flag=true</Code>
         </Note>
       )}
       {tenants === undefined && error && <Failed error={error} what="the tenants" again={() => void refetch()} />}
@@ -75,7 +74,7 @@ function Tenant({ tenant: { id, flags, configured, stored, keys }, pending, onCh
         <h3 className="font-mono font-semibold break-all">{id}</h3>
         <span className="text-muted">{count(keys, 'valid key')}</span>
       </div>
-      {names.length === 0 && <p className="mt-1 text-muted">It has no flags.</p>}
+      {names.length === 0 && <p className="mt-1 text-muted">No flags.</p>}
       <ul aria-label={`Flags of ${id}`} className="divide-y divide-line">
         {names.map((flag) => {
           const isStored = Object.hasOwn(stored, flag)
@@ -88,7 +87,7 @@ function Tenant({ tenant: { id, flags, configured, stored, keys }, pending, onCh
                 {isStored ? 'stored' : 'configured'}
                 {isConfigured && (
                   <>
-                    {isStored ? `, over ${configured[flag]} at ` : ' at '}
+                    {isStored ? `, overrides ${configured[flag]} at ` : ' at '}
                     <Code>{`tenants.${id}.flags.${flag}`}</Code>
                   </>
                 )}
@@ -105,10 +104,10 @@ function Tenant({ tenant: { id, flags, configured, stored, keys }, pending, onCh
                   {isStored && (
                     <Button
                       disabled={pending}
-                      aria-label={`Forget ${flag} for ${id}`}
+                      aria-label={`Remove ${flag} for ${id}`}
                       onClick={() => onChange({ tenant: id, flag, value: null })}
                     >
-                      {isConfigured ? 'As configured' : 'Forget'}
+                      {isConfigured ? 'Use configured' : 'Remove'}
                     </Button>
                   )}
                 </span>

@@ -3,7 +3,7 @@ import { sessionQuery } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Chip, Note } from '../parts/states.tsx'
 
-/** Who sits here, and what that one may do. */
+/** The current user and its scopes. */
 export function You() {
   const { data: session } = useQuery(sessionQuery)
   if (session === undefined) return null
@@ -12,25 +12,25 @@ export function You() {
     <Section title="You">
       {state === 'local' && (
         <Note tone="warn">
-          <p className="font-medium">This server has no keys.</p>
+          <p className="font-medium">This server has no API keys.</p>
           <p className="mt-1">
-            It answers this machine only, without asking who calls: whoever sits at it is admin of the tenant{' '}
-            <Code>local</Code>. The first key ends that. From then on this page and every program need one, also from
-            other machines.
+            It accepts requests from this machine only, without a key. Everyone on this machine is an admin of the
+            tenant <Code>local</Code>. After you create the first key, every request needs a key, and other machines can
+            connect.
           </p>
           <p className="mt-1">
-            Make the first key below: it has all rights, and this browser stays signed in with it. Or use the command
+            Create the first key below. It has all rights, and this browser stays signed in with it. Or use the command
             line: <Code>npx toolyard keys create --role admin --all-tenants</Code>
           </p>
         </Note>
       )}
       <div className="panel grid grid-cols-1 gap-2 p-4 text-sm">
         <p>
-          {state === 'local' ? 'The person at this machine' : `Signed in with the key “${name}”`}, {role} of the tenant{' '}
+          {state === 'local' ? 'Local user' : `Signed in with the key “${name}”`}, {role} of the tenant{' '}
           <Code>{tenant}</Code>.
         </p>
         <p className="flex flex-wrap items-center gap-1.5">
-          <span className="text-muted">May:</span>
+          <span className="text-muted">Scopes:</span>
           {scopes.map((scope) => (
             <Chip key={scope}>{scope}</Chip>
           ))}

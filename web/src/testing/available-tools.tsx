@@ -11,7 +11,7 @@ import { EffectChip } from '../tools/effect-chip.tsx'
 const ROW_PX = 84
 const MOST_DESCRIPTION = 120
 
-/** What a model under test may call. */
+/** The tools that models can call. */
 export function AvailableTools() {
   const { data: tools, error, refetch } = useQuery(toolsQuery)
   return (
@@ -22,7 +22,7 @@ export function AvailableTools() {
       <div className="p-2">
         {tools === undefined && !error && <Loading what="the tools" />}
         {tools === undefined && error && <Failed error={error} what="the tools" again={() => void refetch()} />}
-        {tools?.length === 0 && <Empty title="There are no tools">A model under test can only answer by itself.</Empty>}
+        {tools?.length === 0 && <Empty title="No tools">The model can only answer without tools.</Empty>}
         {tools !== undefined && tools.length > 0 && (
           <BoxList
             items={tools}

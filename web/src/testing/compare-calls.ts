@@ -1,25 +1,25 @@
 import type { RunStep } from '../../../src/core/storage/run-store.ts'
 
-/** A call, as far as two runs are compared by it. */
+/** The compared part of a call. */
 export interface ComparedCall {
   readonly tool: string
   readonly params: unknown
 }
 
-/** The calls of a run that is kept; those that were made before the model was asked are none of its own. */
+/** The model's calls in a stored run, without calls from before the first turn. */
 export const callsOf = (steps: readonly RunStep[]): ComparedCall[] =>
   steps
     .filter(({ type, iteration }) => type === 'tool' && iteration > 0)
     .map(({ tool = '', params }) => ({ tool, params }))
 
-/** Where the calls of two runs first differ, as a sentence; undefined where they are the same. */
+/** Describes the first difference between the calls of two runs; undefined if there is none. */
 export function differenceOf(before: readonly ComparedCall[], now: readonly ComparedCall[]): string | undefined {
   for (let index = 0; index < Math.max(before.length, now.length); index++) {
     const [was, is] = [before[index], now[index]]
-    if (was === undefined) return `Call ${index + 1}, ${said(is)}, was not made then.`
-    if (is === undefined) return `Call ${index + 1} was ${said(was)}, and is not made now.`
+    if (was === undefined) return `Call ${index + 1}, ${said(is)}, is new.`
+    if (is === undefined) return `Call ${index + 1}, ${said(was)}, is missing.`
     if (was.tool !== is.tool || !alike(was.params, is.params)) {
-      return `Call ${index + 1} was ${said(was)}, and is ${said(is)} now.`
+      return `Call ${index + 1} was ${said(was)} and is now ${said(is)}.`
     }
   }
   return undefined
@@ -28,7 +28,7 @@ export function differenceOf(before: readonly ComparedCall[], now: readonly Comp
 const said = (call: ComparedCall | undefined): string =>
   call === undefined ? 'nothing' : `${call.tool} with ${JSON.stringify(call.params)}`
 
-/** What was taken out of a stored run, as a secret or because it was long, may have been anything. */
+/** Redacted or shortened values match anything. */
 function alike(was: unknown, is: unknown): boolean {
   if (typeof was === 'string' && was.includes('[redacted]')) return true
   if (typeof was === 'string' && typeof is === 'object') return true

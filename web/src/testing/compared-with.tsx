@@ -5,7 +5,7 @@ import { Note } from '../parts/states.tsx'
 import { callsOf, differenceOf } from './compare-calls.ts'
 import type { Answer } from './run-state.ts'
 
-/** Whether a run went as the one did that it repeats: by the calls that were made. */
+/** Compares the calls of a run with those of the run it repeats. */
 export function ComparedWith({ run, answer }: { readonly run: string; readonly answer: Answer }) {
   const mayObserve = useMay('observe')
   const { data: before } = useQuery({ ...runQuery(run), enabled: mayObserve })

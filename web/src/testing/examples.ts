@@ -1,4 +1,4 @@
-/** A query to try, and what a model that can use tools makes of it. */
+/** An example query with the expected behaviour. */
 export interface Example {
   readonly title: string
   readonly query: string
@@ -9,21 +9,21 @@ export const EXAMPLES: readonly Example[] = [
   {
     title: 'Simple Tool Call',
     query: "What's the weather in Paris?",
-    expected: 'Calls a weather tool once, with Paris, and answers with what it gives.',
+    expected: 'Calls a weather tool once, with Paris, and answers with its result.',
   },
   {
     title: 'Calculator',
     query: 'Calculate 15% tip on $45',
-    expected: 'Calls a calculator, and answers $6.75.',
+    expected: 'Calls a calculator and answers $6.75.',
   },
   {
     title: 'Direct Answer Test',
     query: "What's 2+2?",
-    expected: 'Answers 4 by itself: a tool may be called, but none is needed.',
+    expected: 'Answers 4. It may call a tool but needs none.',
   },
   {
     title: 'RAG Tool',
     query: 'Search for Python decorators in the docs',
-    expected: 'Calls the tool that searches documents, and answers from what it finds, or says that there is nothing.',
+    expected: 'Calls the document search and answers from its results, or says that it found nothing.',
   },
 ]

@@ -2,14 +2,14 @@ import type { ListedModel } from '../api/queries.ts'
 import { count } from '../parts/figures.ts'
 import { CheckIcon, WarningIcon, WrenchIcon } from '../parts/icons.tsx'
 
-/** What a model has shown: the badge, what it means, and the trials behind it. */
+/** The validation badge of a model. */
 export interface Badge {
   readonly sign: '🔧✓' | '🔧⚠️' | ''
   readonly meaning: string
   readonly trials: string
 }
 
-/** Fewer tests or cases prove little: nothing is green before. */
+/** Minimum number of tests for a green badge. */
 export const MIN_JUDGED = 10
 
 export function badgeOf({ capabilities, validation }: ListedModel): Badge {
@@ -22,7 +22,7 @@ export function badgeOf({ capabilities, validation }: ListedModel): Badge {
   return { sign: '', meaning: 'does not support tools', trials }
 }
 
-/** The badge, with text for those who do not see it, and the number of trials beside it. */
+/** The badge with a text for screen readers and the number of tests. */
 export function ModelBadge({ model }: { readonly model: ListedModel }) {
   const { sign, meaning, trials } = badgeOf(model)
   const { validated, test_count } = model.validation
@@ -32,10 +32,10 @@ export function ModelBadge({ model }: { readonly model: ListedModel }) {
       {sign !== '' && (
         <span
           aria-hidden="true"
-          title={tone === 'text-muted' ? `${meaning}, by fewer than ${MIN_JUDGED} tests` : meaning}
+          title={tone === 'text-muted' ? `${meaning}, with fewer than ${MIN_JUDGED} tests` : meaning}
           className={`inline-flex items-center ${tone}`}
         >
-          {/* Drawn, because not every system has these characters; the text is there to be found and copied. */}
+          {/* Drawn as icons, because not every system has these characters; the text is for search and copy. */}
           <span className="sr-only">{sign}</span>
           <WrenchIcon />
           {sign === '🔧✓' ? <CheckIcon /> : <WarningIcon />}

@@ -11,15 +11,15 @@ interface ModelChoicesProps {
   readonly models: readonly ListedModel[]
   readonly chosen: Chosen
   readonly onChange: (chosen: Chosen) => void
-  /** How many can run side by side. */
+  /** The maximum number of models side by side. */
   readonly most: number
 }
 
-/** The model that is tested, or several to be compared; with a word on those that have not shown what they can. */
+/** Selects one model, or several to compare. Warns about models that aren't validated. */
 export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesProps) {
   const places = useRef<HTMLDivElement>(null)
   const before = useRef(chosen.length)
-  // The button that was pressed may have gone: the keyboard goes on at the last list.
+  // The pressed button may be gone: focus the last select.
   useEffect(() => {
     if (before.current === chosen.length) return
     before.current = chosen.length
@@ -28,8 +28,9 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
   }, [chosen.length])
   if (models.length === 0) {
     return (
-      <Empty title="There are no models">
-        Name some in <code className="font-mono">models</code> of the configuration.
+      <Empty title="No models">
+        {' '}
+        Add some to <code className="font-mono">models</code> in the configuration.
       </Empty>
     )
   }
@@ -38,7 +39,7 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
   return (
     <div ref={places} className="grid grid-cols-1 gap-3">
       {chosen.map((value, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: which model stands in which place is all that there is.
+        // biome-ignore lint/suspicious/noArrayIndexKey: entries are identified by their position.
         <div key={index} className="flex items-end gap-2">
           <div className="min-w-0 flex-1">
             <ModelSelect
@@ -61,9 +62,13 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
       ))}
       {doubtful.length > 0 && (
         <Note tone="warn">
-          Not validated for tools: {doubtful.map((model) => `${model.name} (${badgeOf(model).trials})`).join(', ')}.{' '}
-          {doubtful.some(({ validation }) => validation.tested) && 'Four of five are needed. '}
-          Do not rely on {doubtful.length === 1 ? 'it' : 'them'} yet.
+          {doubtful
+            .map((model) =>
+              model.validation.tested
+                ? `${model.name} is not validated: ${badgeOf(model).trials}, and 80 % must pass.`
+                : `${model.name} hasn’t been tested on this server yet.`,
+            )
+            .join(' ')}
         </Note>
       )}
       {chosen.length < Math.min(most, usable.length) && (

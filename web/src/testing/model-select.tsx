@@ -6,7 +6,7 @@ import { ModelBadge } from './model-badge.tsx'
 interface ModelSelectProps {
   readonly label: string
   readonly models: readonly ListedModel[]
-  /** The id of the one that is chosen. */
+  /** The id of the selected model. */
   readonly value: string | null
   readonly onChange: (id: string | null) => void
   readonly invalid?: boolean

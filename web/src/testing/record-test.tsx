@@ -12,7 +12,7 @@ interface RecordTestProps {
   readonly answer: Answer
 }
 
-/** Whether the model did what was expected: one word of a person, on the record of the model. */
+/** Records a run as a passed or failed test of its model. */
 export function RecordTest({ run, answer }: RecordTestProps) {
   const client = useQueryClient()
   const mayValidate = useMay('validate')
@@ -26,7 +26,7 @@ export function RecordTest({ run, answer }: RecordTestProps) {
     },
     onSuccess: () => client.invalidateQueries({ queryKey: ['models'] }),
   })
-  if (!mayValidate) return <p className="mt-4 text-sm text-muted">Your key may not record tests.</p>
+  if (!mayValidate) return <p className="mt-4 text-sm text-muted">Your key can’t record tests.</p>
   if (record.isSuccess) {
     const { success_count, test_count } = record.data
     return (
@@ -40,7 +40,7 @@ export function RecordTest({ run, answer }: RecordTestProps) {
   return (
     <fieldset className="mt-4 border-t border-line pt-3" disabled={record.isPending}>
       <legend className="sr-only">Record this test</legend>
-      <p className="text-sm">Did the model do what was expected? Your answer goes on its record.</p>
+      <p className="text-sm">Did the model do what you expected? Your answer is recorded as a test.</p>
       <div className="mt-2 flex flex-wrap gap-2">
         <Button onClick={() => record.mutate(true)}>Record as passed</Button>
         <Button onClick={() => record.mutate(false)}>Record as failed</Button>

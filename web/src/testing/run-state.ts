@@ -3,15 +3,15 @@ import type { RunStep, StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import type { ServerEvent } from '../api/read-events.ts'
 
-/** A call in a run: asked for, under way, or over. */
+/** A call of a run in any state. */
 export interface RunCall {
   readonly id: string
   readonly tool: string
-  /** What the model has written so far; the parameters themselves once it is done. */
+  /** The streamed text; the parsed parameters once complete. */
   readonly params: unknown
   readonly progress?: unknown
   readonly result?: ToolResult
-  /** The loop did not have it run. */
+  /** The loop skipped the call. */
   readonly notRun?: boolean
   /** The model printed it as text. */
   readonly recovered?: boolean
@@ -19,22 +19,22 @@ export interface RunCall {
   readonly startedAt?: number
 }
 
-/** One turn of the model, with the calls that it asked for. */
+/** A model turn with its calls. */
 export interface RunTurn {
   readonly iteration: number
   readonly startedAt: number
-  /** Until the model had said what it wanted; absent while it speaks. */
+  /** The duration of the model response; absent while it streams. */
   readonly durationMs?: number
   readonly text: string
   readonly calls: readonly RunCall[]
-  /** What it used up, where the provider says so; the cost where its prices are known. */
+  /** Tokens if the provider reports usage, cost if prices are known. */
   readonly tokens?: number
   readonly cost?: number
 }
 
 export type Answer = RunAnswer & { readonly run_id?: string }
 
-/** A run as far as it has come. */
+/** The current state of a run. */
 export interface RunState {
   readonly status: 'running' | 'done' | 'cancelled' | 'failed'
   readonly model: string
@@ -56,7 +56,7 @@ export const newRun = (model: string, query: string, now: number): RunState => (
 
 const newTurn = (iteration: number, startedAt: number): RunTurn => ({ iteration, startedAt, text: '', calls: [] })
 
-/** The run after one more event. */
+/** Applies an event to a run. */
 export function nextRun(run: RunState, { event, data }: ServerEvent, now: number): RunState {
   const given = data as Record<string, unknown>
   const id = String(given.id)
@@ -95,7 +95,7 @@ export function nextRun(run: RunState, { event, data }: ServerEvent, now: number
     case 'error':
       return failed(run, String(given.error ?? 'The run failed.'), now)
     case 'shutdown':
-      return failed(run, 'The server ended before the run did.', now)
+      return failed(run, 'The server stopped before the run ended.', now)
     default:
       return run
   }
@@ -108,7 +108,7 @@ export const failed = (run: RunState, problem: string, now: number): RunState =>
   durationMs: now - run.startedAt,
 })
 
-/** A run that is kept, in the same form. */
+/** Converts a stored run to the same form. */
 export function storedRun(run: StoredRun): { turns: RunTurn[] } {
   const turns: RunTurn[] = []
   for (const step of run.steps) {
@@ -127,13 +127,13 @@ export function storedRun(run: StoredRun): { turns: RunTurn[] } {
   return { turns }
 }
 
-/** Runs that older versions have kept do not say it. */
+/** Absent in runs of older versions. */
 function usedIn({ prompt_tokens, completion_tokens = 0, cost }: RunStep): Pick<RunTurn, 'tokens' | 'cost'> {
   if (prompt_tokens === undefined) return {}
   return { tokens: prompt_tokens + completion_tokens, ...(cost !== undefined && { cost }) }
 }
 
-/** What the model says after it got results is said in a new turn. */
+/** Text after results starts a new turn. */
 function speaking(run: RunState, now: number, change: (turn: RunTurn) => RunTurn): RunState {
   const last = run.turns.at(-1)
   const answered = last?.calls.some(({ result }) => result !== undefined)
@@ -141,7 +141,7 @@ function speaking(run: RunState, now: number, change: (turn: RunTurn) => RunTurn
   return { ...run, turns: [...run.turns, change(newTurn(last.iteration + 1, askedAgain(last, now)))] }
 }
 
-/** A model is asked again as soon as it can have all results, long before it says something. */
+/** The next turn starts when all results are in, before the model streams text. */
 const askedAgain = ({ calls }: RunTurn, now: number): number =>
   Math.min(now, Math.max(...calls.map(({ startedAt = now, result }) => startedAt + (result?.execution_time_ms ?? 0))))
 

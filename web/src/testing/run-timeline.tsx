@@ -6,17 +6,17 @@ import type { RunTurn } from './run-state.ts'
 interface RunTimelineProps {
   readonly turns: readonly RunTurn[]
   readonly running: boolean
-  /** What the run took as a whole, when it is over: there is time between the steps, too. */
+  /** The total duration, which includes time between steps; absent while running. */
   readonly durationMs?: number | undefined
 }
 
-/** One thing that took time. */
+/** A row of the timeline. */
 interface Step {
   readonly id: string
   readonly title: string
   readonly kind: 'model' | 'tool'
   readonly startedAt: number
-  /** Absent while it goes on. */
+  /** Absent while running. */
   readonly durationMs?: number
   readonly failed: boolean
   readonly tokens?: number
@@ -25,7 +25,7 @@ interface Step {
 
 const TICK_MS = 250
 
-/** When each step began, how long it took and what it cost; what ran at the same time stands side by side. */
+/** Start, duration and cost of each step. */
 export function RunTimeline({ turns, running, durationMs }: RunTimelineProps) {
   const now = useNow(running)
   const steps = turns.flatMap(stepsOf)
@@ -39,7 +39,7 @@ export function RunTimeline({ turns, running, durationMs }: RunTimelineProps) {
   const cost = steps.some((step) => step.cost !== undefined)
   return (
     <table className="w-full text-left text-sm">
-      <caption className="sr-only">Timeline: when each step began, and what it took</caption>
+      <caption className="sr-only">Timeline: start and duration of each step</caption>
       <thead className="text-xs text-muted">
         <tr>
           <th scope="col" className="py-1 pr-3 font-medium">
@@ -102,7 +102,7 @@ export function RunTimeline({ turns, running, durationMs }: RunTimelineProps) {
         <tfoot>
           <tr className="border-t border-edge font-medium">
             <th scope="row" className="py-1 pr-3 font-medium">
-              Together
+              Total{' '}
             </th>
             <td className="py-1 text-xs font-normal text-muted max-sm:hidden">{inWords(steps)}</td>
             <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">{inTime(durationMs ?? span)}</td>
@@ -122,7 +122,7 @@ const sum = (steps: readonly Step[], of: (step: Step) => number | undefined): nu
 
 const inWords = (steps: readonly Step[]): string => {
   const calls = steps.filter(({ kind }) => kind === 'tool').length
-  return `${count(steps.length - calls, 'turn')} of the model, ${count(calls, 'call')}`
+  return `${count(steps.length - calls, 'model turn')}, ${count(calls, 'call')}`
 }
 
 function colourOf({ kind, failed, durationMs }: Step): string {
@@ -153,7 +153,7 @@ function stepsOf(turn: RunTurn, index: number): Step[] {
   return [own, ...made]
 }
 
-/** The time as it passes, by the clock that the steps of a live run are timed by. */
+/** The current time, updated while the run is live. */
 function useNow(running: boolean): number | undefined {
   const [now, setNow] = useState<number>()
   useEffect(() => {

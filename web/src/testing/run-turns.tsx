@@ -9,7 +9,7 @@ interface RunTurnsProps {
   readonly running: boolean
 }
 
-/** What happened, turn by turn: what the model said, and the calls of a turn side by side. */
+/** The turns of a run with text and calls. */
 export const RunTurns = ({ turns, running }: RunTurnsProps) => (
   <ol className="grid grid-cols-1 gap-3" aria-label="Turns of the model">
     {turns.map((turn, index) => (
@@ -40,7 +40,7 @@ export const RunTurns = ({ turns, running }: RunTurnsProps) => (
     {running && turns.at(-1)?.calls.some(isOver) && turns.at(-1)?.calls.every(isOver) && (
       <li className="border-l-2 border-line pl-3 text-sm">
         <span className="font-medium">Turn {turns.length + 1}</span>{' '}
-        <span className="moving text-muted">the model is at work …</span>
+        <span className="moving text-muted">the model is responding …</span>
       </li>
     )}
   </ol>
@@ -49,9 +49,9 @@ export const RunTurns = ({ turns, running }: RunTurnsProps) => (
 const isOver = ({ result }: RunCall): boolean => result !== undefined
 
 function whatHappened({ durationMs, calls }: RunTurn, running: boolean): string {
-  if (durationMs === undefined) return running ? 'the model is at work …' : ''
-  const did = calls.length === 0 ? 'the model answered' : `the model asked for ${count(calls.length, 'call')}`
-  return `${did}, after ${inTime(durationMs)}`
+  if (durationMs === undefined) return running ? 'the model is responding …' : ''
+  const did = calls.length === 0 ? 'answer' : count(calls.length, 'call')
+  return `${did}, ${inTime(durationMs)}`
 }
 
 interface CallProps {
@@ -73,7 +73,7 @@ function Call({ call, iteration, running }: CallProps) {
           <Chip tone={result.success ? 'good' : 'bad'}>{result.success ? 'success' : result.error_code}</Chip>
         )}
         {notRun && <Chip tone="warn">not run</Chip>}
-        {recovered && <Chip tone="warn">found in the text</Chip>}
+        {recovered && <Chip tone="warn">recovered from text</Chip>}
         <span className="text-xs text-muted tabular-nums">
           Iteration {iteration}
           {result !== undefined && `, ${inTime(result.execution_time_ms)}`}

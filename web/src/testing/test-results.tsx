@@ -15,14 +15,14 @@ const TONES = { running: 'plain', done: 'good', cancelled: 'warn', failed: 'bad'
 
 interface TestResultsProps {
   readonly run: RunState
-  /** Unless it has gone since. */
+  /** Undefined if the model was removed. */
   readonly model: ListedModel | undefined
   readonly cancel: () => void
   /** The id of a run that this one repeats. */
   readonly before?: string | undefined
 }
 
-/** One run: as it happens, and what came of it. */
+/** A live or finished run. */
 export function TestResults({ run, model, cancel, before }: TestResultsProps) {
   const { status, turns, answer, problem, durationMs } = run
   const running = status === 'running'
@@ -39,7 +39,7 @@ export function TestResults({ run, model, cancel, before }: TestResultsProps) {
         {answer === undefined ? <Chip tone={TONES[status]}>{status}</Chip> : <StopChip reason={answer.stop_reason} />}
         <span className="text-sm text-muted tabular-nums" role="status">
           {running ? (
-            <span className="moving">The model is at work …</span>
+            <span className="moving">The model is responding …</span>
           ) : (
             durationMs !== undefined && inTime(durationMs)
           )}
@@ -62,7 +62,7 @@ export function TestResults({ run, model, cancel, before }: TestResultsProps) {
       {answer?.max_iterations_reached && (
         <div className="mt-3">
           <Note tone="warn" role="alert">
-            The maximum number of tool calls was reached, so the model was stopped before it had come to an answer.
+            The run reached the maximum number of tool calls before the model answered.
           </Note>
         </div>
       )}
@@ -97,7 +97,7 @@ export function TestResults({ run, model, cancel, before }: TestResultsProps) {
         </>
       )}
       {answer?.final_answer !== undefined && (
-        <p className="mt-2 text-sm text-muted">Asked once more without tools, it said: {answer.final_answer}</p>
+        <p className="mt-2 text-sm text-muted">Answer without tools: {answer.final_answer}</p>
       )}
       {answer !== undefined && (
         <>

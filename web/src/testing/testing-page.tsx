@@ -14,12 +14,12 @@ import { useTestRun } from './use-test-run.ts'
 const MISSING = 'Please enter a test query and select a model'
 const MOST_MODELS = 3
 
-/** Lets models answer a query with every tool, and shows what they do. */
+/** Tests models with a query and all tools. */
 export function TestingPage() {
   usePageTitle('Testing')
   const models = useQuery(modelsQuery)
   const mayChat = useMay('chat')
-  // What a link to this page has filled in.
+  // Values from the URL.
   const [given] = useState(new URLSearchParams(useSearch()))
   const [query, setQuery] = useState(given.get('query') ?? '')
   const [picked, setPicked] = useState<readonly (string | null)[]>([given.get('model')])
@@ -27,13 +27,13 @@ export function TestingPage() {
   const [missing, setMissing] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const results = useRef<HTMLElement>(null)
-  // As many as MOST_MODELS, each in a place of its own.
+  // Hooks can't be in a loop: one per slot, up to MOST_MODELS.
   const runs = [
     { place: 'first', ...useTestRun() },
     { place: 'second', ...useTestRun() },
     { place: 'third', ...useTestRun() },
   ]
-  // The only model that can be used is chosen already.
+  // Preselect the only available model.
   const usable = models.data?.filter(({ reason }) => reason === undefined)
   const only = usable?.length === 1 ? (usable[0]?.id ?? null) : null
   const unusable = new Set(models.data?.filter((model) => !usable?.includes(model)).map(({ id }) => id))
@@ -54,7 +54,9 @@ export function TestingPage() {
   return (
     <>
       <h1 className="text-2xl font-semibold tracking-tight">Testing</h1>
-      <p className="mt-1 text-muted">Which models can really use your tools: ask, watch, and put it on record.</p>
+      <p className="mt-1 text-muted">
+        Find out which models can use your tools: ask, watch the calls, and record the result.
+      </p>
       <div className="mt-5 grid items-start gap-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
         <div className="grid min-w-0 grid-cols-1 gap-4">
           <section aria-labelledby="test" className="panel min-w-0 p-4">
@@ -94,8 +96,7 @@ export function TestingPage() {
                   <Link href={`/runs/${before}`} className="underline">
                     a run
                   </Link>
-                  . Run Test puts it anew, to the same model or to another, and the tools are run: when it is over, you
-                  see whether it made the same calls.
+                  . Run Test asks it again, with the same or another model, runs the tools, and compares the calls.
                 </Note>
               )}
               {missing && (
@@ -107,7 +108,7 @@ export function TestingPage() {
                 <Button look="main" className="min-w-28" disabled={running || !mayChat} onClick={start}>
                   {running ? 'Running …' : 'Run Test'}
                 </Button>
-                {mayChat || <span className="text-sm text-muted">Your key may not ask models.</span>}
+                {mayChat || <span className="text-sm text-muted">Your key can’t ask models.</span>}
               </div>
             </div>
           </section>
@@ -143,7 +144,7 @@ export function TestingPage() {
           Test Results
         </h2>
         {shown.length === 0 ? (
-          <p className="mt-2 text-muted">Run a test, and what the model does appears here as it happens.</p>
+          <p className="mt-2 text-muted">Run a test to see the calls and the answer here.</p>
         ) : (
           <div className="mt-3 grid grid-cols-1 items-start gap-4 lg:auto-cols-fr lg:grid-flow-col lg:grid-cols-none">
             {shown.map(({ place, run, cancel }) =>

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { readEvents } from '../api/read-events.ts'
 import { failed, newRun, nextRun, type RunState } from './run-state.ts'
 
-/** One run of a model at a time, told as it happens. Who leaves the page calls it off. */
+/** One streamed run at a time. Leaving the page cancels it. */
 export function useTestRun() {
   const [run, setRun] = useState<RunState>()
   const abort = useRef<AbortController>(undefined)
@@ -12,7 +12,7 @@ export function useTestRun() {
     abort.current?.abort()
     const controller = new AbortController()
     abort.current = controller
-    // A run that another has replaced has nothing to say any more.
+    // Ignore events of a replaced run.
     const change = (next: (run: RunState) => RunState): void =>
       setRun((before) => (before === undefined || abort.current !== controller ? before : next(before)))
     setRun(newRun(model, query, performance.now()))

@@ -5,21 +5,21 @@ import { inDate, inTime } from '../parts/figures.ts'
 import { OutcomeChip } from '../parts/outcome-chip.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 
-/** The last calls of a tool, from the audit: who and how, never with what. */
+/** The latest calls of a tool from the audit log. */
 export function CallHistory({ tool }: { readonly tool: string }) {
   const mayObserve = useMay('observe')
   const { data: rows, error, refetch } = useQuery({ ...historyQuery(tool), enabled: mayObserve })
-  if (!mayObserve) return <Empty title="Your key may not see calls">It lacks the scope observe.</Empty>
+  if (!mayObserve) return <Empty title="Your key can’t view calls">It lacks the scope observe.</Empty>
   if (error && rows === undefined) return <Failed error={error} what="the history" again={() => void refetch()} />
   if (rows === undefined) return <Loading what="the history" />
-  if (rows.length === 0) return <Empty title="It was not called yet">Run it above.</Empty>
+  if (rows.length === 0) return <Empty title="No calls yet">Run the tool above.</Empty>
   return (
     <>
-      <section aria-label="The last calls" className="panel overflow-x-auto" tabIndex={0}>
+      <section aria-label="Latest calls" className="panel overflow-x-auto" tabIndex={0}>
         <table className="w-full text-left text-sm">
           <thead className="text-xs text-muted">
             <tr>
-              {['Time', 'Outcome', 'Took', 'Through', 'Caller', 'Run'].map((title) => (
+              {['Time', 'Outcome', 'Duration', 'Interface', 'Caller', 'Run'].map((title) => (
                 <th key={title} scope="col" className="px-4 py-2 font-medium">
                   {title}
                 </th>
@@ -52,11 +52,11 @@ export function CallHistory({ tool }: { readonly tool: string }) {
       </section>
       <p className="mt-2 text-sm">
         <Link href={`/activity?tool=${encodeURIComponent(tool)}`} className="text-accent underline">
-          All its calls in the audit log
+          All calls in the audit log
         </Link>
         {' · '}
         <Link href={`/activity/metrics?tool=${encodeURIComponent(tool)}`} className="text-accent underline">
-          How it does over time
+          Metrics
         </Link>
       </p>
     </>

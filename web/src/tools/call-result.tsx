@@ -12,7 +12,7 @@ export function CallResult({ result }: { readonly result: ToolResult }) {
         <h3 className="font-medium">Result</h3>
         <Chip tone={success ? 'good' : 'bad'}>{success ? 'success' : result.error_code}</Chip>
         <span className="text-sm text-muted tabular-nums">{inTime(execution_time_ms)}</span>
-        {!success && result.outcome === 'unknown' && <Chip tone="warn">it may have happened</Chip>}
+        {!success && result.outcome === 'unknown' && <Chip tone="warn">may have happened</Chip>}
       </div>
       {!success && <p className="mt-2 text-bad">{result.error}</p>}
       <div className="mt-3 overflow-x-auto">

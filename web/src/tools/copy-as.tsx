@@ -8,7 +8,7 @@ interface CopyAsProps {
   readonly params: Record<string, unknown>
 }
 
-/** The same call for a shell and for a program. */
+/** The call as shell and program code. */
 export function CopyAs({ tool, params }: CopyAsProps) {
   const { data: session } = useQuery(sessionQuery)
   const all = snippets({ tool, params, url: location.origin, withKey: session?.state === 'signed_in' })

@@ -3,19 +3,19 @@ import { useEffect, useId, useState } from 'react'
 interface ParamsTextProps {
   readonly params: Record<string, unknown>
   readonly onParams: (params: Record<string, unknown>) => void
-  /** Told whether what stands there can be sent. */
+  /** Reports whether the text is valid. */
   readonly onReadable: (readable: boolean) => void
   readonly labelledBy: string
 }
 
 const written = (params: unknown): string => JSON.stringify(params, null, 2)
 
-/** The parameters as text. What is typed goes into the form as soon as it is a JSON object, and the other way round. */
+/** The parameters as JSON text, in sync with the form. */
 export function ParamsText({ params, onParams, onReadable, labelledBy }: ParamsTextProps) {
   const [text, setText] = useState(() => written(params))
   const [problem, setProblem] = useState<string>()
   const help = useId()
-  // What the form says replaces what stands here, unless it is only written differently.
+  // Form changes replace the text, unless only the formatting differs.
   useEffect(() => {
     setText((before) => (sameValue(before, params) ? before : written(params)))
     setProblem(undefined)
@@ -41,7 +41,7 @@ export function ParamsText({ params, onParams, onReadable, labelledBy }: ParamsT
         onChange={(event) => type(event.target.value)}
       />
       <p id={help} className={`mt-2 min-h-5 text-sm ${problem === undefined ? 'text-muted' : 'text-bad'}`}>
-        {problem ?? 'This is what is sent.'}
+        {problem ?? 'Sent as shown.'}
       </p>
     </>
   )
@@ -53,7 +53,7 @@ function read(text: string): { value?: Record<string, unknown>; fault?: string }
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       return { value: value as Record<string, unknown> }
     }
-    return { fault: 'Parameters are one JSON object: { … }' }
+    return { fault: 'Enter one JSON object: { … }' }
   } catch (error) {
     return { fault: (error as Error).message }
   }

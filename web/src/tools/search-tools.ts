@@ -4,7 +4,7 @@ import type { Option } from '../parts/choice.tsx'
 
 export type ToolFigures = ExecutionMetrics['tools']
 
-/** What is looked for; an empty text is anything. */
+/** The search text and filters; an empty string matches all. */
 export interface ToolSearch {
   readonly text: string
   readonly kind: string
@@ -31,7 +31,7 @@ export const kindsOf = (tools: readonly PageTool[]): Option[] => [
   ...[...new Set(tools.map(({ kind }) => kind))].sort().map((kind) => ({ value: kind, label: kind })),
 ]
 
-/** The tools that have every word, in the order that was asked for. */
+/** The tools that contain every word, sorted. */
 export function wantedTools(tools: readonly PageTool[], figures: ToolFigures, search: ToolSearch): PageTool[] {
   const words = search.text.toLowerCase().split(/\s+/).filter(Boolean)
   const found = tools.filter(({ name, description, kind, effect, origin, permissions }) => {

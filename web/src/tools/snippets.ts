@@ -1,9 +1,9 @@
 interface Asked {
   readonly tool: string
   readonly params: Readonly<Record<string, unknown>>
-  /** Of the server. */
+  /** The URL of the server. */
   readonly url: string
-  /** Whether the server asks for one; it is never written out. */
+  /** Whether the server needs a key, which is never shown. */
   readonly withKey: boolean
 }
 
@@ -12,7 +12,7 @@ interface Snippet {
   readonly text: string
 }
 
-/** One call, written for those who want it elsewhere. */
+/** A call as code. */
 export const snippets = (asked: Asked): Snippet[] => [
   { title: 'curl', text: curl(asked) },
   { title: 'TypeScript', text: typescript(asked) },
@@ -39,5 +39,5 @@ function typescript({ tool, params, url, withKey }: Asked): string {
   ].join('\n')
 }
 
-/** For a POSIX shell, which must not read anything into it. */
+/** Quotes text for a POSIX shell. */
 const quoted = (text: string): string => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)

@@ -15,11 +15,11 @@ const COLUMNS = 'md:grid-cols-[minmax(0,1fr)_5.5rem_6.5rem_8.5rem_6rem_5rem]'
 
 interface ToolListProps {
   readonly tools: readonly PageTool[]
-  /** Undefined where who sits here may not see them. */
+  /** Undefined if the key may not view metrics. */
   readonly figures: ToolFigures | undefined
 }
 
-/** The tools in rows, with how their calls went. */
+/** The tools with their metrics. */
 export const ToolList = ({ tools, figures }: ToolListProps) => (
   <>
     <div aria-hidden="true" className={`hidden gap-3 px-4 py-2 text-xs font-medium text-muted md:grid ${COLUMNS}`}>
@@ -109,7 +109,7 @@ const Row = ({ tool, figures, observed }: RowProps) => (
           <span className="text-muted max-md:hidden">{observed ? '–' : ''}</span>
         ) : (
           <>
-            <span className="sr-only">95 of 100 calls took at most </span>
+            <span className="sr-only">p95 latency: </span>
             <span aria-hidden="true" className="text-muted md:hidden">
               p95{' '}
             </span>

@@ -14,13 +14,13 @@ import { EffectChip } from './effect-chip.tsx'
 import { StepGraph } from './step-graph.tsx'
 import { TryTool } from './try-tool.tsx'
 
-/** One tool: what it is, a form to try it, what came of it, and how to call it from elsewhere. */
+/** A tool with a form to try it, its history, and code snippets. */
 export function ToolPage({ name }: { readonly name: string }) {
   usePageTitle(name)
   const { data: tool, error, refetch } = useQuery(toolQuery(name))
   return (
     <>
-      <nav aria-label="Where you are" className="text-sm wrap-anywhere">
+      <nav aria-label="Breadcrumb" className="text-sm wrap-anywhere">
         <Link href="/" className="text-accent underline underline-offset-2">
           Tools
         </Link>

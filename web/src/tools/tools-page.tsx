@@ -9,7 +9,7 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 import { EFFECTS, kindsOf, SORTS, type ToolSearch, wantedTools } from './search-tools.ts'
 import { ToolList } from './tool-list.tsx'
 
-/** All tools: to be searched, narrowed down, sorted and opened. */
+/** All tools, with search, filters and sorting. */
 export function ToolsPage() {
   usePageTitle('Tools')
   const { data: tools, error, refetch } = useQuery(toolsQuery)
@@ -76,13 +76,13 @@ export function ToolsPage() {
         {tools === undefined && !error && <Loading what="the tools" />}
         {tools === undefined && error && <Failed error={error} what="the tools" again={() => void refetch()} />}
         {tools?.length === 0 && (
-          <Empty title="There are no tools yet">
-            Add some to <code className="font-mono">tools.registry</code> of the configuration, or name an MCP server in{' '}
+          <Empty title="No tools yet">
+            Add some to <code className="font-mono">tools.registry</code> in the configuration, or an MCP server to{' '}
             <code className="font-mono">mcpServers</code>.
           </Empty>
         )}
         {tools !== undefined && tools.length > 0 && wanted.length === 0 && (
-          <Empty title="No tool fits">Take away a word, or a choice.</Empty>
+          <Empty title="No tools match">Clear the search or the filters.</Empty>
         )}
         {wanted.length > 0 && <ToolList tools={wanted} figures={figures?.tools} />}
       </div>

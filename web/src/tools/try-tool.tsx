@@ -20,7 +20,7 @@ const ParamsForm = lazyPart(async () => (await import('./form/params-form.tsx'))
 const said = ({ running, result }: CallState): string => {
   if (running) return 'Running'
   if (result === undefined) return ''
-  return result.success ? `It succeeded after ${inTime(result.execution_time_ms)}.` : `It failed: ${result.error}`
+  return result.success ? `Succeeded after ${inTime(result.execution_time_ms)}.` : `Failed: ${result.error}`
 }
 
 interface TryToolProps {
@@ -29,7 +29,7 @@ interface TryToolProps {
   readonly onParams: (params: Record<string, unknown>) => void
 }
 
-/** The parameters, as a form and as JSON beside it; Run; and the envelope. */
+/** Runs a tool: parameters as a form and as JSON, and the result. */
 export function TryTool({ tool, params, onParams }: TryToolProps) {
   const client = useQueryClient()
   const mayCall = useMay('call')
@@ -55,9 +55,7 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
       <div className="mt-3 grid gap-4 md:grid-cols-2">
         <div className="panel min-w-0 p-4">
           <h3 className="mb-3 text-sm font-medium text-muted">Form</h3>
-          <ErrorBoundary
-            instead={<Note tone="warn">No form can be made of this schema. Write the parameters as JSON.</Note>}
-          >
+          <ErrorBoundary instead={<Note tone="warn">This schema has no form. Enter the parameters as JSON.</Note>}>
             <Suspense fallback={<Loading what="the form" />}>
               <ParamsForm schema={tool.parameters} params={params} onParams={onParams} problems={problems} />
             </Suspense>
@@ -85,12 +83,10 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
             {live ? 'Run (live write)' : 'Run'}
           </Button>
         )}
-        {live && (
-          <span className="text-sm text-bad">This tool writes: a call changes something, and is not repeated.</span>
-        )}
-        {!mayCall && <span className="text-sm text-muted">Your key may not call tools.</span>}
+        {live && <span className="text-sm text-bad">This tool changes data. Its calls are not retried.</span>}
+        {!mayCall && <span className="text-sm text-muted">Your key can’t call tools.</span>}
       </div>
-      {/* A reader hears how it went in a few words, not a whole envelope. */}
+      {/* Screen readers get the outcome, not the whole envelope. */}
       <p role="status" className="sr-only">
         {said(call)}
       </p>
@@ -123,7 +119,7 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
         onConfirm={start}
         onClose={() => setAsking(false)}
       >
-        <p>This is a live write: it changes something outside of Toolyard, and cannot be taken back from here.</p>
+        <p>This call changes data outside Toolyard. You can’t undo it here.</p>
         <pre className="mt-3 max-h-48 overflow-auto rounded-lg bg-sunk p-3 text-xs text-ink" tabIndex={0}>
           {JSON.stringify(params, null, 2)}
         </pre>

@@ -2,17 +2,17 @@ import { useEffect, useRef, useState } from 'react'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { readEvents } from '../api/read-events.ts'
 
-/** A call as far as it has come. */
+/** The current state of a call. */
 export interface CallState {
   readonly running: boolean
   readonly result?: ToolResult
-  /** What the tool reported last. */
+  /** The latest progress. */
   readonly progress?: unknown
   /** Why there is no envelope. */
   readonly problem?: string
 }
 
-/** One call at a time, told as it happens. Who leaves the page calls it off. */
+/** One streamed call at a time. Leaving the page cancels it. */
 export function useToolCall(tool: string, onEnd: () => void) {
   const [state, setState] = useState<CallState>({ running: false })
   const abort = useRef<AbortController>(undefined)
@@ -28,7 +28,7 @@ export function useToolCall(tool: string, onEnd: () => void) {
       for await (const { event, data } of readEvents('/tools/execute', options)) {
         if (event === 'progress') setState({ running: true, progress: data })
         if (event === 'result') setState({ running: false, result: data as ToolResult })
-        if (event === 'shutdown') setState({ running: false, problem: 'The server ended before the call did.' })
+        if (event === 'shutdown') setState({ running: false, problem: 'The server stopped before the call ended.' })
       }
     } catch (error) {
       const problem = controller.signal.aborted ? 'The call was cancelled.' : (error as Error).message

@@ -1,15 +1,15 @@
 import type { Params } from '../base/port.ts'
 import type { Parameter } from '../fill/parameter.ts'
 
-/** One of the things that a tool does, where it does several: what it is called, and what it takes. */
+/** An operation of a tool that has several: its name and parameters. */
 export interface Operation {
-  /** The parameter that says which one is meant, and its value. */
+  /** The parameter that selects it, and its value. */
   readonly parameter: string
   readonly option: string
   readonly description: string
-  /** Those that it takes, as it needs them. */
+  /** Its parameters, and whether they are required. */
   readonly parameters: readonly Parameter[]
-  /** What may stand in where nothing is said; one of them at least has to be said. */
+  /** Alternatives, of which at least one must be mentioned. */
   readonly standIns: Readonly<Record<string, unknown>>
 }
 
@@ -19,7 +19,7 @@ const FOR = /^For ([\w-]+(?:(?:, | and |, and )[\w-]+)*):\s*/
 const MAX_OPERATIONS = 32
 const OR_NOW = /\bor ["']now["']/i
 
-/** What a tool does, read from the description of the choice that it cannot do without: "now: the time. diff: …". */
+/** The operations of a tool, from the description of its required choice: "now: the time. diff: …". */
 export function operationsOf(parameters: readonly Parameter[]): Operation[] {
   for (const parameter of parameters) {
     const said = parameter.kind === 'option' && parameter.required ? describedOptions(parameter) : []
@@ -29,7 +29,7 @@ export function operationsOf(parameters: readonly Parameter[]): Operation[] {
   return []
 }
 
-/** The parameters that a call takes: of a tool that does several things, those of what it was told to do. */
+/** The parameters of a call; for a tool with operations, those of the chosen one. */
 export function parametersUsed(parameters: readonly Parameter[], params: Params): readonly Parameter[] {
   const used = operationsOf(parameters).find(({ parameter, option }) => params[parameter] === option)
   return used?.parameters ?? parameters
@@ -40,7 +40,7 @@ interface Described {
   readonly text: string
 }
 
-/** Every option with what is said of it; nothing where one of them is not described. */
+/** Every option with its description; empty if one has none. */
 function describedOptions({ options, description }: Parameter): Described[] {
   const names = options.filter((one) => typeof one === 'string' && /^[\w -]+$/.test(one)) as string[]
   if (names.length < options.length) return []

@@ -11,13 +11,13 @@ export interface Packages {
 }
 
 const RUNTIME = 'onnxruntime-web'
-/** Some times as fast and twice as large: who wants it installs it. */
+/** Several times as fast and twice as large, so it is optional. */
 const FASTER = 'onnxruntime-node'
 const TOKENIZERS = '@huggingface/tokenizers'
-/** Beside Toolyard, else in the project that it runs in: with npx the two are apart. */
+/** Next to Toolyard, or in the project that it runs in: with npx these differ. */
 const PLACES = (): string[] => [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]
 
-/** Finds what the model is run by, without loading it; throws where it is not installed. */
+/** Finds the runtime of the model without loading it; throws if it isn't installed. */
 export function findPackages(provider: string, places: readonly string[] = PLACES()): Packages {
   const runtimes = [find(FASTER, places), find(RUNTIME, places)].filter((one) => one !== undefined)
   const tokenizers = find(TOKENIZERS, places)

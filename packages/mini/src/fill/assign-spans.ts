@@ -249,7 +249,7 @@ function directionFits(parameter: string, said: string, from: number): -1 | 0 | 
   return 0
 }
 
-/** A quoted text: where its content stands, without the quotes. */
+/** A quoted text: the position of its content, without the quotes. */
 interface Quote {
   readonly from: number
   readonly to: number
@@ -258,7 +258,7 @@ interface Quote {
 const QUOTED = [
   /"([^"\n]{1,1000})"/g,
   /“([^“”\n]{1,1000})”/g,
-  // Between words an apostrophe is none.
+  // An apostrophe within a word is not a quote.
   /(?<![\p{L}\p{N}])['‘](?=\S)([^\n]{1,1000}?)(?<=\S)['’](?![\p{L}\p{N}])/gu,
 ]
 
@@ -276,7 +276,7 @@ export function quotesIn(said: string): Quote[] {
 
 const overlap = (left: Quote, right: Quote): boolean => left.from < right.to && right.from < left.to
 
-/** What a description asks a date to look like, as a pattern for luxon. */
+/** The date format that a description asks for, as a luxon pattern. */
 export function dateFormat(description: string, format?: string): string | undefined {
   if (format === 'date') return 'yyyy-MM-dd'
   if (format === 'date-time') return "yyyy-MM-dd'T'HH:mm:ssZZ"
@@ -307,12 +307,12 @@ const wantsDate = (name: string, description: string): boolean =>
     `${name.replaceAll('_', ' ')} ${description.slice(0, 60)}`,
   )
 
-/** The date that a text names, relative ones too, in this form; undefined where it names none. */
+/** The date in a text, also a relative one, in this format; undefined if there is none. */
 export function dateAs(text: string, format: string, now: Date): string | undefined {
   return datesIn(text, format, now)[0]?.value
 }
 
-/** The dates or times of a text, relative ones too, in this form. */
+/** The dates or times in a text, also relative ones, in this format. */
 export function datesIn(text: string, format: string, now: Date): FoundValue[] {
   // "May.5" and "Jan5" are dates as well; the places stay.
   const readable = text.replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')

@@ -9,7 +9,7 @@ export interface ValidParams {
   readonly valid: boolean
 }
 
-/** Takes out what the schema refuses: what is not needed is left away, the rest is asked for. */
+/** Removes values that the schema rejects: optional ones are dropped, required ones are asked for. */
 export async function validParams(
   check: SchemaCheck,
   schema: JsonSchema,

@@ -49,7 +49,7 @@ export function readWanted(messages: readonly Message[], last: number): Wanted {
   }
 }
 
-/** What a correction says, without the words that make it one; undefined where it is none. */
+/** The content of a correction; undefined if it isn't one. */
 export function correctionIn(said: string): string | undefined {
   const found = CORRECTION.exec(said.trim())
   const rest = found === null ? '' : said.trim().slice(found[0].length).trim()
@@ -72,7 +72,7 @@ const BEFORE_REFUSAL = /^(?:(?:please|hey|no|ok(?:ay)?|so|and|but)[\s,]+)+/i
 const FORBIDS =
   /^(?:do not|don['’]?t|never|you (?:must|should) not|i (?:do not|don['’]?t) want(?: you)?)\s+(?!forget\b|you\b|worry\b|hesitate\b)\S/i
 
-/** Whether somebody says what shall not be done: nothing is called for that. */
+/** Whether the message says not to do something: nothing is called for that. */
 export const forbids = (said: string): boolean => FORBIDS.test(said.trim().replace(BEFORE_REFUSAL, ''))
 
 const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*$`
@@ -87,11 +87,11 @@ const THANKS = only(
 const FAREWELL = only('(?:good ?bye|bye(?: bye)?|see you(?: later| soon)?|good night|cu|ciao)')
 const YES =
   '(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)'
-/** What may stand after such words and is none of them, so that a row of 👍 is read in one way only. */
+/** What may follow such words, so that a row of 👍 has only one reading. */
 const AFTER_YES = String.raw`[\s.!,]*(?:~[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*|(?![👍🙏])(?:\p{Extended_Pictographic}[\s.!,]*)+)?$`
 const ASSENT = only(`${YES}(?:[\\s,.!]*${YES})*`, AFTER_YES)
 
-/** What is said to a greeting, thanks and the like, which want nothing done; undefined for anything else. */
+/** The reply to a greeting, thanks and the like; undefined for anything else. */
 export function smallTalk(said: string): string | undefined {
   if (GREETING.test(said)) return 'Hello! Say what to do, or ask "what can you do?".'
   if (THANKS.test(said)) return 'You are welcome.'
@@ -99,7 +99,7 @@ export function smallTalk(said: string): string | undefined {
   return ASSENT.test(said) ? 'All right. Say what to do next, or ask "what can you do?".' : undefined
 }
 
-/** Words that a request begins with. A clause that begins with none of them belongs to the one before it. */
+/** Words that start a request. A clause without one belongs to the previous one. */
 const BEGINNINGS = new Set(
   (
     'add answer ask book buy calculate call cancel change check clear close compare compute convert copy count create decrease define delete describe ' +
@@ -111,12 +111,12 @@ const BEGINNINGS = new Set(
   ).split(' '),
 )
 const QUESTIONS = new Set('how what what’s when where which who why'.split(' '))
-/** What may stand before a request. */
+/** What may precede a request. */
 const POLITE =
   /^(?:(?:please|hey|hi|hello|ok|okay|now|so|first|can you|could you|would you|will you|i want(?: you)? to|i(?:'d| would) like(?: you)? to|i need(?: you)? to|let['’]s)[\s,]+)+/i
 const JOINTS =
   /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:please\s+|also\s+)?/giu
-/** Nobody says more at once; a longer text is something else. */
+/** A longer text isn't a list of requests. */
 const MAX_CLAUSES = 8
 const LONGEST = 1_000
 
@@ -127,7 +127,7 @@ export function splitRequest(said: string): string[] {
   let start = 0
   for (const { index, 0: joint } of said.matchAll(JOINTS)) {
     const at = index + joint.length
-    // A question after a mere comma is as often a quotation.
+    // A question after a comma is often a quotation.
     const begins = isRequest(said.slice(at, at + 60), /\p{L}|[.;!?]/u.test(joint))
     const clause = said.slice(start, index).trim()
     if (!begins || quoted(said, index) || !isRequest(clause, true) || clause.split(/\s+/).length < 2) continue
@@ -139,7 +139,7 @@ export function splitRequest(said: string): string[] {
   return clauses.length > MAX_CLAUSES ? [said] : clauses
 }
 
-/** Whether a text begins as a request or a question does. */
+/** Whether a text starts like a request or a question. */
 export const beginsRequest = (text: string): boolean => isRequest(text, true) && !/^(?:what|how) about\b/i.test(text)
 
 function isRequest(text: string, questions: boolean): boolean {
@@ -147,7 +147,7 @@ function isRequest(text: string, questions: boolean): boolean {
   return BEGINNINGS.has(first) || (questions && QUESTIONS.has(first))
 }
 
-/** Whether a place stands inside quotes. */
+/** Whether a position is inside quotes. */
 function quoted(said: string, at: number): boolean {
   const before = said.slice(0, at)
   const doubles = (before.match(/"/g) ?? []).length % 2 === 1
@@ -158,12 +158,12 @@ function quoted(said: string, at: number): boolean {
 const MAX_NAMED = 8
 const MAX_PURPOSE_LENGTH = 100
 
-/** What is said of itself: what this is, and what it can do here. */
+/** The model's description of itself and its tools. */
 export function about(tools: readonly OfferedTool[], id: string): string {
-  return `I am ${id}, a small model that calls tools; I am no language model and write no texts of my own. ${offered(tools)}`
+  return `I am ${id}, a small model that calls tools; I am not a language model and don't write texts. ${offered(tools)}`
 }
 
-/** What is said where no tool is meant: so much, and what there is. */
+/** The answer if no tool is meant: that, and the available tools. */
 export function noTool(tools: readonly OfferedTool[], id: string): string {
   if (tools.length === 0) return about(tools, id)
   return `I know no tool for that. ${about(tools, id)}`
@@ -176,7 +176,7 @@ function offered(tools: readonly OfferedTool[]): string {
   return `Here I can use:\n\n${named.join('\n')}${more}\n\nSay it in a sentence, with the names, places and numbers that it needs. For anything else configure a language model.`
 }
 
-/** The beginning of its description, or the things that it does. */
+/** The start of its description, or its operations. */
 function whatFor({ description, parameters }: OfferedTool): string {
   const first = cut(description.split(/[.:;](?=\s|$)|\n/, 1)[0]?.trim() ?? '', MAX_PURPOSE_LENGTH)
   const operations = operationsOf(readParameters(parameters)).map(({ option }) => option)
@@ -196,14 +196,14 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/_seconds?$|_s$/i, ' s'],
 ]
 
-/** What was asked for: the calls, the tools they are of, and the words that led to them. */
+/** The calls, their tools, and the words that led to them. */
 interface Asked {
   readonly calls: readonly ToolCall[]
   readonly tools: readonly OfferedTool[]
   readonly said: string
 }
 
-/** Sentences from what tools gave: values with their names, failures as they are. */
+/** Sentences from results: values with their names, errors unchanged. */
 export function sayResults(results: readonly ToolMessage[], asked: Asked): string {
   return results.map((result) => sayResult(result, asked)).join(' ')
 }
@@ -238,7 +238,7 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
   return `${opening(name, params)}${shown(result)}.`
 }
 
-/** What was read from a text: its summary, its intent or what it names. */
+/** The result of a text tool: a summary, an intent or entities. */
 function sayReading({ summary, intent, confidence, entities }: Params): string | undefined {
   if (typeof summary === 'string' && summary !== '') return summary
   if (typeof intent === 'string' && typeof confidence === 'number')
@@ -248,7 +248,7 @@ function sayReading({ summary, intent, confidence, entities }: Params): string |
   return `${sentenceCase(named.join('; '))}.`
 }
 
-/** A result that is a number of something: 39 days, from when to when. */
+/** A result that is a quantity: 39 days, with start and end. */
 interface Quantity extends Params {
   readonly value: number
   readonly unit: string
@@ -266,24 +266,24 @@ function span({ from, to, value }: Quantity): string {
   return `From ${first.slice(0, 10)} to ${last.slice(0, 10)}`
 }
 
-/** A date as it was wanted, and its day of the week where that does not show. */
+/** A date in the requested format, with its weekday if it isn't included. */
 function sayFormatted(formatted: string, { weekday }: Params): string {
   const plain = formatted.replace(/T00:00:00\.000(?:Z|[+-]\d\d:\d\d)$/, '')
   return typeof weekday === 'string' && !plain.includes(weekday) ? `${plain}, ${weekday}` : plain
 }
 
-/** What a tool that does several things did: "reverse of hello", "count of r in strawberry". */
+/** Describes an operation: "reverse of hello", "count of r in strawberry". */
 function doneWith({ operation, text, search }: Params): string {
   if (typeof operation !== 'string' || typeof text !== 'string') return ''
   const piece = typeof search === 'string' ? `${search} in ` : ''
   return sentenceCase(`${operation} of ${piece}${cut(text)}`)
 }
 
-/** Whether a tool gave back what it got. */
+/** Whether a tool returned its input. */
 const sameValues = (value: unknown, params: Params): boolean =>
   isValues(value) && Object.keys(params).length === 1 && JSON.stringify(value) === JSON.stringify(params)
 
-/** Tools that speak themselves have said it already. */
+/** Results that are sentences need no introduction. */
 function isSentence(text: string): boolean {
   const said = text.trim()
   return /[.!?]$/.test(said.slice(-1)) && /\s\S/.test(said.slice(0, -1))
@@ -291,7 +291,7 @@ function isSentence(text: string): boolean {
 
 const opening = (name: string, params: Params): string => `${subjectOf(params) || sentenceCase(wordsOfName(name))}: `
 
-/** What the call was about: the texts that it was made with. */
+/** The subject of a call: its text parameters. */
 function subjectOf(params: Params): string {
   const texts = Object.entries(params).flatMap(([name, value]) =>
     (typeof value === 'string' || typeof value === 'number') && !/^units?$|^format$|^operation$/.test(name)
@@ -301,7 +301,7 @@ function subjectOf(params: Params): string {
   return texts.slice(0, 3).join(', ')
 }
 
-/** The units that a tool takes where it is told none. */
+/** The default units of a tool. */
 function defaultUnits(name: string, tools: readonly OfferedTool[]): Params {
   const tool = tools.find((one) => one.name === name)
   const units = tool && readParameters(tool.parameters).find((parameter) => /^units?$/.test(parameter.name))
@@ -341,7 +341,7 @@ const [MAX_PASSAGE, LEAST_PROSE] = [2_000, 40]
 const REST = /^\p{Ll}[^.!?]{0,200}[.!?] (?=\p{Lu}|\d)/u
 const LINK = /!?\[([^[\]]{0,200})\]\([^()]{0,500}\)/g
 
-/** The first passage that says something: headings, tables, code and lists of links only lead to it. */
+/** The first passage with prose, without headings, tables, code and lists of links. */
 function bestPassage(passages: readonly Params[]): string | undefined {
   const texts = passages.flatMap(({ text, source }) => (typeof text === 'string' ? [{ text, source }] : []))
   const prose = texts.map(({ text }) => proseOf(text))

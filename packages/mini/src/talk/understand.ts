@@ -119,7 +119,7 @@ async function fill(
 const WHOLE_TEXT = /^(?:text|content|document)$/
 const COLON = /^[^:"“]{1,80}:\s/
 
-/** "Summarize this: …": what stands after the colon. */
+/** "Summarize this: …": the text after the colon. */
 function afterColon(said: string): string | undefined {
   const start = COLON.exec(said)?.[0]
   return start && said.slice(start.length).trim()
@@ -174,7 +174,7 @@ interface RankedUse extends Use {
 const MAX_READ = 3
 /** A longer list is searched by words first: embedding a tool takes tens of milliseconds. */
 export const MAX_COMPARED = 64
-/** The limit of a question is enough to embed so many tools, in any order. */
+/** The token limit of a question is enough to embed this many tools. */
 const MAX_UNORDERED = 10
 /** What a word of its name in the message adds to the similarity of a tool. */
 const NAME_WORD = 0.2

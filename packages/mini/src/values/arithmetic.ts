@@ -1,15 +1,15 @@
 import { sameMeasure, unitNamed } from './measures.ts'
 import { numbersIn } from './numbers-in.ts'
 
-/** A sum that somebody put into words. */
+/** A calculation in words. */
 export interface Arithmetic {
   readonly expression: string
-  /** How the question is repeated before "is", and what stands before the result: a currency. */
+  /** The question as repeated before "is", and the currency before the result. */
   readonly phrase: string
   readonly currency: string
-  /** Where it is plain enough to need no tool. */
+  /** Set if it is simple enough to need no tool. */
   readonly result?: number
-  /** Whether units are in it, which not everything that calculates knows. */
+  /** Whether it contains units, which not every calculator supports. */
   readonly units?: true
 }
 
@@ -55,13 +55,13 @@ const OF_LIST = new RegExp(
   `^(${Object.keys(FUNCTIONS).join('|')}) of\\s+([\\d.]+(?:(?:\\s*,\\s*(?:and\\s+)?|\\s+and\\s+|\\s+)-?[\\d.]+)+)$`,
   'i',
 )
-/** A bracket closes at the first `)` that something stands before, so that there is only one way to read a sum. */
+/** A bracket closes at the first `)` after some text, so that a calculation has only one reading. */
 const EXPRESSION =
   /^[\d\s.+\-*/^()%,!]*(?:(?:sqrt|sin|cos|tan|log|exp|abs)\((?:[\d\s.+\-*/^()]+(?:deg|rad)\)|[\d\s.+\-*/^()][\d\s.+\-*/^(]*\))[\d\s.+\-*/^()]*)*$/i
-/** Nobody puts a longer sum into words. */
+/** The maximum length of a calculation in words. */
 const LONGEST = 300
 
-/** The sum that is all of what was said; undefined where it is anything else. */
+/** The calculation, if the message is nothing else; otherwise undefined. */
 export function arithmeticIn(said: string): Arithmetic | undefined {
   if (said.length > LONGEST) return undefined
   const ended = said
@@ -103,7 +103,7 @@ function plainSum(asked: string): Arithmetic | undefined {
   return { expression: phrase, phrase, currency: '', result: sign === '-' ? +left - +right : +left + +right }
 }
 
-/** Whether a text can be worked out at all: it holds a number, and something to do with it. */
+/** Whether a text can be calculated: it has a number and an operation. */
 export const isExpression = (text: string): boolean => /\d/.test(text) && /[^\d\s.,]/.test(text)
 
 /** "twelve times seven" with its numbers in digits. */
@@ -118,7 +118,7 @@ function inDigits(text: string): string {
 
 const plain = (text: string): number => Number(text.replaceAll(',', ''))
 
-/** A measure that somebody wants in another unit, as an expression, and how the question is repeated. */
+/** A unit conversion as an expression, and the question as repeated. */
 interface Conversion {
   readonly expression: string
   readonly phrase: string
@@ -137,7 +137,7 @@ const HOW_MANY = new RegExp(
   'iu',
 )
 
-/** The conversion that is all of what was said; undefined where it is anything else. */
+/** The conversion, if the message is nothing else; otherwise undefined. */
 export function conversionIn(asked: string): Conversion | undefined {
   const into = INTO.exec(asked)
   if (into !== null) return conversion(into[1] as string, into[2] as string, into[3] as string)

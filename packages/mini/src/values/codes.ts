@@ -3,7 +3,7 @@ import { stateCode } from './places.ts'
 /** What a code stands for. */
 export type CodeKind = 'language' | 'currency' | 'country' | 'state'
 
-/** A value that was recognised in what was said, and where it stands. */
+/** A recognized value and its position. */
 export interface FoundValue {
   readonly from: number
   readonly to: number
@@ -22,7 +22,7 @@ const NAMES: readonly (readonly [CodeKind, RegExp, RegExp])[] = [
   ['country', /\bcountry\b/i, /['"(](?:US|us|GB|gb|DE|de|FR|fr)['")]/],
   ['state', /\bstate\b/i, /['"(][A-Z]{2}['")]/],
 ]
-/** Names that several currencies have, and what people mean by them. */
+/** Ambiguous names of currencies, and their usual meaning. */
 const MONEY: Readonly<Record<string, string>> = {
   $: 'USD',
   '€': 'EUR',
@@ -68,7 +68,7 @@ const COUNTRIES: Readonly<Record<string, string>> = {
 const LANGUAGES: Readonly<Record<string, string>> = { mandarin: 'zh', farsi: 'fa', 'simplified chinese': 'zh' }
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyz']
 
-/** Which code a parameter wants instead of a name, by its name and description; undefined where it wants none. */
+/** The kind of code that a parameter takes, by its name and description; undefined if none. */
 export function codeWanted(name: string, description: string, fallback?: unknown): Wanted | undefined {
   const words = name.replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/[_-]+/g, ' ')
   const found = NAMES.find(([, about, shown]) => {
@@ -89,7 +89,7 @@ function writerOf(kind: CodeKind, shown: string): (code: string) => string {
   return kind === 'country' && lower ? (code) => code.toLowerCase() : (code) => code
 }
 
-/** The codes whose names, or which themselves, stand in what was said. */
+/** The codes that a message names, by name or as a code. */
 export function codesIn(kind: CodeKind, said: string): FoundValue[] {
   const names = namesOf(kind)
   const found: FoundValue[] = []
@@ -107,7 +107,7 @@ function longestName(names: ReadonlyMap<string, string>, said: string, from: num
   for (const end of ends.reverse()) {
     const text = rest.slice(0, end).toLowerCase().replace(/\.$/, '')
     const value = names.get(text) ?? names.get(text.replace(/e?s$/, '')) ?? names.get(text.replace(/s$/, ''))
-    // "us" is a country only in capitals, and "in" no code at all.
+    // "us" is a country only in capitals, and "in" is never a code.
     if (value !== undefined && text.length > 2) return { from, to: from + end, value }
     if (value !== undefined && (text.length === 1 || rest.slice(0, end) === text.toUpperCase())) {
       return { from, to: from + end, value }
@@ -116,7 +116,7 @@ function longestName(names: ReadonlyMap<string, string>, said: string, from: num
   return undefined
 }
 
-/** A code that was said as such: "CHF", "usd", "de-DE". */
+/** A literal code: "CHF", "usd", "de-DE". */
 function writtenCode(
   kind: CodeKind,
   names: ReadonlyMap<string, string>,
@@ -168,7 +168,7 @@ function listed(kind: 'language' | 'currency' | 'country'): [string, string][] {
   return kind === 'currency' ? [...all.map(([name, code]): [string, string] => [lastWord(name), code]), ...all] : all
 }
 
-/** Codes that were given up stand for newer ones. */
+/** Retired codes map to newer ones. */
 function isCurrent(kind: string, code: string): boolean {
   if (kind === 'currency') return true
   const tag = kind === 'country' ? `und-${code}` : code

@@ -1,4 +1,4 @@
-/** A value that a description names, and the words by which a person may mean it. */
+/** A value in a description, and the words for it. */
 export interface DescribedOption {
   readonly value: string
   readonly words: readonly string[]
@@ -20,7 +20,7 @@ export function describedOptions(description: string): DescribedOption[] {
 /** Words that are said in any sentence. */
 const EMPTY = new Set('it all any is in on to no a an the or and of for us me i so do as at by'.split(' '))
 
-/** Those that are said, in any case and as singular or plural. */
+/** The mentioned ones, in any case, singular or plural. */
 export function mentioned<Option extends { readonly words: readonly string[] }>(
   options: readonly Option[],
   said: string,
@@ -43,14 +43,14 @@ export function says(said: string, words: string): boolean {
   )
 }
 
-/** The values that a description says are all there are: "one of "hall" or "kitchen"". Empty where it does not. */
+/** The closed list of values in a description: "one of "hall" or "kitchen"". Otherwise empty. */
 export const listedValues = (description: string): string[] =>
   /\bone of ["'“‘]/i.test(description) ? describedOptions(description).map(({ value }) => value) : []
 
 const BETWEEN = ['', 'and', 'the', 'in', 'lamp', 'lamps']
 const wordsOf = (text: string): string[] => text.toLowerCase().split(/[\s,&]+/)
 
-/** Those of them that were said one after the other, in their order: "the kitchen and the hall light". */
+/** The consecutively mentioned ones, in order: "the kitchen and the hall light". */
 export function listedTogether(description: string, name: string, said: string): string[] {
   const values = listedValues(description)
   const named = mentioned(

@@ -24,7 +24,7 @@ export function timeUnit(name: string, description: string): string | undefined 
 export const timeAfter = (said: string, to: number): string | undefined =>
   AFTER.exec(said.slice(to, to + 12))?.[1]?.toLowerCase()
 
-/** "2 weeks" in days, "36 months" in years: a number with the unit that stands after this place, in another one. */
+/** "2 weeks" in days, "36 months" in years: converts a number with the unit at this position. */
 export function inTimeUnit(value: number, said: string, to: number, unit: string): number {
   const found = timeAfter(said, to)
   if (found === undefined || found === unit) return value

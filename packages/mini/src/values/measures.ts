@@ -1,6 +1,6 @@
 import { create, type Unit, unitDependencies } from 'mathjs'
 
-/** What people call units, and what the library of units does. */
+/** Common names of units, and those of mathjs. */
 const WORDS: readonly (readonly [string, string])[] = [
   ['kilomet(?:er|re)s? per hour|kilomet(?:er|re)s?/h|km/h|kph|kmh', 'km/h'],
   ['miles? per hour|mph', 'mi/h'],
@@ -35,13 +35,13 @@ const AFTER = new RegExp(`^[\\s-]?(?:${ANY})(?![\\p{L}\\d])`, 'iu')
 const DESCRIBED = new RegExp(`(?:\\bin |\\()(?:${ANY})(?![\\p{L}\\d/])`, 'giu')
 const NAMED = new RegExp(`(?:^|[_ ])(?:in )?(?:${ANY})$`, 'iu')
 
-/** Time is no measure that values are converted in: durations have rules of their own. */
+/** Time is excluded: durations have their own rules. */
 const TIMES: readonly string[] = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year']
 const ALONE = new RegExp(`^(?:${ANY})$`, 'iu')
 
 let units: { unit(value: number, name: string): Unit } | undefined
 
-/** The unit that a parameter is counted in, where its name or description says one and no other. */
+/** The unit of a parameter, if its name or description has exactly one. */
 export function unitWanted(name: string, description: string): string | undefined {
   const words = name
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
@@ -53,7 +53,7 @@ export function unitWanted(name: string, description: string): string | undefine
   return described.size === 1 ? [...described][0] : undefined
 }
 
-/** The unit that stands right after a number. */
+/** The unit right after a number. */
 export const unitAfter = (said: string, to: number): string | undefined => unitOf(AFTER.exec(said.slice(to, to + 24)))
 
 /** The unit that a text names, times too. */
@@ -67,7 +67,7 @@ export function sameMeasure(unit: string, other: string): boolean {
   return library().unit(1, unit).equalBase(library().unit(1, other))
 }
 
-/** "2 miles" in km; undefined where one is no measure of the other. */
+/** "2 miles" in km; undefined if the units are incompatible. */
 export function inUnit(value: number, unit: string, wanted: string): number | undefined {
   if (unit === wanted) return value
   if (!sameMeasure(unit, wanted)) return undefined

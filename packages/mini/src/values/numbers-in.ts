@@ -1,4 +1,4 @@
-/** A number as it stands in a text. */
+/** A number in a text. */
 export interface FoundNumber {
   readonly value: number
   readonly from: number
@@ -58,7 +58,7 @@ export function numbersIn(text: string): FoundNumber[] {
   return found.sort((left, right) => left.from - right.from)
 }
 
-/** The number that these English words say. */
+/** The number in English words. */
 export function numberOfWords(words: string): number | undefined {
   let total = 0
   let part: number | undefined
@@ -90,5 +90,5 @@ function withSuffix(text: string, from: number, end: number, plain: number): Fou
   return { value, from, to: to + (percent?.[0].length ?? 0), percent: percent !== null }
 }
 
-/** Without what binary fractions add: 2.3 million is 2,300,000. */
+/** Without rounding errors: 2.3 million is 2,300,000. */
 const exactly = (value: number, factor: number): number => Number((value * factor).toPrecision(12))

@@ -21,7 +21,7 @@ const ABOUT: readonly (readonly [Pattern, RegExp, RegExp])[] = [
 ]
 const AT_THE_END = /(?<![.,;:!?)\]}'"])[.,;:!?)\]}'"]+$/
 
-/** How the values of a parameter are written, where its name or description says so. */
+/** The pattern of a parameter's values, if its name or description has one. */
 export function patternWanted(name: string, description: string, format?: string): Pattern | undefined {
   if (format === 'email') return 'email'
   if (format === 'uri' || format === 'url') return 'url'
@@ -30,7 +30,7 @@ export function patternWanted(name: string, description: string, format?: string
   return ABOUT.find(([, named, described]) => named.test(words) || described.test(description))?.[0]
 }
 
-/** The values in what was said that are written so. */
+/** The values in a message that match the pattern. */
 export function patternsIn(pattern: Pattern, said: string): FoundValue[] {
   return [...said.matchAll(PATTERNS[pattern])].map(({ index, 0: text }) => {
     const value = text.replace(AT_THE_END, '')

@@ -63,7 +63,7 @@ export function stateCode(): Map<string, string> {
   return states
 }
 
-/** A city with its state where a description asks for both and only the city was said; the state in its form. */
+/** A city with its state, if a description asks for both and the message has only the city. */
 export function withState(text: string, description: string): string {
   if (!WANTS_STATE.test(description) && !SHOWS_STATE.test(description)) return text
   const [city = '', said, ...more] = text.split(/(?:(?<!\s)\s+)?,\s*/)

@@ -5,14 +5,14 @@ const EXAMPLE =
   /(?:['"‘“`]|\b(?:e\.g\.,?|such as|like|as) )((?=[\w.:#/-]*[\d/_#])[\p{L}\p{N}]+(?:[-_/:#][\p{L}\p{N}]+)+)(?:['"’”`]|(?=[\s,.;)]|$))/iu
 const MARKS = /[-_/:#]/
 
-/** How the values of a parameter look, where its description shows one: w-w for 'vm-0a1b2c'. */
+/** The shape of a parameter's values, if its description has an example: w-w for 'vm-0a1b2c'. */
 export function shapeWanted(description: string): string | undefined {
   const example = EXAMPLE.exec(description)?.[1]
   // Dates and times have forms of their own.
   return example === undefined || /^[\d/:-]+$|yyyy|hh:mm|mm[-/]/i.test(example) ? undefined : shapeOf(example)
 }
 
-/** The words of what was said that look so. */
+/** The words of a message with this shape. */
 export function shapesIn(shape: string, said: string): FoundValue[] {
   return [...said.matchAll(/[\p{L}\p{N}][\p{L}\p{N}_.:#/-]*[\p{L}\p{N}]/gu)]
     .filter(({ 0: word }) => MARKS.test(word) && shapeOf(word) === shape && !word.includes('://'))

@@ -1,7 +1,7 @@
 import { codesIn, type FoundValue } from './codes.ts'
 import { stateOfCity } from './places.ts'
 
-/** Large cities that no time zone is named after, by the one that they are in. */
+/** Large cities without a time zone of their name, by time zone. */
 const CITIES: Readonly<Record<string, string>> = {
   'Asia/Shanghai': 'beijing|shenzhen|guangzhou',
   'Asia/Kolkata': 'mumbai|delhi|new delhi|bangalore|bengaluru|chennai|hyderabad|kolkata',
@@ -40,11 +40,11 @@ const STATES: Readonly<Record<string, string>> = {
 }
 const WANTED = /\b(?:IANA|iana)\b|\b[A-Z][a-z]+\/[A-Z][a-z]+/
 const WORDS = /[\p{L}\p{M}.'’-]+/gu
-/** Before a place; else a name has to be written as one. */
+/** Words before a place; without them a name must be capitalized. */
 const PLACE_BEFORE = /(?:^|\b(?:in|at|for|of|from|to|and|or|about)\s+(?:the\s+)?|,\s*)$/i
 /** Longer than the words before and any space after them. */
 const LOOK_BACK = 100
-/** Islands whose names are rather days. */
+/** Islands with names of days. */
 const DAYS = /\/(?:Christmas|Easter)$/
 const MAX_NAME_WORDS = 3
 let zones: Map<string, string> | undefined
@@ -60,7 +60,7 @@ export function timeZoneOf(place: string): string | undefined {
   return zones.get(name) ?? zoneOfState(stateOfCity(name))
 }
 
-/** The time zones of the places that stand in what was said. */
+/** The time zones of the places in a message. */
 export function timeZonesIn(said: string): FoundValue[] {
   const found: FoundValue[] = [...said.matchAll(/\b[A-Z][A-Za-z]+(?:\/[A-Z][A-Za-z_-]+){1,2}/g)].flatMap(
     ({ index, 0: text }) => one(index, text.length, timeZoneOf(text)),
@@ -100,7 +100,7 @@ function named(): Map<string, string> {
 const zoneOfState = (state: string | undefined): string | undefined =>
   state === undefined ? undefined : Object.entries(STATES).find(([, codes]) => codes.includes(state))?.[0]
 
-/** Only where it is the same time in all of a country. */
+/** Only if a country has one time. */
 function zoneOfCountry(code: string): string | undefined {
   const at = new Date()
   const day = at.toISOString().slice(0, 10)

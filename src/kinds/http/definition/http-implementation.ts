@@ -205,7 +205,7 @@ export const HTTP_IMPLEMENTATION_SCHEMA = {
     },
     method: {
       enum: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      description: 'GET by default. Parameters are sent in the body of POST, PUT and PATCH, else in the query.',
+      description: 'GET by default. Parameters are sent in the body of POST, PUT and PATCH, otherwise in the query.',
     },
     headers: { ...TEXTS, description: 'Sent with every request.' },
     query: { ...TEXTS, description: 'Sent in the query of every request, in addition to the parameters.' },
@@ -213,7 +213,7 @@ export const HTTP_IMPLEMENTATION_SCHEMA = {
       type: 'object',
       additionalProperties: TEXT,
       description:
-        'What the API calls a parameter, by its name here. Where there is a mapping, only mapped parameters go into the query.',
+        'What the API calls a parameter, by its name here. With a mapping, only mapped parameters go into the query.',
     },
     params_in: {
       type: 'object',

@@ -12,7 +12,7 @@ import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
 
 export interface SendOptions {
   readonly agent: Dispatcher
-  /** Shares the connections of the agent between tenants; without it, whoever comes first gets them. */
+  /** Shares the connections of the agent between tenants; without it, the first requests get them. */
   readonly connections?: OriginConnections
   readonly tenant: string
   /** Checks each redirect; the tool's own URL was checked when the tool was loaded. */

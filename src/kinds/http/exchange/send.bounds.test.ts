@@ -189,8 +189,8 @@ describe('the time that an answer takes', () => {
   })
 })
 
-describe('a call that is called off', () => {
-  const reason = new Error('called off')
+describe('a cancelled call', () => {
+  const reason = new Error('cancelled')
 
   test.each([
     ['before it is sent', 0],

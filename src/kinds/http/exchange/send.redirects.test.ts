@@ -64,7 +64,7 @@ describe('a redirect', () => {
     const request = weather.request(via(status, 'http://other.test:81/x?token=1'), { method: 'POST', body: '{}' })
     expect(await failureOf(send(request, weather.options()))).toEqual({
       code: 'EXECUTION_ERROR',
-      message: `${ELSEWHERE}has moved: it answers ${status} and leads to 'other.test:81'. A POST is not redirected: write the new address in the tool's implementation.url`,
+      message: `${ELSEWHERE}redirects to 'other.test:81' (${status}). A POST is not redirected: write the new address in the tool's implementation.url`,
       extras: status < 303 ? { outcome: 'unknown' } : {},
       repeat: undefined,
     })
@@ -251,7 +251,7 @@ describe('encryption', () => {
 
   test('is not given up by a redirect', () => {
     expect(() => new Redirects(request, options).next(moved('http://api.test/'))).toThrow(
-      `${ELSEWHERE}redirects from https to http, to 'api.test': that is refused`,
+      `${ELSEWHERE}redirects from https to http, to 'api.test', which is not allowed`,
     )
   })
 

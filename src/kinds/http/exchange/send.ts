@@ -66,13 +66,13 @@ export class Redirects {
     if (method === undefined) {
       throw this.#refused(
         status,
-        `has moved: it answers ${status} and leads to '${url.host}'. A ${this.#request.method} is not redirected: write the new address in the tool's implementation.url`,
+        `redirects to '${url.host}' (${status}). A ${this.#request.method} is not redirected: write the new address in the tool's implementation.url`,
       )
     }
     const refusal = this.#options.network.refusal(url)
-    if (refusal !== undefined) throw this.#refused(status, `redirects elsewhere. ${refusal}`)
+    if (refusal !== undefined) throw this.#refused(status, `redirects to a blocked address. ${refusal}`)
     if (leavesTls(url, this.#request)) {
-      throw this.#refused(status, `redirects from https to http, to '${url.host}': that is refused`)
+      throw this.#refused(status, `redirects from https to http, to '${url.host}', which is not allowed`)
     }
     if (++this.#steps > MAX_REDIRECTS) {
       throw this.#refused(status, `redirects more than ${MAX_REDIRECTS} times, at last to '${url.host}'`)

@@ -91,7 +91,7 @@ const NAMES: Readonly<Record<string, string>> = {
   multicast: 'a multicast address',
   linkLocal: 'a link-local address',
   loopback: 'a loopback address',
-  carrierGradeNat: 'a shared address behind a carrier',
+  carrierGradeNat: 'a carrier-grade NAT address',
   private: 'a private address',
   uniqueLocal: 'a private address',
   deprecatedSiteLocal: 'a private address',

@@ -19,14 +19,14 @@ async function rowOf(row: Trick): Promise<string> {
   return `| ${row.trick} | ${code(row.url)}${answers === undefined ? '' : `, which is ${answers}`} | ${reason} |`
 }
 
-test('the page lists every trick of the table, in its order, with the reason that is really given', async () => {
-  const [, section = ''] = page.split('\n## The tricks\n')
-  const rows = section.split('\n').filter((line) => /^\| (?!trick \||--- \|)/.test(line))
+test('the page lists every attack of the table with the reason of its refusal', async () => {
+  const [, section = ''] = page.split('\n## Tested attacks\n')
+  const rows = section.split('\n').filter((line) => /^\| (?!attack \||--- \|)/.test(line))
   for (const [index, row] of SSRF_TABLE.entries()) expect(rows[index]).toBe(await rowOf(row))
   expect(rows).toHaveLength(SSRF_TABLE.length)
 })
 
-test('the page shows the sentences as they are printed', async () => {
+test('the page shows the messages as they are printed', async () => {
   const rules = new NetworkRules({})
   const narrow = new NetworkRules({ allowed_domains: ['*.example.org'] })
   const own = new URL('https://api.example.com/v1')
@@ -52,6 +52,6 @@ test('the page shows the sentences as they are printed', async () => {
     sentenceOf(() => new AddressRules(['10.1.2.3/24'])),
     sentenceOf(() => rules.forTool(own, ['https://api.example.com'])),
   ]
-  const [, block = ''] = /\n## What it says\n.*?\n```\n(.*?)```\n/s.exec(page) ?? []
+  const [, block = ''] = /\n## Messages\n.*?\n```\n(.*?)```\n/s.exec(page) ?? []
   expect(block.split('\n').filter((line) => line !== '')).toEqual(printed)
 })

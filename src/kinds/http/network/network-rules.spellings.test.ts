@@ -68,14 +68,14 @@ async function expectRefused(url: URL): Promise<void> {
   expect([...dialled, ...lookedUp]).toEqual([])
 }
 
-test('no IPv4 address inside is reached in any spelling', async () => {
+test('reaches no private IPv4 address in any spelling', async () => {
   await fc.assert(
     fc.asyncProperty(inside, ipv4Spelling, (number, spell) => expectRefused(new URL(`http://${spell(number)}/`))),
     { numRuns: 600 },
   )
 })
 
-test('no IPv4 address inside is reached in any form of IPv6', async () => {
+test('reaches no private IPv4 address in any form of IPv6', async () => {
   await fc.assert(
     fc.asyncProperty(inside, ipv6Spelling, (number, spell) => expectRefused(new URL(`http://[${spell(number)}]/`))),
     { numRuns: 600 },

@@ -17,7 +17,7 @@ describe('without allowed domains', () => {
 
   test('a tool reaches only its own host', () => {
     expect(refusal('https://files.example.com/1')).toBe(
-      `The host 'files.example.com' was refused: a tool reaches only the host of its own URL, 'api.example.com', as long as no allowed_domains are set. If it is meant to reach both, set its implementation.allowed_domains to ["api.example.com", "files.example.com"].`,
+      `The host 'files.example.com' was refused: without allowed_domains, a tool may only reach the host of its own URL, 'api.example.com'. If it is meant to reach both, set its implementation.allowed_domains to ["api.example.com", "files.example.com"].`,
     )
     expect(refusal('https://files.example.com/1', {}, ['api.example.com', 'files.example.com'])).toBeUndefined()
   })
@@ -112,7 +112,9 @@ describe('addresses in URLs', () => {
   })
 
   test('are not opened for tools with another host', () => {
-    expect(refusal('http://10.1.2.3/', { allow_private: ['10.0.0.0/8'] })).toContain('only the host of its own URL')
+    expect(refusal('http://10.1.2.3/', { allow_private: ['10.0.0.0/8'] })).toContain(
+      'only reach the host of its own URL',
+    )
   })
 })
 

@@ -48,7 +48,7 @@ export class NetworkRules {
     if (this.#domains?.has(host) === false) return outside('http.allowed_domains')
     if (own?.has(host) === false) return outside("the tool's implementation.allowed_domains")
     if (this.#domains !== undefined || own !== undefined || host === home) return undefined
-    return `The host '${host}' was refused: a tool reaches only the host of its own URL, '${home}', as long as no allowed_domains are set. If it is meant to reach both, set its implementation.allowed_domains to ["${home}", "${host}"].`
+    return `The host '${host}' was refused: without allowed_domains, a tool may only reach the host of its own URL, '${home}'. If it is meant to reach both, set its implementation.allowed_domains to ["${home}", "${host}"].`
   }
 }
 

@@ -44,7 +44,7 @@ describe('problems of parameters and headers', () => {
       ],
       [
         { method: 'POST', body_param: 'id', params_in: { text: 'body' } },
-        "implementation.params_in.text is 'body', and implementation.body_param 'id' is the whole of it: remove one",
+        "implementation.params_in.text is 'body', and implementation.body_param 'id' is the whole body: remove one",
       ],
       [
         { params_in: { id: 'body' } },
@@ -68,7 +68,7 @@ describe('problems of parameters and headers', () => {
       ],
       [
         { method: 'POST', params_in: { id: { in: 'body', style: 'form' } } },
-        'implementation.params_in.id has a style, which a json body has not: remove it, or write "body": "form"',
+        'implementation.params_in.id has a style, which a json body does not support: remove it, or write "body": "form"',
       ],
     ])
   })

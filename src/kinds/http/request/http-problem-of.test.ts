@@ -108,7 +108,7 @@ describe('problems of an implementation', () => {
       ],
       [
         { method: 'POST', body: 'text' },
-        "implementation.body is 'text', and parameters 'id' and 'user' would both be it: name one in body_param",
+        "implementation.body is 'text', and parameters 'id' and 'user' would both be the body: name one in body_param",
       ],
       [
         { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' } },

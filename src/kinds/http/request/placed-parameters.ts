@@ -131,7 +131,7 @@ function checkPlace(
   }
   if (place === 'body' && body_param !== undefined && body_param !== parameter) {
     throw unfitImplementation(
-      `${key} is 'body', and implementation.body_param '${body_param}' is the whole of it: remove one`,
+      `${key} is 'body', and implementation.body_param '${body_param}' is the whole body: remove one`,
     )
   }
 }
@@ -145,7 +145,9 @@ function written(
   const { style } = given ?? {}
   const key = `implementation.params_in.${parameter}`
   if (place === 'body' && body !== 'form' && (style ?? given?.explode) !== undefined) {
-    throw unfitImplementation(`${key} has a style, which a ${body} body has not: remove it, or write "body": "form"`)
+    throw unfitImplementation(
+      `${key} has a style, which a ${body} body does not support: remove it, or write "body": "form"`,
+    )
   }
   if (style !== undefined && !STYLES[place].includes(style)) {
     throw unfitImplementation(`${key}.style '${style}' is not for the ${place}: use ${STYLES[place].join(', ')}`)

@@ -164,7 +164,7 @@ function bodyWriter(
   if (form === 'text') {
     if (second !== undefined) {
       throw unfitImplementation(
-        `implementation.body is 'text', and parameters '${first.parameter}' and '${second.parameter}' would both be it: name one in body_param`,
+        `implementation.body is 'text', and parameters '${first.parameter}' and '${second.parameter}' would both be the body: name one in body_param`,
       )
     }
     return { contentType, write: (params) => textBody(first.parameter, own(params, first.parameter)) }

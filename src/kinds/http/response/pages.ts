@@ -181,10 +181,10 @@ export class PageTurner {
     const url = URL.parse(target, origin + path)
     if (url === null) throw this.#broken('names a next page that is not a URL')
     const refusal = this.#turning.network.refusal(url)
-    if (refusal !== undefined) throw this.#broken(`names a next page elsewhere. ${refusal}`)
+    if (refusal !== undefined) throw this.#broken(`names a next page at a blocked address. ${refusal}`)
     if (leavesTls(url, this.#original)) {
       throw this.#broken(
-        `names a next page over http, at '${url.host}', although it was called over https: that is refused`,
+        `names a next page over http, at '${url.host}', although it was called over https, which is not allowed`,
       )
     }
     return requestTo(url, this.#original)
@@ -194,7 +194,7 @@ export class PageTurner {
   #text(found: unknown, path: string): string | undefined {
     if (found === null || found === undefined || found === '' || found === false) return undefined
     if (typeof found === 'string' || typeof found === 'number') return String(found)
-    throw this.#broken(`answered with a page whose ${path} is neither a text nor a number`)
+    throw this.#broken(`answered with a page whose ${path} is neither a string nor a number`)
   }
 
   #broken(problem: string): Error {

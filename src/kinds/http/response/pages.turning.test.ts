@@ -103,12 +103,12 @@ describe('pages by an address in the page', () => {
   })
 
   test.each([
-    ['http://evil.test/', "names a next page elsewhere. The host 'evil.test' was refused"],
-    ['http://127.0.0.1:1/', 'names a next page elsewhere. '],
+    ['http://evil.test/', "names a next page at a blocked address. The host 'evil.test' was refused"],
+    ['http://127.0.0.1:1/', 'names a next page at a blocked address. '],
     ['file:///etc/passwd', "The scheme 'file' was refused"],
     ['http://', 'names a next page that is not a URL'],
-    [{ url: 'x' }, 'next_path is neither a text nor a number'],
-    [['x'], 'next_path is neither a text nor a number'],
+    [{ url: 'x' }, 'next_path is neither a string nor a number'],
+    [['x'], 'next_path is neither a string nor a number'],
   ])('are not asked for at %j', async (next, words) => {
     const weather = await to(() => next)
     const failed = await failureOf(gather(weather, '/x', pagination))
@@ -128,7 +128,7 @@ describe('pages by an address in the page', () => {
       network: { refusal: () => undefined },
     })
     expect(() => turner.next(response, [], 0, new SecretValues())).toThrow(
-      "names a next page over http, at 'api.test', although it was called over https: that is refused",
+      "names a next page over http, at 'api.test', although it was called over https, which is not allowed",
     )
   })
 

@@ -12,7 +12,7 @@ interface RowProps {
   readonly row: AuditRow
 }
 
-/** All that was recorded of one call or event. */
+/** All recorded fields of one call or event. */
 export const AuditDetails = ({ row }: RowProps) => (row.event === null ? <Call row={row} /> : <Event row={row} />)
 
 const Event = ({ row }: RowProps) => (
@@ -70,7 +70,7 @@ const Call = ({ row }: RowProps) => (
   <div className="grid grid-cols-1 gap-3 px-4 py-3">
     <p>
       {OUTCOMES[row.outcome]} It took {inTime(row.duration_ms)}
-      {row.attempts === 0 ? ', and the tool was not run for it.' : `, in ${count(row.attempts, 'attempt')}.`}
+      {row.attempts === 0 ? ', and the tool did not run.' : `, in ${count(row.attempts, 'attempt')}.`}
     </p>
     <dl className={FACTS}>
       <Fact name="Tool">
@@ -92,15 +92,12 @@ const Call = ({ row }: RowProps) => (
           <Same name="run_id" value={row.run_id} what="this run" />
         </Fact>
       )}
-      <Fact name="Parameters">
-        {row.params_hash === null ? 'They could not be read.' : <Code>{row.params_hash}</Code>}
-      </Fact>
-      <Fact name="Definition">{row.schema_hash === null ? 'There was none.' : <Code>{row.schema_hash}</Code>}</Fact>
+      <Fact name="Parameters">{row.params_hash === null ? 'not readable' : <Code>{row.params_hash}</Code>}</Fact>
+      <Fact name="Definition">{row.schema_hash === null ? 'none' : <Code>{row.schema_hash}</Code>}</Fact>
       <Place row={row} />
     </dl>
     <p className="text-muted">
-      Parameters are kept as a hash only: the same ones have the same hash. So are definitions, whose hash changes with
-      them.
+      Only hashes of the parameters and the definition are stored. Equal parameters have equal hashes.
     </p>
     <div>
       <CopyButton text={JSON.stringify(row, null, 2)} label="Copy as JSON" />
@@ -125,7 +122,7 @@ interface SameProps {
   readonly what: string
 }
 
-/** The way to all calls that have this in common, of the tenants that are looked at. */
+/** A link to all calls with the same value, for the selected tenants. */
 function Same({ name, value, what }: SameProps) {
   const [params] = useAddress()
   const tenant = params.get('tenant')

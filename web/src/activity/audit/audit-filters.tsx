@@ -26,7 +26,7 @@ interface AuditFiltersProps {
   readonly change: (changes: Readonly<Record<string, string>>) => void
 }
 
-/** What the log can be narrowed down by. */
+/** The filters of the audit log. */
 export function AuditFilters({ view, change }: AuditFiltersProps) {
   const { filters, last } = view
   const wholeInstallation = useMay('installation')
@@ -71,7 +71,7 @@ export function AuditFilters({ view, change }: AuditFiltersProps) {
   )
 }
 
-/** Whoever chooses times begins with the last day. */
+/** A custom range starts with the last day. */
 const timeOf = (value: string): Record<string, string> =>
   value === CHOSEN
     ? { last: '', from: new Date(Date.now() - 86_400_000).toISOString(), to: '' }

@@ -10,12 +10,12 @@ import { auditQuery } from './audit-query.ts'
 import { AuditTable } from './audit-table.tsx'
 import { type AuditView, auditPath, isNarrowed, TYPES, viewOf } from './audit-view.ts'
 
-/** Who called or changed what, when, and how it ended. */
+/** The audit log. */
 export function AuditLog() {
   const mayObserve = useMay('observe')
   const [params, change] = useAddress()
   const view = viewOf(params)
-  if (!mayObserve) return <Empty title="Your key may not see calls">It lacks the scope observe.</Empty>
+  if (!mayObserve) return <Empty title="Your key can’t view calls">It lacks the scope observe.</Empty>
   const forget = () => change(Object.fromEntries([...Object.keys(view.filters), 'last'].map((name) => [name, ''])))
   return (
     <div className="grid grid-cols-1 gap-3">
@@ -38,7 +38,7 @@ function Rows({ view, forget }: RowsProps) {
   const log = useInfiniteQuery(query)
   const rows = useMemo(() => log.data?.pages.flatMap((page) => page.rows) ?? [], [log.data])
   const refresh = () => {
-    // Pages further down have moved: whoever wants them asks for them again.
+    // Later pages have shifted, so only the first is loaded again.
     client.setQueryData(
       query.queryKey,
       (before) => before && { pages: before.pages.slice(0, 1), pageParams: before.pageParams.slice(0, 1) },
@@ -70,10 +70,10 @@ function Rows({ view, forget }: RowsProps) {
       {log.isRefetchError && <Failed error={log.error} what={`newer ${one}s`} />}
       {rows.length > 0 && <AuditTable rows={rows} tenants={view.filters.tenant !== undefined} />}
       {rows.length === 0 && !isNarrowed(view) && (
-        <Empty title="There are no calls yet">Run a tool, or test a model: every call leaves a row here.</Empty>
+        <Empty title="No calls yet">Run a tool or test a model. Every call appears here.</Empty>
       )}
       {rows.length === 0 && isNarrowed(view) && (
-        <Empty title={`No ${one} fits`}>Take away a filter. Names and ids are compared whole.</Empty>
+        <Empty title={`No matching ${one}s`}>Remove a filter. Names and ids must match exactly.</Empty>
       )}
       {log.isFetchNextPageError && <Failed error={log.error} what={`older ${one}s`} />}
       {log.hasNextPage && (
@@ -97,7 +97,7 @@ interface ExportProps {
   readonly format: 'csv' | 'json'
 }
 
-/** Everything that fits, also what is not loaded yet, as a file. */
+/** Downloads all matching rows, including those not loaded yet. */
 const Export = ({ view, at, format }: ExportProps) => (
   <a
     href={auditPath(view, at, { format })}

@@ -5,7 +5,7 @@ import { type AuditView, auditPath } from './audit-view.ts'
 
 const PAGE_ROWS = '50'
 
-/** The rows of a view, page by page. Only who asks for more, or anew, gets more. */
+/** The rows of a view, page by page. Loads more only on request. */
 export const auditQuery = (view: AuditView) =>
   infiniteQueryOptions({
     queryKey: ['audit', view],

@@ -16,7 +16,7 @@ const extent = ({ event, duration_ms, attempts }: AuditRow): string =>
 
 const time = ({ time }: AuditRow) => <time dateTime={time}>{inDate(time)}</time>
 
-/** Two columns, with what matters most of the others in them. */
+/** Two columns for narrow windows, which include the most important other fields. */
 const NARROW = helper.columns([
   helper.accessor('tool', {
     header: 'Tool or event, and time',
@@ -52,7 +52,7 @@ const WIDE = helper.columns([
 ])
 const WIDE_WITH_TENANT = helper.columns([...WIDE, helper.accessor('tenant', { header: 'Tenant' })])
 
-/** What each column takes; the tool takes the rest. */
+/** Column widths; the tool gets the rest. */
 const WIDTHS: Readonly<Record<string, string>> = {
   outcome: 'w-42 md:w-48',
   time: 'w-52',
@@ -86,11 +86,11 @@ const OpenRow = ({ row }: OpenRowProps) => (
 
 interface AuditTableProps {
   readonly rows: readonly AuditRow[]
-  /** Whether they may be of several tenants. */
+  /** Whether the rows may belong to several tenants. */
   readonly tenants: boolean
 }
 
-/** The rows, each of which opens. */
+/** The rows, which can be expanded. */
 export function AuditTable({ rows, tenants }: AuditTableProps) {
   const middle = useMedia('(width >= 48rem)')
   const wide = useMedia('(width >= 64rem)')
@@ -105,7 +105,7 @@ export function AuditTable({ rows, tenants }: AuditTableProps) {
   return (
     <div className="panel overflow-hidden">
       <table className="w-full table-fixed text-left text-sm">
-        <caption className="sr-only">Audit log, the newest first</caption>
+        <caption className="sr-only">Audit log, newest first</caption>
         <thead className="text-xs text-muted">
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id}>

@@ -1,10 +1,10 @@
 import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import type { ToolErrorCode } from '../../../../src/core/tool-result.ts'
 
-/** What the endpoint is asked for; each name stands in the address as it is. */
+/** Query parameters of the endpoint; the URL of the page uses the same names. */
 export const ASKED = ['type', 'tool', 'caller', 'run_id', 'outcome', 'error_code', 'from', 'to', 'tenant'] as const
 
-/** What the log can show, and what one row of it is called. Calls are shown unless something else is chosen. */
+/** The row types and their labels. Default: calls. */
 export const TYPES: Readonly<Record<string, { readonly label: string; readonly one: string }>> = {
   call: { label: 'Calls', one: 'call' },
   event: { label: 'Events', one: 'event' },
@@ -17,17 +17,17 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'flag.removed': 'A flag of the tenant was removed.',
   'flag.set': 'A flag of the tenant was set.',
   'approval.asked': 'A call asked for approval.',
-  'approval.decided': 'Somebody approved or rejected a call.',
+  'approval.decided': 'A call was approved or rejected.',
   'key.created': 'An API key was created.',
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
-  'session.started': 'Somebody signed in to the web UI.',
+  'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
   'tenant.crossed': 'A caller asked for data of another tenant and was refused.',
 }
 
-/** How far back one can look without naming a time. */
+/** Time ranges. */
 export const SPANS: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
   '1h': { label: 'Last hour', ms: 3_600_000 },
   '24h': { label: 'Last 24 hours', ms: 86_400_000 },
@@ -36,12 +36,12 @@ export const SPANS: Readonly<Record<string, { readonly label: string; readonly m
 
 /** What each outcome means. */
 export const OUTCOMES: Readonly<Record<AuditRow['outcome'], string>> = {
-  success: 'The call was answered.',
+  success: 'The call succeeded.',
   failure: 'The call failed.',
-  unknown: 'The call failed, and what it was to write may have been written all the same.',
+  unknown: 'The call failed, but the write may have happened.',
 }
 
-/** Every way a call can fail; the types see to it that none is missing. */
+/** All error codes; the type checks that none is missing. */
 const CODES: Readonly<Record<ToolErrorCode, true>> = {
   TOOL_NOT_FOUND: true,
   INVALID_PARAMETERS: true,
@@ -56,13 +56,13 @@ const CODES: Readonly<Record<ToolErrorCode, true>> = {
 }
 export const ERROR_CODES: readonly string[] = Object.keys(CODES)
 
-/** What the address asks for: the filters as they stand there, and how far back, where no time is named. */
+/** The view in the URL: filters, and the time range if there is no start time. */
 export interface AuditView {
   readonly filters: Readonly<Record<string, string>>
   readonly last: string
 }
 
-/** Reads the address. A span that there is not is none. */
+/** Reads the URL. Ignores unknown time ranges. */
 export function viewOf(params: URLSearchParams): AuditView {
   const filters: Record<string, string> = {}
   for (const name of ASKED) {
@@ -74,10 +74,10 @@ export function viewOf(params: URLSearchParams): AuditView {
   return { filters, last: !named && Object.hasOwn(SPANS, last) ? last : '' }
 }
 
-/** Whether anything is left out. */
+/** Whether a filter is set. */
 export const isNarrowed = ({ filters, last }: AuditView): boolean => last !== '' || Object.keys(filters).length > 0
 
-/** The address of the endpoint for a view, as it is `at` this time. */
+/** The URL of the endpoint for a view at the time `at`. */
 export function auditPath({ filters, last }: AuditView, at: number, more: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams({ type: 'call', ...filters, ...more })
   if (query.get('type') === 'all') query.delete('type')
@@ -86,14 +86,14 @@ export function auditPath({ filters, last }: AuditView, at: number, more: Readon
   return `/audit?${query}`
 }
 
-/** ISO 8601 as the browser's field for times has it, in local time; empty where it is no time. */
+/** Converts ISO 8601 to the local time of a datetime field; empty if it isn't a valid time. */
 export function toField(iso: string | undefined): string {
   const time = new Date(iso ?? '')
   if (Number.isNaN(time.getTime())) return ''
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-/** What stands in such a field, as ISO 8601; empty where nothing does. */
+/** Converts the value of such a field to ISO 8601; empty if the field is empty. */
 export function fromField(local: string): string {
   const time = new Date(local)
   return Number.isNaN(time.getTime()) ? '' : time.toISOString()

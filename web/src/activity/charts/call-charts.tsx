@@ -19,23 +19,23 @@ const TIMES: readonly Drawn[] = [
   { key: 'p99', label: 'p99', colour: 'var(--bad)', as: 'line', dash: '2 3' },
 ]
 
-/** The figures of all calls, or of one tool; undefined where that was not called. */
+/** The metrics of all calls or of one tool; undefined if it was not called. */
 const figuresOf = (metrics: ExecutionMetrics, tool: string) =>
   tool === '' ? metrics : Object.hasOwn(metrics.tools, tool) ? metrics.tools[tool] : undefined
 
-/** How tool calls went. */
+/** Charts of tool calls. */
 export function CallCharts({ view }: { readonly view: MetricsView }) {
   const whole = useQuery(executionQuery(view))
   const series = useQuery(callSeriesQuery(view))
   const error = whole.error ?? series.error
   if (whole.data === undefined || series.data === undefined) {
-    if (!error) return <Loading what="how calls went" />
+    if (!error) return <Loading what="the call metrics" />
     const again = () => void Promise.all([whole.refetch(), series.refetch()])
-    return <Failed error={error} what="how calls went" again={again} />
+    return <Failed error={error} what="the call metrics" again={again} />
   }
   const figures = figuresOf(whole.data, view.tool)
   if (figures === undefined || figures.total === 0) {
-    return <Empty title="There were no calls in this time">Choose a longer time, or run a tool.</Empty>
+    return <Empty title="No calls in this period">Choose a longer period, or run a tool.</Empty>
   }
   const { window } = series.data
   const rows = series.data.buckets.map(({ start, total, success_rate, p50_ms, p95_ms, p99_ms, errors }) => {
@@ -46,9 +46,9 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
   const stretch = { '1h': 'minute', '24h': 'hour', '7d': '6 hours' }[window]
   return (
     <>
-      {error && <Failed error={error} what="newer figures" />}
+      {error && <Failed error={error} what="newer metrics" />}
       <Tiles
-        label="Calls in this time"
+        label="Calls in this period"
         tiles={{
           Calls: inNumber(figures.total),
           Successful: inPercent(figures.success_rate),
@@ -61,24 +61,19 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
       <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
         <TimeChart
           title="Calls"
-          note={`How many, each ${stretch}`}
+          note={`Calls per ${stretch}`}
           format={inNumber}
           whole
           {...{ window, rows, drawn: CALLS }}
         />
         <TimeChart
           title="Success rate"
-          note="Of the calls that there were; no point where there were none"
+          note="Share of calls that succeeded"
           format={inPercent}
           most={1}
           {...{ window, rows, drawn: RATE }}
         />
-        <TimeChart
-          title="Latency"
-          note="So many of 100 calls took no longer"
-          format={inTime}
-          {...{ window, rows, drawn: TIMES }}
-        />
+        <TimeChart title="Latency" note="Latency percentiles" format={inTime} {...{ window, rows, drawn: TIMES }} />
         <ErrorChart errors={figures.errors} total={figures.total} />
       </div>
     </>

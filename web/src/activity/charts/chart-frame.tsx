@@ -1,6 +1,6 @@
 import { type ReactNode, useId, useState } from 'react'
 
-/** One column of a table: what it is called, and what stands in it. */
+/** A table column with its title and cell content. */
 export interface Column<Row> {
   readonly label: string
   readonly text: (row: Row) => string
@@ -15,7 +15,7 @@ interface ChartFrameProps<Row> {
   readonly children: ReactNode
 }
 
-/** A chart with its name, and the same figures as a table for whoever would rather read them. */
+/** A chart with a title, and the same data as a table. */
 export function ChartFrame<Row>({ title, note, rows, columns, children }: ChartFrameProps<Row>) {
   const id = useId()
   const [open, setOpen] = useState(false)

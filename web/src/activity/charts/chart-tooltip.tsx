@@ -11,7 +11,7 @@ interface ChartTooltipProps {
   readonly format: (value: number) => string
 }
 
-/** The figures at the place that the pointer or the arrow keys are at. */
+/** The values at the pointer or keyboard position. */
 export const ChartTooltip = ({ active = false, title, payload = [], format }: ChartTooltipProps) => (
   <div role="status" className={active ? 'panel px-3 py-2 text-sm shadow-lg' : undefined}>
     {active && (

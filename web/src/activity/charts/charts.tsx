@@ -10,10 +10,10 @@ import { CallCharts } from './call-charts.tsx'
 import { executionQuery, METRICS, metricsViewOf, modelMetricsQuery, WINDOWS } from './metrics-queries.ts'
 import { RunCharts } from './run-charts.tsx'
 
-/** How calls and runs go, as charts. */
+/** Charts of calls and runs. */
 export function Charts() {
   const mayObserve = useMay('observe')
-  if (!mayObserve) return <Empty title="Your key may not see figures">It lacks the scope observe.</Empty>
+  if (!mayObserve) return <Empty title="Your key can’t view metrics">It lacks the scope observe.</Empty>
   return <AllCharts />
 }
 
@@ -89,7 +89,7 @@ function AllCharts() {
   )
 }
 
-/** What was in use, and what is chosen even if it was not. */
+/** The used entries, plus the selected one. */
 function optionsOf(all: string, names: readonly string[], chosen: string): readonly Option[] {
   const known = new Set(chosen === '' ? names : [...names, chosen])
   return [{ value: '', label: all }, ...[...known].sort().map((name) => ({ value: name, label: name }))]

@@ -1,11 +1,11 @@
-/** One thing that is drawn. No two of a chart differ by colour alone. */
+/** A series of a chart. Series never differ by colour alone. */
 export interface Drawn {
   readonly key: string
   readonly label: string
   readonly colour: string
   readonly as: 'bar' | 'line'
-  /** Of a bar: hatched. */
+  /** For bars: hatched. */
   readonly hatched?: boolean
-  /** Of a line: how it is broken. */
+  /** For lines: the dash pattern. */
   readonly dash?: string
 }

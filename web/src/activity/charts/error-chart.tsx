@@ -19,7 +19,7 @@ interface ErrorChartProps {
   readonly total: number
 }
 
-/** How often calls failed, and of what. */
+/** Failed calls by error code. */
 export function ErrorChart({ errors, total }: ErrorChartProps) {
   const rows: ErrorRow[] = Object.entries(errors)
     .map(([code, calls]) => ({ kind: readable(code), calls }))
@@ -33,15 +33,15 @@ export function ErrorChart({ errors, total }: ErrorChartProps) {
   if (rows.length === 0) {
     return (
       <section className="panel p-4">
-        <h3 className="font-semibold">Errors by kind</h3>
+        <h3 className="font-semibold">Errors by code</h3>
         <p className="text-sm text-muted">No call failed.</p>
       </section>
     )
   }
   return (
     <ChartFrame
-      title="Errors by kind"
-      note={`${count(failed, 'call')} failed in this time`}
+      title="Errors by code"
+      note={`${count(failed, 'call')} failed in this period`}
       rows={rows}
       columns={columns}
     >
@@ -51,7 +51,7 @@ export function ErrorChart({ errors, total }: ErrorChartProps) {
             data={rows}
             layout="vertical"
             margin={{ top: 0, right: 12, bottom: 0, left: 0 }}
-            aria-label="Errors by kind. The arrow keys go through it; a table with the same figures follows."
+            aria-label="Errors by code. Use the arrow keys to move; a table with the same data follows."
           >
             <CartesianGrid horizontal={false} stroke="var(--line)" />
             <XAxis type="number" tick={TICK} stroke="var(--edge)" tickLine={false} allowDecimals={false} />

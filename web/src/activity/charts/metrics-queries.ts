@@ -8,7 +8,7 @@ import type {
 } from '../../../../src/core/storage/ledger.ts'
 import { requestJson } from '../../api/request.ts'
 
-/** What all charts are about. An empty text: all of them, and of tenants the own one. */
+/** The selection of all charts. An empty string means all; for tenants, your own. */
 export interface MetricsView {
   readonly window: MetricWindow
   readonly tool: string
@@ -18,7 +18,7 @@ export interface MetricsView {
 
 export const WINDOWS: readonly MetricWindow[] = ['1h', '24h', '7d']
 
-/** Reads the address. A window that there is not is the one that counts without. */
+/** Reads the URL. An unknown window is replaced with the default. */
 export function metricsViewOf(params: URLSearchParams): MetricsView {
   return {
     window: WINDOWS.find((window) => window === params.get('window')) ?? '24h',
@@ -28,7 +28,7 @@ export function metricsViewOf(params: URLSearchParams): MetricsView {
   }
 }
 
-/** What every query here begins with, so that all can be asked for anew. */
+/** The common query key, which invalidates all of them. */
 export const METRICS = 'metrics'
 
 const metrics = <Answer>(path: string, asked: Readonly<Record<string, string>>) => {

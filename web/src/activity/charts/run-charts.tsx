@@ -16,7 +16,7 @@ const DEPTH: readonly Drawn[] = [
 const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 const inDepth = (turns: number): string => short.format(turns)
 
-/** The figures of some models together. */
+/** Sums up the metrics of several models. */
 function together(models: readonly ModelFigures[]) {
   const sum = (of: (one: ModelFigures) => number) => models.reduce((total, one) => total + of(one), 0)
   const runs = sum((one) => one.runs)
@@ -31,20 +31,20 @@ function together(models: readonly ModelFigures[]) {
   }
 }
 
-/** What runs of models cost, and how deep they went. */
+/** Cost and iteration depth of runs. */
 export function RunCharts({ view }: { readonly view: MetricsView }) {
   const whole = useQuery(modelMetricsQuery(view))
   const series = useQuery(runSeriesQuery(view))
   const error = whole.error ?? series.error
   if (whole.data === undefined || series.data === undefined) {
-    if (!error) return <Loading what="how runs went" />
+    if (!error) return <Loading what="the run metrics" />
     const again = () => void Promise.all([whole.refetch(), series.refetch()])
-    return <Failed error={error} what="how runs went" again={again} />
+    return <Failed error={error} what="the run metrics" again={again} />
   }
   const chosen = Object.entries(whole.data.models).filter(([id]) => view.model === '' || id === view.model)
   const figures = together(chosen.map(([, model]) => model))
   if (figures.runs === 0) {
-    return <Empty title="No run ended in this time">Choose a longer time, or ask a model something on Testing.</Empty>
+    return <Empty title="No runs in this period">Choose a longer period, or ask a model on the Testing page.</Empty>
   }
   const { window } = series.data
   const rows = series.data.buckets.map(({ start, runs, cost, avg_iterations, max_iterations }) => ({
@@ -55,13 +55,13 @@ export function RunCharts({ view }: { readonly view: MetricsView }) {
   }))
   return (
     <>
-      {error && <Failed error={error} what="newer figures" />}
+      {error && <Failed error={error} what="newer metrics" />}
       <Tiles
-        label="Runs in this time"
+        label="Runs in this period"
         tiles={{
           Runs: inNumber(figures.runs),
-          'Tool calls in them': inNumber(figures.calls),
-          Cost: figures.cost === null ? 'not known' : inMoney(figures.cost),
+          'Tool calls': inNumber(figures.calls),
+          Cost: figures.cost === null ? 'unknown' : inMoney(figures.cost),
           'Average depth': inDepth(figures.average),
           Deepest: inNumber(figures.deepest),
           'Ended by a limit': inNumber(figures.limits),
@@ -72,20 +72,20 @@ export function RunCharts({ view }: { readonly view: MetricsView }) {
           <section className="panel p-4">
             <h3 className="font-semibold">Cost</h3>
             <p className="text-sm text-muted">
-              No run said what it cost. Give the models <code className="font-mono">prices</code> in the configuration.
+              Costs are unknown. Set <code className="font-mono">prices</code> of the models in the configuration.
             </p>
           </section>
         ) : (
           <TimeChart
             title="Cost"
-            note="Of runs whose model has prices"
+            note="Runs of models with prices"
             format={inMoney}
             {...{ window, rows, drawn: COST }}
           />
         )}
         <TimeChart
           title="Iteration depth"
-          note="How many turns of a run asked for tools"
+          note="Turns with tool calls per run"
           format={inDepth}
           {...{ window, rows, drawn: DEPTH }}
         />

@@ -6,7 +6,7 @@ interface HatchingProps {
   readonly colour: string
 }
 
-/** Slanted lines, for what must be told apart without colours. */
+/** A hatch pattern, for series that must differ without colours. */
 export const Hatching = ({ id, colour }: HatchingProps) => (
   <defs>
     <pattern id={id} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
@@ -16,7 +16,7 @@ export const Hatching = ({ id, colour }: HatchingProps) => (
   </defs>
 )
 
-/** What a thing looks like in its chart. */
+/** The legend symbol of a series. */
 export function Swatch({ colour, as, hatched, dash }: Pick<Drawn, 'colour' | 'as' | 'hatched' | 'dash'>) {
   const id = useId()
   return (

@@ -1,4 +1,4 @@
-/** A few figures with their names, side by side. */
+/** Key figures side by side. */
 export const Tiles = ({
   label,
   tiles,

@@ -7,7 +7,7 @@ import type { Drawn } from './drawn.ts'
 import { Hatching, Swatch } from './swatch.tsx'
 import { atTime, onAxis } from './time-labels.ts'
 
-/** The figures of one stretch of time; null where there is none to show. */
+/** The values of one bucket; null for no value. */
 export interface TimeRow {
   readonly start: string
   readonly [key: string]: string | number | null
@@ -20,14 +20,14 @@ interface TimeChartProps {
   readonly rows: readonly TimeRow[]
   readonly drawn: readonly Drawn[]
   readonly format: (value: number) => string
-  /** What the axis ends with; by default the largest value. */
+  /** The end of the axis; the largest value by default. */
   readonly most?: number
   readonly whole?: boolean
 }
 
 const TICK = { fill: 'var(--muted)', fontSize: 12 }
 
-/** Figures over time, as bars on one another or as lines. */
+/** Values over time, as stacked bars or lines. */
 export function TimeChart({ title, note, window, rows, drawn, format, most, whole = false }: TimeChartProps) {
   const hatching = useId()
   const columns = [
@@ -54,7 +54,7 @@ export function TimeChart({ title, note, window, rows, drawn, format, most, whol
           <ComposedChart
             data={rows as TimeRow[]}
             margin={{ top: 6, right: 6, bottom: 0, left: 0 }}
-            aria-label={`${title}. The arrow keys go through it; a table with the same figures follows.`}
+            aria-label={`${title}. Use the arrow keys to move; a table with the same data follows.`}
           >
             <Hatching id={hatching} colour="var(--bad)" />
             <CartesianGrid vertical={false} stroke="var(--line)" />

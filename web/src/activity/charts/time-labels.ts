@@ -10,9 +10,9 @@ const full = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 })
 
-/** A time of a chart in full, in the time of this machine. */
+/** A full timestamp in local time. */
 export const atTime = (iso: string): string => full.format(new Date(iso))
 
-/** The same on an axis, as short as the window allows. */
+/** A short label for the axis. */
 export const onAxis = (iso: string, window: MetricWindow): string =>
   window === '7d' ? `${day.format(new Date(iso))} h` : clock.format(new Date(iso))

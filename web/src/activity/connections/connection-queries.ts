@@ -4,7 +4,7 @@ import type { LimitsView } from '../../../../src/server/http/views.ts'
 import { useConnection } from '../../api/connection.ts'
 import { requestJson } from '../../api/request.ts'
 
-/** How often what is looked at is asked for again; a tab that nobody sees asks for nothing. */
+/** The refresh interval. Hidden tabs don't refresh. */
 const REFRESH_MS = 3_000
 
 export const serversQuery = queryOptions({
@@ -17,7 +17,7 @@ export const limitsQuery = queryOptions({
   queryFn: ({ signal }) => requestJson<LimitsView>('/api/limits', { signal }),
 })
 
-/** Asks again and again while it is looked at, but not while the server is away. */
+/** Refreshes while the page is visible and the server answers. */
 export function useWatched<Data, Key extends readonly unknown[]>(
   options: UseQueryOptions<Data, Error, Data, Key>,
 ): UseQueryResult<Data> {

@@ -4,13 +4,13 @@ import { Empty } from '../../parts/states.tsx'
 import { Limits } from './limits.tsx'
 import { McpServers } from './mcp-servers.tsx'
 
-/** How it stands with what calls depend on: MCP servers, breakers and limits. */
+/** The state of MCP servers, circuit breakers and limits. */
 export function Connections() {
   if (!useMay('observe')) {
     return (
-      <Empty title="Your key may not see connections and limits">
-        It lacks the scope <Code>observe</Code>, which operators and admins have. Ask whoever gave you the key for such
-        a one, and sign in with it.
+      <Empty title="Your key can’t view connections and limits">
+        It lacks the scope <Code>observe</Code>, which operators and admins have. Ask an administrator for such a key
+        and sign in with it.
       </Empty>
     )
   }

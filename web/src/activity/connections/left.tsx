@@ -7,7 +7,7 @@ interface LeftProps {
   readonly remaining: number
 }
 
-/** What is left of a limit, as a figure and as a bar. */
+/** The remainder of a limit, as a number and a bar. */
 export const Left = ({ label, calls, perMs, remaining }: LeftProps) => (
   <span className="inline-flex items-center gap-2">
     <meter

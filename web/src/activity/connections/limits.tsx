@@ -12,7 +12,7 @@ const CIRCUITS = {
   open: { tone: 'bad', words: 'open' },
 } as const
 
-/** What holds calls back, and how it stands. */
+/** Limits and circuit breakers, with their current state. */
 export function Limits() {
   const { data, error, refetch } = useWatched(limitsQuery)
   if (data === undefined) {
@@ -26,14 +26,14 @@ export function Limits() {
     <>
       <Section
         title="Circuit breakers"
-        about="A breaker opens when the service behind an HTTP tool has failed several times in a row: it is not asked for a while, and then tried once."
+        about="A breaker opens when the service behind an HTTP tool fails several times in a row. The service is then not called for a while, and tried once after that."
       >
         <Circuits circuits={data.circuits} />
       </Section>
-      <Section title="Limits in use" about="As far as this server has counted. Looking at them takes nothing of them.">
+      <Section title="Limits in use" about="As counted by this server. Viewing them does not use them up.">
         <InUse limits={data} />
       </Section>
-      <Section title="What the configuration says" about="To change one, change the configuration file at its path.">
+      <Section title="Configured limits" about="To change a limit, edit its path in the configuration file.">
         <Configured limits={data} />
       </Section>
     </>
@@ -42,7 +42,7 @@ export function Limits() {
 
 function Circuits({ circuits }: Pick<LimitsView, 'circuits'>) {
   if (circuits.length === 0) {
-    return <Empty title="No breaker is in use yet">An HTTP tool has one from its first call on.</Empty>
+    return <Empty title="No circuit breakers yet">An HTTP tool gets one with its first call.</Empty>
   }
   return (
     <ul aria-label="Circuit breakers" className="panel divide-y divide-line">
@@ -54,7 +54,7 @@ function Circuits({ circuits }: Pick<LimitsView, 'circuits'>) {
           {since !== undefined && <span className="text-muted">since {inDate(since)}</span>}
           {wait !== undefined && (
             <span>
-              {wait > 0 ? `tries again in ${inTime(Math.ceil(wait / 1_000) * 1_000)}` : 'tries at the next call'}
+              {wait > 0 ? `retries in ${inTime(Math.ceil(wait / 1_000) * 1_000)}` : 'retries with the next call'}
             </span>
           )}
         </li>
@@ -66,9 +66,9 @@ function Circuits({ circuits }: Pick<LimitsView, 'circuits'>) {
 function InUse({ limits: { callers, tools } }: { readonly limits: LimitsView }) {
   if (callers.length + tools.length === 0) {
     return (
-      <Empty title="Nothing limits calls a minute">
-        <Code>limits.calls_per_minute</Code> of the configuration, a limit of a key, or <Code>rate_limit</Code> of a
-        tool would.
+      <Empty title="No rate limits">
+        Set <Code>limits.calls_per_minute</Code> in the configuration, a limit of a key, or <Code>rate_limit</Code> of a
+        tool.
       </Empty>
     )
   }
@@ -78,7 +78,7 @@ function InUse({ limits: { callers, tools } }: { readonly limits: LimitsView }) 
         <li key={`caller ${id}`} className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 text-sm">
           <span className="font-medium break-all">{name}</span>
           <span className="text-muted">caller of {tenant}</span>
-          <Left label={`Calls that ${name} has left`} calls={calls} perMs={per_ms} remaining={remaining} />
+          <Left label={`Remaining calls of ${name}`} calls={calls} perMs={per_ms} remaining={remaining} />
           {wait !== undefined && <span>next call in {inTime(Math.ceil(wait / 1_000) * 1_000)}</span>}
           <span className="text-muted">set by {set_by === 'key' ? 'its key' : 'the configuration'}</span>
         </li>
@@ -89,7 +89,7 @@ function InUse({ limits: { callers, tools } }: { readonly limits: LimitsView }) 
           <span className="text-muted">tool</span>
           {rate !== undefined && (
             <Left
-              label={`Calls of ${tool} that your tenant has left`}
+              label={`Remaining calls of ${tool} for your tenant`}
               calls={rate.calls}
               perMs={rate.per_ms}
               remaining={rate.remaining}
@@ -128,7 +128,7 @@ function Configured({ limits: { configured, budgets } }: { readonly limits: Limi
               ...(time === undefined ? [] : [inTime(time)]),
             ].join(', ')}
           </dd>
-          <dd className="text-muted">What one run of {model} may use up.</dd>
+          <dd className="text-muted">The budget of one run of {model}.</dd>
         </div>
       ))}
     </dl>

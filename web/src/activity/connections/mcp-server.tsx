@@ -26,7 +26,7 @@ interface McpServerProps {
   readonly mayReconnect: boolean
 }
 
-/** One MCP server: how it stands, what it gives and what it said last. */
+/** An MCP server with its state, tools and stderr. */
 export function McpServer({ server, mayReconnect }: McpServerProps) {
   const { name, place, state, transport, problem, problem_at, check, stderr } = server
   const { tone, words } = STATES[state]
@@ -42,7 +42,7 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
       <p className="text-sm">{standing(server)}</p>
       {problem !== undefined && (
         <p className={`text-sm break-words ${state === 'connected' ? 'text-muted' : ''}`}>
-          <span className="font-medium">{state === 'left_out' ? 'It lacks something: ' : 'Last error: '}</span>
+          <span className="font-medium">{state === 'left_out' ? 'Problem: ' : 'Last error: '}</span>
           {problem}
           {problem_at !== undefined && <span className="text-muted"> ({inDate(problem_at)})</span>}
         </p>
@@ -56,7 +56,7 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
       <Tools server={server} />
       {stderr !== undefined && (
         <details open={state !== 'connected'}>
-          <summary className="text-sm font-medium">The last it wrote to stderr</summary>
+          <summary className="text-sm font-medium">Last lines of stderr</summary>
           <section
             aria-label={`stderr of ${name}`}
             tabIndex={0}
@@ -73,21 +73,21 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
   )
 }
 
-/** How it stands with the connection, as a sentence or two. */
+/** The state of the connection, in one or two sentences. */
 function standing({ state, attempts = 0, since, next_attempt_in_ms: next }: McpServerStatus): string {
   const when = since === undefined ? '' : inDate(since)
   if (state === 'connected') return `Since ${when}, on ${attempts <= 1 ? 'the first attempt' : `attempt ${attempts}`}.`
-  if (state === 'left_out') return 'It is not connected until the server is started with what it lacks.'
-  if (state === 'disabled') return 'It is switched off in the configuration.'
-  if (state === 'idle') return 'Tools are switched off in the configuration, and with them MCP servers.'
-  const lost = since === undefined ? 'It was not connected yet.' : `Lost at ${when}.`
-  if (state === 'connecting') return `${lost} Attempt ${Math.max(1, attempts)} is under way.`
-  const again = next === undefined ? '' : ` The next is in ${inTime(Math.ceil(next / 1_000) * 1_000)}.`
+  if (state === 'left_out') return 'Fix the problem and restart the server to connect.'
+  if (state === 'disabled') return 'Disabled in the configuration.'
+  if (state === 'idle') return 'Tools are disabled in the configuration, so MCP servers are not used.'
+  const lost = since === undefined ? 'Not connected yet.' : `Connection lost at ${when}.`
+  if (state === 'connecting') return `${lost} Attempt ${Math.max(1, attempts)} is running.`
+  const again = next === undefined ? '' : ` The next one is in ${inTime(Math.ceil(next / 1_000) * 1_000)}.`
   return `${lost} ${count(attempts, 'attempt')} failed.${again}`
 }
 
 function Tools({ server: { name, tools, state } }: { readonly server: McpServerStatus }) {
-  if (tools.length === 0) return state === 'connected' ? <p className="text-sm text-muted">It gives no tools.</p> : null
+  if (tools.length === 0) return state === 'connected' ? <p className="text-sm text-muted">It has no tools.</p> : null
   return (
     <details>
       <summary className="text-sm font-medium">{count(tools.length, 'tool')}</summary>
@@ -97,7 +97,7 @@ function Tools({ server: { name, tools, state } }: { readonly server: McpServerS
             <Link href={`/tool/${encodeURIComponent(tool.name)}`} className="font-mono break-all text-accent underline">
               {tool.name}
             </Link>
-            {tool.tool !== tool.name && <span className="text-muted"> (there: {tool.tool})</span>}
+            {tool.tool !== tool.name && <span className="text-muted"> (on the server: {tool.tool})</span>}
           </li>
         ))}
       </ul>
@@ -152,7 +152,7 @@ function Reconnect({ server: { name, state } }: { readonly server: McpServerStat
         onConfirm={start}
         onClose={() => setAsking(false)}
       >
-        It is connected. Calls that run on it now will fail.
+        The server is connected. Its running calls will fail.
       </ConfirmDialog>
     </>
   )

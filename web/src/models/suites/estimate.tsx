@@ -4,15 +4,15 @@ import { count, inMoney, inNumber } from '../../parts/figures.ts'
 import { Note } from '../../parts/states.tsx'
 
 interface EstimateProps {
-  /** Whether enough was chosen to make one. */
+  /** Whether models and suites are selected. */
   readonly ready: boolean
   readonly estimate: UseQueryResult<SuiteEstimate>
   readonly fresh?: boolean
-  /** Where it may be started over. */
+  /** Undefined if the run can't start over. */
   readonly onFresh?: (fresh: boolean) => void
 }
 
-/** About what a run will use up, and what it may use up at most. */
+/** The estimated cost of a run, and its limit. */
 export function Estimate({ ready, estimate, fresh = false, onFresh }: EstimateProps) {
   const { data, error } = estimate
   if (!ready) return <p className="text-sm text-muted">Choose at least one model and one suite.</p>
@@ -23,7 +23,7 @@ export function Estimate({ ready, estimate, fresh = false, onFresh }: EstimatePr
       </Note>
     )
   }
-  if (data === undefined) return <p className="moving text-sm text-muted">Working out what it will cost …</p>
+  if (data === undefined) return <p className="moving text-sm text-muted">Estimating the cost …</p>
   const { trials, made_before, unpriced, most } = data
   return (
     <div className="text-sm">
@@ -32,8 +32,8 @@ export function Estimate({ ready, estimate, fresh = false, onFresh }: EstimatePr
       </p>
       {unpriced.length > 0 && (
         <p className="mt-1 text-warn">
-          What {unpriced.join(', ')} costs is not known (<code className="font-mono">models[].prices</code> of the
-          configuration says it): {inNumber(most.tokens ?? 0)} tokens are used at most.
+          The price of {unpriced.join(', ')} is unknown: set <code className="font-mono">models[].prices</code> in the
+          configuration. The limit is {inNumber(most.tokens ?? 0)} tokens.
         </p>
       )}
       {(made_before > 0 || fresh) && onFresh !== undefined && (
@@ -45,8 +45,8 @@ export function Estimate({ ready, estimate, fresh = false, onFresh }: EstimatePr
             onChange={({ target }) => onFresh(target.checked)}
           />
           {fresh
-            ? 'Start over: all trials are made anew.'
-            : `Start over. Else it goes on: ${inNumber(made_before)} of ${inNumber(trials)} trials were made before.`}
+            ? 'Start over: run all trials again.'
+            : `Start over instead of reusing ${inNumber(made_before)} of ${inNumber(trials)} trials.`}
         </label>
       )}
     </div>
@@ -55,8 +55,8 @@ export function Estimate({ ready, estimate, fresh = false, onFresh }: EstimatePr
 
 function costOf({ tokens, cost, free, most }: SuiteEstimate): string {
   const used = `about ${inNumber(tokens)} tokens`
-  if (free) return `${used}, which cost nothing.`
+  if (free) return `${used}, free of charge.`
   if (cost === null) return `${used}.`
-  const enough = cost > most.cost ? ' That is probably not enough for all of them.' : ''
-  return `${used} and ${inMoney(cost)}; at most ${inMoney(most.cost)} is spent.${enough}`
+  const enough = cost > most.cost ? ' The budget is probably too low for all trials.' : ''
+  return `${used} and ${inMoney(cost)}; the limit is ${inMoney(most.cost)}.${enough}`
 }

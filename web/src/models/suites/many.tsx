@@ -4,7 +4,7 @@ interface Option {
   readonly id: string
   readonly title: string
   readonly note?: string
-  /** It cannot be chosen, and the note says why. */
+  /** Disabled; the note says why. */
   readonly bad?: boolean
   readonly more?: ReactNode
 }
@@ -16,7 +16,7 @@ interface ManyProps {
   readonly onChange: (chosen: readonly string[]) => void
 }
 
-/** Any number of things, each to be ticked. */
+/** A list of checkboxes. */
 export const Many = ({ legend, options, chosen, onChange }: ManyProps) => (
   <fieldset className="min-w-0">
     <legend className="text-sm font-medium">{legend}</legend>

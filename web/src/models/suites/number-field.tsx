@@ -7,11 +7,11 @@ interface NumberFieldProps {
   readonly min: number
   readonly max: number
   readonly step?: number
-  /** What an empty field means. */
+  /** The placeholder of an empty field. */
   readonly hint?: string
 }
 
-/** A number; what is out of bounds is brought back when the field is left. */
+/** A number field. Clamps the value on blur. */
 export function NumberField({ label, value, onChange, min, max, step = 1, hint }: NumberFieldProps) {
   const id = useId()
   const bounded = (text: string): string => {

@@ -1,4 +1,4 @@
-/** What a trial can come to, in words and colours. */
+/** Labels and colours of trial outcomes. */
 export const OUTCOMES = {
   failed: { tone: 'bad', word: 'failed' },
   not_answered: { tone: 'warn', word: 'not answered' },

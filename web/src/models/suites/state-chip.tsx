@@ -8,7 +8,7 @@ const STATES = {
   cancelled: { tone: 'warn', word: 'cancelled' },
 } as const
 
-/** How a run of suites stands. */
+/** The state of a suite run. */
 export function StateChip({ run: { state, error } }: { readonly run: Pick<ListedSuiteRun, 'state' | 'error'> }) {
   if (error !== null) return <Chip tone="bad">failed</Chip>
   return <Chip tone={STATES[state].tone}>{STATES[state].word}</Chip>

@@ -15,18 +15,18 @@ import { Many } from './many.tsx'
 import { NumberField } from './number-field.tsx'
 
 const KINDS = {
-  generated: 'Made of your tools: up to four cases for each.',
-  bfcl: 'Of the Berkeley Function-Calling Leaderboard, with tools of its own.',
+  generated: 'Generated from your tools, with up to four cases each.',
+  bfcl: 'From the Berkeley Function-Calling Leaderboard, with its own tools.',
 }
 
-/** What was typed; empty where nothing was. */
+/** The typed text; may be empty. */
 interface Numbers {
   readonly repeat: string
   readonly limit: string
   readonly budget: string
 }
 
-/** Puts suites to models: chosen here, with what it will cost, before anything is asked. */
+/** The form that starts a suite run, with an estimate of its cost. */
 export function SuitePanel({ models }: { readonly models: readonly ListedModel[] }) {
   const client = useQueryClient()
   const [, goTo] = useLocation()
@@ -59,8 +59,8 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
         Run a suite
       </h2>
       <p className="mt-1 max-w-prose text-sm text-muted">
-        Cases are put to models, and what they do is compared with what is right. Every tool is a mock here: nothing
-        real is called. Each trial counts as a test of its model.
+        A suite is a list of cases with expected calls. All tools are mocks, so no real call is made. Each trial counts
+        as a test of its model.
       </p>
       <div className="mt-4 grid gap-5 md:grid-cols-2">
         <Many
@@ -89,8 +89,8 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
         />
       </div>
       <p className="mt-2 text-sm text-muted">
-        Your own suites: files in the folder <code className="font-mono">{suites.data.folder.name}</code> of the data
-        folder (<code className="font-mono">.toolyard</code>, unless TOOLYARD_DATA names another).
+        Put your own suites into the folder <code className="font-mono">{suites.data.folder.name}</code> of the data
+        folder (<code className="font-mono">.toolyard</code> or TOOLYARD_DATA).
       </p>
       <div className="mt-4 grid grid-cols-[repeat(auto-fit,minmax(min(100%,11rem),1fr))] gap-3">
         <NumberField
@@ -146,7 +146,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
         }}
       >
         <Estimate ready={ready} estimate={estimate} />
-        <p className="mt-2">Not more than {inMoney(estimate.data?.most.cost ?? 0)} is spent.</p>
+        <p className="mt-2">The limit is {inMoney(estimate.data?.most.cost ?? 0)}.</p>
       </ConfirmDialog>
     </section>
   )

@@ -11,7 +11,7 @@ interface SuiteProgressProps {
   readonly models: readonly ListedModel[]
 }
 
-/** How far a run is: as a whole, model by model, and the trials that have just been made. */
+/** The progress of a suite run: in total, by model, and the latest trials. */
 export function SuiteProgressView({ progress, running, models }: SuiteProgressProps) {
   const { trials, made, made_before, tokens, cost, latest, not_recorded } = progress
   const left = trials - made_before
@@ -24,12 +24,12 @@ export function SuiteProgressView({ progress, running, models }: SuiteProgressPr
         <p className="text-sm text-muted tabular-nums">
           {count(tokens, 'token')}
           {cost > 0 && `, ${inMoney(cost)}`}
-          {made_before > 0 && `; ${inNumber(made_before)} more were made before`}
+          {made_before > 0 && `; ${inNumber(made_before)} reused`}
         </p>
       </div>
       <div
         role="progressbar"
-        aria-label="Trials made"
+        aria-label="Completed trials"
         aria-valuemin={0}
         aria-valuemax={left}
         aria-valuenow={made}
@@ -54,7 +54,7 @@ export function SuiteProgressView({ progress, running, models }: SuiteProgressPr
       )}
       {running && latest.length > 0 && (
         <>
-          <h2 className="mt-4 text-sm font-medium">The latest</h2>
+          <h2 className="mt-4 text-sm font-medium">Latest trials</h2>
           <ul className="mt-1 grid min-h-40 content-start gap-1 text-sm">
             {latest.map((trial) => (
               <Latest key={`${trial.suite} ${trial.model} ${trial.case} ${trial.repetition}`} trial={trial} />

@@ -6,7 +6,7 @@ import { inDate } from '../../parts/figures.ts'
 import { Failed } from '../../parts/states.tsx'
 import { StateChip } from './state-chip.tsx'
 
-/** The runs of suites that are kept, the newest first. */
+/** Stored suite runs, newest first. */
 export function SuiteRunList() {
   const { data: runs, error, refetch } = useQuery(suiteRunsQuery)
   if (runs === undefined && error)

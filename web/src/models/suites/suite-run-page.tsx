@@ -13,7 +13,7 @@ import { SuiteProgressView } from './suite-progress.tsx'
 import { TrialList } from './trial-list.tsx'
 import { useSuiteRun } from './use-suite-run.ts'
 
-/** A run of suites: how far it is, and what came of each case, under an address that can be passed on. */
+/** A suite run with its progress and results. */
 export function SuiteRunPage({ id }: { readonly id: string }) {
   usePageTitle('Run of suites')
   const { data: run, error, refetch } = useSuiteRun(id)
@@ -25,7 +25,7 @@ export function SuiteRunPage({ id }: { readonly id: string }) {
   return (
     <div className="grid grid-cols-1 gap-5">
       <div>
-        <nav aria-label="Where you are" className="text-sm">
+        <nav aria-label="Breadcrumb" className="text-sm">
           <Link href="/models" className="text-accent underline underline-offset-2">
             Models
           </Link>
@@ -55,9 +55,7 @@ export function SuiteRunPage({ id }: { readonly id: string }) {
       )}
       {report !== null && <TrialList trials={report.trials} />}
       {run.ended_at !== null && report?.complete !== true && (
-        <Note>
-          Not every case was judged. Run the same suites with the same models again: only what is missing is asked.
-        </Note>
+        <Note>Not every case was judged. Run the same suites with the same models again to run the missing cases.</Note>
       )}
     </div>
   )

@@ -10,7 +10,7 @@ import { OUTCOMES } from './outcomes.ts'
 const AT_A_TIME = 50
 const GROUPS = Object.keys(OUTCOMES) as Outcome[]
 
-/** What came of each case, those that went wrong first. */
+/** The results of all cases, failures first. */
 export function TrialList({ trials }: { readonly trials: readonly ReportedTrial[] }) {
   const groups = GROUPS.map((outcome) => ({ outcome, own: trials.filter((trial) => trial.outcome === outcome) }))
   const [chosen, setChosen] = useState<Outcome>()
@@ -111,19 +111,19 @@ const Side = ({ title, tone, children }: SideProps) => (
 
 function Expected({ trial: { expectation, expected } }: { readonly trial: ReportedTrial }) {
   const value = expectation ?? expected
-  if (value === undefined) return <p className="text-sm text-muted">The sentence above says it.</p>
+  if (value === undefined) return <p className="text-sm text-muted">See the message above.</p>
   return <JsonTree value={value} label="Expected" />
 }
 
-/** The calls that were made, and what was said at the end. */
+/** The calls and the answer. */
 function Actual({ trial: { turns, actual } }: { readonly trial: ReportedTrial }) {
-  if (turns === undefined) return <JsonTree value={actual ?? 'It is too long to be kept.'} label="Actual" />
+  if (turns === undefined) return <JsonTree value={actual ?? 'too long to store'} label="Actual" />
   const calls = turns.flatMap((turn) => turn.calls)
   const said = turns.map(({ answer }) => answer).filter((answer) => answer !== '')
   return (
     <>
       {calls.length === 0 ? (
-        <p className="text-sm text-muted">No call was made.</p>
+        <p className="text-sm text-muted">No calls.</p>
       ) : (
         <JsonTree value={{ calls }} label="Calls made" />
       )}

@@ -5,10 +5,10 @@ import { whenServerReturns } from '../../api/connection.ts'
 import { suiteRunQuery } from '../../api/queries.ts'
 import { readEvents } from '../../api/read-events.ts'
 
-/** How often a run is looked at whose events do not come. */
+/** The polling interval if the event stream fails. */
 const LOOK_MS = 5_000
 
-/** A run of suites, followed to its end by its events. */
+/** A suite run, updated by its event stream. */
 export function useSuiteRun(id: string) {
   const client = useQueryClient()
   const [following, setFollowing] = useState(false)
@@ -20,7 +20,7 @@ export function useSuiteRun(id: string) {
   const open = query.data?.ended_at === null
   const over = query.data !== undefined && !open
   useEffect(() => whenServerReturns(() => setReturns((times) => times + 1)), [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the server is back, its events are asked for again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: reopens the stream when the server is back.
   useEffect(() => {
     if (!open) return
     const controller = new AbortController()
@@ -43,7 +43,7 @@ export function useSuiteRun(id: string) {
   }, [open, id, client, returns])
   useEffect(() => {
     if (!over) return
-    // What was found out is on record now.
+    // The run recorded new test results.
     for (const key of ['models', 'tool-use']) void client.invalidateQueries({ queryKey: [key] })
     void client.invalidateQueries({ queryKey: ['suite-runs'], exact: true })
   }, [over, client])

@@ -21,7 +21,7 @@ const iconButton =
 
 type IconButton = ComponentType<IconButtonProps>
 
-/** The buttons of lists and of objects with free names. */
+/** The buttons of arrays and additional properties. */
 export const buttonTemplates: Record<string, IconButton> = {
   AddButton: iconButton('Add', <PlusIcon />, true),
   CopyButton: iconButton('Copy', <CopyIcon />),

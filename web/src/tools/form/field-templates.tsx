@@ -8,7 +8,7 @@ import {
   type WrapIfAdditionalTemplateProps,
 } from '@rjsf/utils'
 
-/** One entry of a list, with its buttons beside it. */
+/** An array item with its buttons. */
 function ArrayFieldItemTemplate({
   children,
   buttonsProps,
@@ -29,7 +29,7 @@ function ArrayFieldItemTemplate({
   )
 }
 
-/** The choice between schemas, and the fields of the one that was chosen. */
+/** A `oneOf` select with the fields of the selected schema. */
 const MultiSchemaFieldTemplate = ({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps) => (
   <div className="rounded-lg border border-line p-3">
     {/* biome-ignore lint/a11y/noLabelWithoutControl: the library makes the control. */}
@@ -41,7 +41,7 @@ const MultiSchemaFieldTemplate = ({ selector, optionSchemaField }: MultiSchemaFi
   </div>
 )
 
-/** A field whose name is free too. */
+/** A field with an editable name. */
 function WrapIfAdditionalTemplate(props: WrapIfAdditionalTemplateProps) {
   const { id, classNames, label, onKeyRenameBlur, onRemoveProperty, schema, children, uiSchema, registry } = props
   const { RemoveButton } = registry.templates.ButtonTemplates

@@ -4,8 +4,8 @@ import type { RJSFSchema, ValidatorType } from '@rjsf/utils'
 const known = new WeakMap<object, Validator>()
 
 /**
- * Finds out which branch of a `oneOf` fits. The usual validator writes programs at run time, which the policy of this
- * page forbids; this one reads the schema. Everything else is checked by the server.
+ * Finds the matching branch of a `oneOf`. The default validator generates code, which the page's CSP
+ * forbids. The server validates everything else.
  */
 export const formValidator: ValidatorType = {
   isValid(schema, data, root) {

@@ -13,7 +13,7 @@ interface ParamsFormProps {
   readonly schema: JsonSchema
   readonly params: Record<string, unknown>
   readonly onParams: (params: Record<string, unknown>) => void
-  /** What the server found wrong with the last call. */
+  /** Problems from the last call. */
   readonly problems: readonly Problem[]
 }
 
@@ -21,11 +21,11 @@ const TEMPLATES = { ...fieldTemplates, ButtonTemplates: buttonTemplates }
 const UI = { 'ui:submitButtonOptions': { norender: true }, 'ui:title': ' ' }
 const DEFAULTS = { emptyObjectFields: 'skipEmptyDefaults', arrayMinItems: { populate: 'requiredOnly' } } as const
 
-/** No field is made for what may be anything. */
+/** A schema that allows anything has no form field. */
 const takesAnything = (schema: unknown): boolean =>
   schema === true || (typeof schema === 'object' && schema !== null && Object.keys(schema).length === 0)
 
-/** A form made from a schema. It checks nothing by itself: the server does, and its words are shown at the fields. */
+/** A form generated from a schema. The server validates; its errors appear at the fields. */
 export function ParamsForm({ schema, params, onParams, problems }: ParamsFormProps) {
   const shown = useMemo(() => ({ ...schema, title: undefined, description: undefined }) as RJSFSchema, [schema])
   const errors = useMemo(() => problemsByField(problems) as ErrorSchema, [problems])
@@ -37,7 +37,7 @@ export function ParamsForm({ schema, params, onParams, problems }: ParamsFormPro
   }
   return (
     <div className="params-form">
-      {properties.length === 0 && <p className="text-muted">It takes no named parameters.</p>}
+      {properties.length === 0 && <p className="text-muted">No named parameters.</p>}
       <Form
         schema={shown}
         uiSchema={UI}
@@ -55,8 +55,7 @@ export function ParamsForm({ schema, params, onParams, problems }: ParamsFormPro
       />
       {fieldless.length > 0 && (
         <p className="mt-3 text-sm text-muted">
-          Any value will do for <span className="font-mono wrap-anywhere">{fieldless.join(', ')}</span>: write it as
-          JSON.
+          <span className="font-mono wrap-anywhere">{fieldless.join(', ')}</span> takes any value: enter it as JSON.
         </p>
       )}
     </div>

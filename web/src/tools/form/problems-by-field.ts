@@ -1,12 +1,12 @@
 import type { Problem } from '../../../../src/core/tool-result.ts'
 
-/** Errors as the form wants them: a tree of fields, each with its sentences. */
+/** The error tree that the form library expects. */
 export interface FieldErrors {
   __errors?: string[]
   [field: string]: FieldErrors | string[] | undefined
 }
 
-/** Puts what the server says of `user.emails[0]` at that field. */
+/** Maps problems by path, such as `user.emails[0]`, to fields. */
 export function problemsByField(problems: readonly Problem[]): FieldErrors {
   const root: FieldErrors = {}
   for (const problem of problems) {
@@ -21,8 +21,23 @@ export function problemsByField(problems: readonly Problem[]): FieldErrors {
   return root
 }
 
-/** It names the field: what is said of an object stands below all that is in it. */
+/** Names a missing field: errors of an object appear below all of its fields. */
 function sentence({ rule, expected }: Problem, field = 'This'): string {
   if (rule === 'required') return `${field} is required.`
-  return `It does not fit: ${rule} ${typeof expected === 'object' ? JSON.stringify(expected) : String(expected)}`
+  const value = (typeof expected === 'object' ? JSON.stringify(expected) : String(expected)) ?? ''
+  if (rule === 'enum' && Array.isArray(expected)) return `Must be ${expected.map(String).join(' or ')}`
+  return `${MESSAGES[rule] ?? `Must match ${rule}`} ${value}`
+}
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  type: 'Must be of type',
+  const: 'Must be',
+  minimum: 'Must be at least',
+  maximum: 'Must be at most',
+  exclusiveMinimum: 'Must be more than',
+  exclusiveMaximum: 'Must be less than',
+  minLength: 'Minimum length:',
+  maxLength: 'Maximum length:',
+  minItems: 'Minimum number of items:',
+  maxItems: 'Maximum number of items:',
 }
