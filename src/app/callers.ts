@@ -292,7 +292,13 @@ export class Callers {
     if (session !== undefined) {
       const limit = this.#limits.calls_per_session ?? CALLS_PER_SESSION
       const description = `A session may make ${limit} tool calls`
-      rates.push({ key: `session ${tenant} ${id} ${session}`, calls: limit, perMs: SESSION_MS, description })
+      rates.push({
+        key: `session ${tenant} ${id} ${session}`,
+        calls: limit,
+        perMs: SESSION_MS,
+        description,
+        ofSession: true,
+      })
     }
     return rates
   }
