@@ -273,9 +273,11 @@ export class Callers {
     }
   }
 
-  /** The rights of a caller by the id of its key. */
+  /** The rights of a caller by the id of its key. Once there are keys, an unknown or revoked one has no rights. */
   rightsOf(id: string | null, tenant: string): Rights {
-    return this.#rights(this.#byId.get(id ?? '')?.caller ?? { ...LOCAL_CALLER, tenant })
+    const known = this.#byId.get(id ?? '')?.caller
+    const isLocal = !this.#keyed || id === null || id === '' || id === LOCAL_CALLER.id
+    return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
   #rights({ tenant, tools, models }: Caller): Rights {
