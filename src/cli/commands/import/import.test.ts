@@ -143,7 +143,7 @@ describe('import openapi', () => {
     const [add] = await read('conf/mine/pets.json')
     expect(add).toMatchObject({
       name: 'my_add_pet',
-      implementation: { url: 'https://other.example/api/pets', auth: { token: '${PETS_EXAMPLE_TOKEN}' } },
+      implementation: { url: 'https://other.example/api/pets', auth: { token: '${OTHER_EXAMPLE_TOKEN}' } },
     })
     expect((await read('conf/mine.json')).tools.registry[1]).toEqual({ include: 'mine/pets.json' })
   })
