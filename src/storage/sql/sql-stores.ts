@@ -313,8 +313,8 @@ class Jobs implements JobStore {
   }
 
   async get(tenant: string, id: string, parts: JobParts = 'whole'): Promise<Job | undefined> {
-    const sql = `SELECT ${JOB_COLUMNS[parts]} FROM toolyard.jobs WHERE tenant = ? AND id = ?`
-    const { rows } = await this.#database.run<JobRow>(sql, [tenant, id])
+    const sql = ['SELECT', JOB_COLUMNS[parts], 'FROM toolyard.jobs WHERE tenant = ? AND id = ?']
+    const { rows } = await this.#database.run<JobRow>(sql.join(' '), [tenant, id])
     return rows[0] && readJob(rows[0])
   }
 
