@@ -22,7 +22,13 @@ import { cleanText } from '../stdio/clean-text.ts'
 import { isTooLarge } from '../stdio/message-reader.ts'
 import { StdioTransport } from '../stdio/stdio-transport.ts'
 import { AuthorizationFailure, ConnectFailure } from './failures.ts'
-import { MCP_CONNECT_TIMEOUT, MCP_HTTP_PROBE_TIMEOUT, MCP_STDIO_PROBE_TIMEOUT, type McpServerSettings, type TokenSupply } from './server-settings.ts'
+import {
+  MCP_CONNECT_TIMEOUT,
+  MCP_HTTP_PROBE_TIMEOUT,
+  MCP_STDIO_PROBE_TIMEOUT,
+  type McpServerSettings,
+  type TokenSupply,
+} from './server-settings.ts'
 
 /** What a connection learned about its server, for the next one. */
 export interface Era {

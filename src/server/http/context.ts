@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller, Callers, Scope } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
@@ -40,8 +40,13 @@ declare module 'fastify' {
 export class Traffic {
   /** Running tool calls and runs of models, each with the id of its caller. */
   readonly calls = new Map<Cancellation, string>()
+  readonly #callers: Pick<Callers, 'isValid'>
   #requests = 0
   #draining = false
+
+  constructor(callers: Pick<Callers, 'isValid'>) {
+    this.#callers = callers
+  }
 
   /** True once the server is shutting down. */
   get draining(): boolean {
@@ -64,6 +69,13 @@ export class Traffic {
 
   readonly #ended = (): void => {
     this.#requests--
+  }
+
+  /** Lets a call be cancelled with its caller. Delete it from `calls` when it has ended. */
+  begin(call: Cancellation, caller: string): void {
+    this.calls.set(call, caller)
+    // The key may have ended since the request was authenticated.
+    if (!this.#callers.isValid(caller)) call.abort(undefined)
   }
 
   /** Cancels the calls of these callers, or all. */

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
+import { Cancellation } from '../../core/cancellation.ts'
 import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'
@@ -256,7 +257,7 @@ interface OneRun {
 
 /** Recorded runs. */
 export function runRoutes(app: FastifyInstance): void {
-  const { installation } = app
+  const { installation, traffic } = app
   const { storage } = installation
 
   /** Throws 404 unless the run is the caller's own, or the caller may observe its tenant. */
@@ -367,20 +368,24 @@ export function runRoutes(app: FastifyInstance): void {
       }
       const cassette = cassetteOf(await storedRun(request))
       const options = replayOptions(await installation.manager.getModels(), request.caller, model)
-      const gone = new AbortController()
-      reply.raw.once('close', () => gone.abort())
+      const cancellation = new Cancellation()
+      traffic.begin(cancellation, request.caller.id)
+      if (reply.raw.destroyed) cancellation.abort(undefined)
+      else reply.raw.once('close', () => cancellation.abort(undefined))
       const by = model ?? null
       try {
         const { answer, unused } = await replayCassette(cassette, {
           ...options,
           tenant: request.caller.tenant,
-          signal: gone.signal,
+          signal: cancellation.signal,
         })
         const difference = (model && answer.error) ?? (unused > 0 ? notMade(unused) : null)
         return { same: difference === null, model: by, difference, answer }
       } catch (error) {
         if (!(error instanceof CassetteError)) throw error
         return { same: false, model: by, difference: error.message, answer: null }
+      } finally {
+        traffic.calls.delete(cancellation)
       }
     },
   )
