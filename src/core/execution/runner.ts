@@ -271,7 +271,7 @@ class Once {
     this.#clock = clock
     this.#log = log
     this.#memory = new MemoryOnce(clock)
-    this.#store = store ?? this.#memory
+    this.#store = store ?? new MemoryOnce(clock, 'refuse')
   }
 
   /** Runs the call once for its idempotency key, and once for its approval. */
@@ -407,26 +407,27 @@ interface Entry {
   readonly text: string
 }
 
-/** Stores results in memory. */
+/** Stores results in memory. If it is full, it forgets the oldest, or refuses more keys of the same tenant. */
 export class MemoryOnce implements OnceStore {
   readonly #clock: Clock
-  readonly #entries: LRUCache<string, Entry>
+  readonly #whenFull: 'forget' | 'refuse'
+  /** By tenant, if it refuses. */
+  readonly #entries = new Map<string, LRUCache<string, Entry>>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, whenFull: 'forget' | 'refuse' = 'forget') {
     this.#clock = clock
-    this.#entries = new LRUCache({
-      max: MAX_ENTRIES,
-      maxSize: MAX_CHARACTERS,
-      sizeCalculation: ({ text }, key) => text.length + key.length,
-      ttlResolution: 0,
-      perf: { now: () => clock.wall() },
-    })
+    this.#whenFull = whenFull
   }
 
   async claim(claim: OnceClaim): Promise<OnceState> {
-    const name = nameOf(claim)
-    const entry = this.#entries.get(name)
+    const entries = this.#of(claim)
+    const entry = entries.get(nameOf(claim))
     if (entry === undefined) {
+      const isFull = () => entries.size >= MAX_ENTRIES || entries.calculatedSize >= MAX_CHARACTERS
+      // A write must not run twice because its key was forgotten.
+      if (this.#whenFull === 'refuse' && isFull() && (!entries.purgeStale() || isFull())) {
+        throw new Error(`Tenant '${claim.tenant}' has too many idempotency keys in memory: use a store`)
+      }
       this.#store(claim, '')
       return { state: 'fresh' }
     }
@@ -439,12 +440,30 @@ export class MemoryOnce implements OnceStore {
   }
 
   async release(claim: OnceClaim): Promise<void> {
-    this.#entries.delete(nameOf(claim))
+    this.#of(claim).delete(nameOf(claim))
+  }
+
+  #of({ tenant }: OnceClaim): LRUCache<string, Entry> {
+    const name = this.#whenFull === 'refuse' ? tenant : ''
+    let entries = this.#entries.get(name)
+    if (entries === undefined) {
+      entries = new LRUCache({
+        // A maximum would reserve memory for each tenant.
+        ...(this.#whenFull === 'forget' && { max: MAX_ENTRIES }),
+        // Room for the results of calls that run when it becomes full.
+        maxSize: this.#whenFull === 'refuse' ? 4 * MAX_CHARACTERS : MAX_CHARACTERS,
+        sizeCalculation: ({ text }, key) => text.length + key.length,
+        ttlResolution: 0,
+        perf: { now: () => this.#clock.wall() },
+      })
+      this.#entries.set(name, entries)
+    }
+    return entries
   }
 
   #store(claim: OnceClaim, text: string): void {
     const ttl = Math.max(1, claim.expiresAt - this.#clock.wall())
-    this.#entries.set(nameOf(claim), { fingerprint: claim.fingerprint, text }, { ttl })
+    this.#of(claim).set(nameOf(claim), { fingerprint: claim.fingerprint, text }, { ttl })
   }
 }
 
