@@ -57,6 +57,32 @@ export type ReturnedBy<Output> =
       ? Input
       : TypeOf<Output, Record<never, never>, unknown>
 
+/** What callers get of a value that `execute` returns: plain JSON. A Date is a string, `undefined` is null. */
+export type JsonOf<Value> = 0 extends 1 & Value
+  ? Value
+  : Value extends void
+    ? null
+    : Value extends string | number | boolean | null
+      ? Value
+      : Value extends { toJSON(...key: never): infer Json }
+        ? JsonOf<Json>
+        : Value extends bigint | PromiseLike<unknown> | ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
+          ? never
+          : Value extends readonly unknown[]
+            ? { [Index in keyof Value]: JsonOf<Value[Index]> }
+            : Value extends (...call: never) => unknown
+              ? null
+              : Value extends object
+                ? { [Key in keyof Value]: JsonProperty<Value[Key]> }
+                : Value
+
+/** Properties without a value, and functions, are left out. */
+type JsonProperty<Value> = Value extends undefined
+  ? Value
+  : Value extends (...call: never) => unknown
+    ? undefined
+    : JsonOf<Value>
+
 /** The second argument of `execute`. */
 export interface ToolContext<App = unknown> {
   /** Aborts at the deadline, or when the caller cancels. */
@@ -131,7 +157,11 @@ export interface AnyTool<App = never> extends ToolDefinition {
 export interface Tool<Name extends string, Input, Result, App> extends AnyTool<App> {
   readonly name: Name
   readonly input: Input
-  readonly '~types'?: { readonly input: InputOf<Input>; readonly result: Result; readonly app: (app: App) => void }
+  readonly '~types'?: {
+    readonly input: InputOf<Input>
+    readonly result: JsonOf<Result>
+    readonly app: (app: App) => void
+  }
   readonly execute: ((input: ParsedOf<Input>, context: ToolContext<App>) => Result | Promise<Result>) | IsolatedHandler
 }
 

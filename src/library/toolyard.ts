@@ -121,6 +121,8 @@ export class Toolyard<
   Open extends boolean = boolean,
 > {
   readonly #parts: ToolyardParts
+  readonly #closing = new AbortController()
+  #closed: Promise<void> | undefined
 
   constructor(parts: ToolyardParts) {
     this.#parts = parts
@@ -156,18 +158,31 @@ export class Toolyard<
     return new RunStream(this.#run(options))
   }
 
-  /** Closes what was opened, and hands over the last records. */
-  async close(): Promise<void> {
-    this.#parts.executor.flush()
-    await this.#parts.close()
+  /** Cancels running calls and runs, closes what was opened, and hands over the last records. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
+  async #close(): Promise<void> {
+    const { executor, close } = this.#parts
+    this.#closing.abort()
+    executor.close()
+    // Cancelled calls are recorded in the same turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve))
+    executor.flush()
+    await close()
+  }
+
   async *#run(options: RunOptions): AsyncGenerator<RunEvent, void, undefined> {
+    const { signal: closing } = this.#closing
+    if (closing.aborted) throw new Error('Toolyard is closed: create another instance')
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
+    const { signal } = options
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, configured, models, registry } = this.#parts
     const unknown = tools?.find((name) => registry.find(name) === undefined)
@@ -186,9 +201,12 @@ export class Toolyard<
       ...(maxTokens !== undefined && { max_tokens: maxTokens }),
       ...(temperature !== undefined && { temperature }),
       ...(budget !== undefined && {
-        budget: { ...pick(budget, 'tokens', 'cost'), ...(budget.wallTimeMs && { wall_time_ms: budget.wallTimeMs }) },
+        budget: {
+          ...pick(budget, 'tokens', 'cost'),
+          ...(budget.wallTimeMs !== undefined && { wall_time_ms: budget.wallTimeMs }),
+        },
       }),
-      context: callContext(options),
+      context: { ...callContext(options), signal: AbortSignal.any([closing, ...(signal ? [signal] : [])]) },
     })
   }
 }
