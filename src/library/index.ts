@@ -43,7 +43,6 @@ export type { GivenLog } from './log.ts'
 export {
   type AnyTool,
   type InputOf,
-  type JsonOf,
   type ObjectSchema,
   type ParsedOf,
   type StandardSchema,

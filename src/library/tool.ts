@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { codeVersion, REFINEMENT, RESULT, type ToolView } from '../core/execution/tool-view.ts'
+import { checkFields } from '../core/execution/bound-tool.ts'
+import { codeVersion, FIELDS, isText, REFINEMENT, RESULT, type ToolView } from '../core/execution/tool-view.ts'
 import type { Handler, IsolatedHandler } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { readOutput, readSchema } from '../core/schema/json-schema-of.ts'
@@ -103,19 +104,6 @@ export interface ToolContext<App = unknown> {
   call<Result = unknown>(name: string, input: unknown): Promise<ToolResult<Result>>
 }
 
-/** The optional fields of a definition that `tool()` takes in camelCase. */
-const FIELDS = [
-  'effect',
-  'timeout_ms',
-  'permissions',
-  'retry',
-  'cache',
-  'max_concurrency',
-  'max_result_bytes',
-  'rate_limit',
-  'approval',
-] as const satisfies readonly (keyof ToolDefinition)[]
-
 type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name
 
 /** The keys of objects too; lists stay as they are. */
@@ -176,8 +164,14 @@ export function tool<
   Result extends ReturnedBy<Output> = ReturnedBy<Output>,
   App = unknown,
 >(options: ToolOptions<Name, Input, Output, Result, App>): Tool<Name, Input, Result, App> {
+  if (!isObject(options)) throw new TypeError('tool() takes an object: tool({ name, description, input, execute })')
   const { name, description, input, json, output, execute } = options
-  if (!NAME.test(name)) throw new TypeError(`Tool '${name}': a name has 1 to 64 letters, digits, _ or -`)
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    throw new TypeError(`Tool '${String(name)}': a name has 1 to 64 letters, digits, _ or -`)
+  }
+  if (!isText(description)) {
+    throw new TypeError(`Tool '${name}' needs a description: say what the tool does and when to use it`)
+  }
   if (typeof execute !== 'function' && typeof Object(execute).module !== 'string') {
     throw new TypeError(`Tool '${name}' needs execute: a function, or isolated(module, export)`)
   }
@@ -193,14 +187,20 @@ export function tool<
     [REFINEMENT]: read.refinement,
     [RESULT]: output === undefined ? undefined : named(name, () => readOutput(output)),
   }
+  named(name, () => checkFields(made))
   return Object.freeze(made)
 }
 
+/** The errors of definitions, in the words of `tool()`. */
 function named<Value>(name: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {
-    throw new TypeError(`Tool '${name}': ${(error as Error).message}`, { cause: error })
+    const problem = (error as Error).message
+      .replace(/^Tool parameters/, 'input')
+      .replace(`Tool '${name}' has an invalid `, 'invalid ')
+      .replaceAll(/\b[a-z]+(_[a-z]+)*_(ms|attempts|bytes|concurrency|limit)\b/g, camelCase)
+    throw new TypeError(`Tool '${name}': ${problem}`, { cause: error })
   }
 }
 

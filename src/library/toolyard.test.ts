@@ -258,43 +258,6 @@ describe('a configuration', () => {
   })
 })
 
-describe('close', () => {
-  const waits = tool({
-    name: 'waits',
-    description,
-    input: none,
-    execute: (_, { signal }) =>
-      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-  })
-
-  test('cancels running calls and runs, records them, and can be repeated', async () => {
-    const { yard, records } = await open([waits])
-    const call = yard.call('waits', {})
-    const run = yard.run({ model: scripted({ calls: [{ name: 'waits', arguments: {} }] }), prompt: 'Wait.' })
-    await vi.waitFor(() => expect(yard.executor.running).toBe(2))
-    await Promise.all([yard.close(), yard.close()])
-    expect(records).toMatchObject([{ code: 'CANCELLED' }, { code: 'CANCELLED' }])
-    expect(await call).toMatchObject({ error_code: 'CANCELLED', outcome: 'unknown' })
-    expect(await run).toMatchObject({ stop_reason: 'cancelled' })
-    expect(yard.executor.running).toBe(0)
-    await yard.close()
-  })
-
-  test('refuses calls and runs afterwards, so that no process is started', async () => {
-    const isolatedTool = tool({
-      name: 'child',
-      description,
-      input: none,
-      execute: isolated(new URL('./none.ts', import.meta.url), 'run'),
-    })
-    const { yard } = await open([isolatedTool])
-    await yard.close()
-    const refused = { error_code: 'SERVICE_UNAVAILABLE', error: 'Toolyard is closed: no more tools can be called' }
-    expect(await yard.call('child', {})).toMatchObject(refused)
-    await expect(yard.run({ model: scripted('Hi'), prompt: 'Hi' })).rejects.toThrow('Toolyard is closed')
-  })
-})
-
 describe('@toolyard/core', () => {
   test('says that a configuration and the id of a model need the package toolyard', async () => {
     const todo = "needs the package toolyard: npm install toolyard, and import createToolyard from 'toolyard'"
@@ -316,6 +279,18 @@ describe('run and stream', () => {
       report('half')
       return `${app.name} ${user}`
     },
+  })
+
+  test('sets up the provider of a model id, and says what it lacks', async () => {
+    vi.stubEnv('OPENAI_API_KEY', '')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { yard } = await open([forecast], { models: { fast: scripted('Hi') } })
+    const error = expect.stringContaining('the environment variable OPENAI_API_KEY is not set. Set it')
+    expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+    await expect(yard.run({ model: 'openia:gpt-5', prompt: 'Hi' })).rejects.toThrow('Provider openia not found')
+    await expect(yard.run({ model: 'fats', prompt: 'Hi' })).rejects.toThrow(
+      "There is no model 'fats': pass one of models (fast), or an id such as openai:gpt-5",
+    )
   })
 
   test('runs the loop to the answer', async () => {

@@ -5,10 +5,11 @@ import type { Clock } from '../core/clock.ts'
 import { loadCompiler } from '../core/execution/bound-tool.ts'
 import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
-import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
+import { isText, type LangchainTool, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Isolate } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import type { RecordSink } from '../core/recorder.ts'
+import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
@@ -188,6 +189,10 @@ export class Toolyard<
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
     const named = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as GivenModel) : given
+    if (typeof named === 'string' && !named.includes(':')) {
+      const known = Object.keys(models).length === 0 ? '' : `one of models (${Object.keys(models).join(', ')}), or `
+      throw new TypeError(`There is no model '${named}': pass ${known}an id such as openai:gpt-5`)
+    }
     const { model, prices } = typeof named === 'string' ? await configured(named) : { model: await asModel(named) }
     yield* (await loop()).run({
       model,
@@ -268,12 +273,13 @@ export interface CreateToolyard<Config> {
   ): Promise<Toolyard<Tools, App, true>>
 }
 
-/** Opens what a configuration describes; without one, the models that need none. */
-export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenParts) => Promise<Opened>
+/** Opens what a configuration describes; without one, the provider of this model. */
+export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenParts, model?: string) => Promise<Opened>
 
 /** Makes a `createToolyard`. The caller brings what reads configurations: it is too large for the library. */
 export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>): CreateToolyard<Config> {
   return async (options: ToolyardOptions<readonly GivenTool[], Config | undefined>): Promise<Toolyard> => {
+    checkOptions(options)
     const { tools = [], config, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
@@ -287,6 +293,37 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
       throw error
     }
     return new Toolyard({ ...opened, models })
+  }
+}
+
+const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
+  tools: true,
+  config: true,
+  models: true,
+  log: true,
+  sinks: true,
+  clock: true,
+}
+
+/** For programs that no compiler checks. */
+function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {
+  const isObject = typeof options === 'object' && options !== null
+  if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
+  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key))
+  if (unknown !== undefined) {
+    const [near] = suggest(unknown, Object.keys(OPTIONS))
+    const fix = near === undefined ? `Known options are ${Object.keys(OPTIONS).join(', ')}` : `Did you mean "${near}"?`
+    throw new TypeError(`createToolyard: unknown option "${unknown}". ${fix}`)
+  }
+  const { tools = [], sinks = [] } = options
+  if (!Array.isArray(tools)) throw new TypeError('createToolyard: tools must be an array, such as [forecast]')
+  const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
+  if (at !== -1) {
+    const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
+    throw new TypeError(`createToolyard: tools[${at}] is not a tool: ${fix}`)
+  }
+  if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
+    throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
   }
 }
 
@@ -314,7 +351,7 @@ async function openLight(
   const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
   const isolate = new LazyPool(parts.log)
   const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
-  let opened: Promise<Opened> | undefined
+  const providers = new Map<string, Promise<Opened>>()
   let loop: Promise<ToolLoop> | undefined
   return {
     registry,
@@ -323,18 +360,16 @@ async function openLight(
       loop ??= import('../chat/tool-loop.ts').then(({ ToolLoop }) => new ToolLoop(registry, executor, parts))
       return loop
     },
-    configured(id) {
-      opened ??= openConfigured(undefined, parts)
-      return opened.then(({ configured }) => configured(id))
+    async configured(id) {
+      const [provider = ''] = id.split(':')
+      const opened = providers.get(provider) ?? openConfigured(undefined, parts, id)
+      providers.set(provider, opened)
+      return (await opened).configured(id)
     },
     async close() {
-      await Promise.all([
-        isolate.close(),
-        opened?.then(
-          ({ close }) => close(),
-          () => {},
-        ),
-      ])
+      const opened = await Promise.allSettled(providers.values())
+      const closed = opened.map((one) => one.status === 'fulfilled' && one.value.close())
+      await Promise.all([isolate.close(), ...closed])
     },
   }
 }
