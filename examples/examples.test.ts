@@ -76,8 +76,8 @@ test('own-server: tools in code over HTTP', async () => {
   expect(output).toMatch(/^400 \{.*error_code: 'INVALID_PARAMETERS'/ms)
 })
 
-test('approval: a person decides, not the key that asked', async () => {
-  expect((await run('approval.ts')).trim().split('\n')).toEqual([
+test('approval-server: a person decides, not the key that asked', async () => {
+  expect((await run('approval-server.ts')).trim().split('\n')).toEqual([
     "20: { payment: 'p1', refunded: 20 }",
     '250 asks: true',
     'the agent decides: 403',

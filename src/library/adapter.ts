@@ -68,6 +68,7 @@ function contextOf(executor: ToolExecutor, tool: string, caller: CallContext, ca
   const isOnce = runId !== undefined && id !== undefined && executor.effectOf(tool) === 'write'
   return {
     ...caller,
+    repeats: true,
     ...(signal !== undefined && { signal: signals.length > 1 ? AbortSignal.any(signals) : signal }),
     ...(report !== undefined && { report }),
     ...(isOnce && { idempotencyKey: hash('sha256', JSON.stringify([runId, tool, id])) }),

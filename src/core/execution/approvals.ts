@@ -123,13 +123,13 @@ export class Approvals {
   }
 
   /**
-   * Whether the call needs approval. Finds the approval that it names, if there is one. MCP clients can't name one: they
-   * repeat the call.
+   * Whether the call needs approval. Finds the approval that it names, if there is one. MCP clients, frameworks and tools
+   * can't name one: they repeat the call.
    */
   async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
     if (!needsApproval(call, tool, snapshot)) return false
-    const { approvalId, source } = call.context
-    if (approvalId === undefined && source !== 'mcp') return true
+    const { approvalId } = call.context
+    if (approvalId === undefined && !mayRepeat(call)) return true
     const { pauses } = this.#store(tool)
     const asked = callOf(call, tool, snapshot.params)
     const pause = await (approvalId === undefined
@@ -163,7 +163,7 @@ export class Approvals {
       const reason = approval.reason === null ? '' : `: ${approval.reason}`
       throw new ToolExecutionError('PERMISSION_DENIED', `The call of tool '${tool.name}' was rejected${reason}`)
     }
-    if (status === 'pending') throw required(tool, approval)
+    if (status === 'pending') throw required(call, tool, approval)
     if (approval.expires_at <= now) throw await this.#ask(call, tool, params)
     await pauses.begin(call.tenant, approval.id, now).catch(unavailable)
     return approval.decided_params ?? undefined
@@ -185,7 +185,7 @@ export class Approvals {
     const { pause, isNew } = await pauses.ask(request, MAX_PENDING).catch(unavailable)
     call.approval = pause
     if (isNew) onAsk?.(pause)
-    return required(tool, pause)
+    return required(call, tool, pause)
   }
 
   #store({ name }: GuardedTool): ApprovalParts {
@@ -214,10 +214,13 @@ function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
 
-function required(tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
+const mayRepeat = ({ context: { source, repeats } }: Call): boolean => source === 'mcp' || repeats === true
+
+function required({ context }: Call, tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
   const approval = { id, expires_at: new Date(expires_at).toISOString() }
   const when = decision === null ? 'when it is approved' : 'now: it is approved'
-  const message = `Tool '${tool.name}' runs only with approval. Repeat the call with approval_id '${id}' ${when}`
+  const how = context.repeats === true ? `(approval '${id}')` : `with approval_id '${id}'`
+  const message = `Tool '${tool.name}' runs only with approval. Repeat the call ${how} ${when}`
   return new ToolExecutionError('APPROVAL_REQUIRED', message, { details: { approval } })
 }
 

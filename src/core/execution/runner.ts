@@ -251,7 +251,7 @@ function childContext(call: Call, execution: Execution): CallContext {
   call.id ??= randomUUID()
   const path = [...(caller.parent?.path ?? []), call.tool]
   const { signal, traceparent } = execution
-  return { ...caller, signal, traceparent, parent: { id: call.id, deadline: call.deadline, path } }
+  return { ...caller, repeats: true, signal, traceparent, parent: { id: call.id, deadline: call.deadline, path } }
 }
 
 /** No caller can send such a key: it isn't printable ASCII. */

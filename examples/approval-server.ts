@@ -1,4 +1,4 @@
-// A tool that a person must approve, over HTTP. Run it: npx node -C toolyard-source examples/approval.ts
+// A tool that a person must approve, over HTTP. Run it: npx node -C toolyard-source examples/approval-server.ts
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
