@@ -56,6 +56,8 @@ export interface CallContext {
   readonly idempotencyKey?: string | undefined
   /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
   readonly approvalId?: string | undefined
+  /** The caller can't name an approval: if it repeats the call, the approval that it asked for counts. */
+  readonly repeats?: boolean | undefined
   readonly traceparent?: string | undefined
   readonly report?: ((progress: unknown) => void) | undefined
   /** Passed to tools in code by reference. Never recorded. */

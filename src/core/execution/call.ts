@@ -166,7 +166,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     this.#giveUp(timedOut(this.timeoutMs, this.execution?.task))
   }
 
-  /** The caller's signal aborted. */
+  /** The caller's signal aborted, or the executor was closed. */
   handleEvent(): void {
     this.#giveUp(cancelled())
   }

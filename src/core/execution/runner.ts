@@ -59,6 +59,7 @@ export class Runner {
   readonly #wheel: DeadlineWheel
   readonly #once: Once
   readonly #execute: RunnerParts['execute']
+  #closed = false
 
   constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
     this.#execute = execute
@@ -70,9 +71,19 @@ export class Runner {
     this.#once = new Once(clock, log, once)
   }
 
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Cancels the running calls, and starts no more. */
+  close(): void {
+    this.#closed = true
+    for (const call of this.#wheel.entries()) (call as Call).handleEvent()
+  }
+
   /** Starts the tool or joins an identical call. A returned promise always settles by the deadline. */
   run(call: Call, tool: BoundTool, params: Params): unknown {
-    if (call.context.signal && isAborted(call.context.signal)) throw cancelled()
+    if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
     const joined = call.key === undefined ? undefined : tool.joinable(call.key)
     if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
 
@@ -241,6 +252,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
   const { traceparent } = execution
   return {
     ...caller,
+    repeats: true,
     traceparent,
     signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
     parent: { id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents },
