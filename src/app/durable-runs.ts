@@ -2,10 +2,11 @@ import type { Journal, JournalStep } from '../chat/journal.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
-import { Cancellation } from '../core/cancellation.ts'
+import { Cancellation, pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { writeLog } from '../core/log.ts'
 import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
+import type { RunStep } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { UnknownModelError } from '../models/model-error.ts'
@@ -13,6 +14,8 @@ import { type DurableOptions, DurableRunData, type DurableRunDataOptions } from 
 
 /** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
 const POLL_MS = 5_000
+const FOLLOW_HERE_MS = 100
+const FOLLOW_ELSEWHERE_MS = 1_000
 const MAX_RUNNING = 100
 const MAX_RESUMES = 5
 const KEY_ENDED = 'The API key that started the run was revoked or has expired'
@@ -25,6 +28,14 @@ export interface DurableRunsOptions extends DurableRunDataOptions {
 }
 
 type Events = AsyncGenerator<RunEvent, void, undefined>
+
+/** An event of a run for people who follow it. */
+export interface RunNews {
+  readonly event: string
+  /** Only steps have one. */
+  readonly id?: number
+  readonly data: object
+}
 
 /** A run of this server. */
 interface Running {
@@ -118,6 +129,35 @@ export class DurableRuns {
     const { id, tenant, caller, model, status, created_at } = run
     const started_at = new Date(created_at).toISOString()
     return { id, tenant, caller, model, started_at, status, steps: await this.#data.shown(run) }
+  }
+
+  /**
+   * The steps after the first `after` for people, numbered from 1, and the run whenever its status changes; the last event is
+   * `end`. Reads the store, so that it works on any server. Ends early if the signal aborts.
+   */
+  async *events({ tenant, id }: DurableRun, after: number, signal: AbortSignal): AsyncGenerator<RunNews> {
+    const { store, clock } = this.#options
+    let [stored, given, last] = [0, 0, 'running']
+    while (!signal.aborted) {
+      // Before the steps: all steps of a run that has ended are stored.
+      const run = await store.get(tenant, id)
+      if (run === undefined) return
+      for (const { shown } of await store.shown(tenant, id, stored)) {
+        stored++
+        for (const step of JSON.parse(shown) as RunStep[]) {
+          if (++given > after) yield { event: step.type, id: given, data: step }
+        }
+      }
+      const { status } = run
+      if (status !== last) {
+        const event = run.ended_at === null ? status : 'end'
+        yield { event, data: { ...(status !== 'running' && this.answerOf(run)), run_id: id, status } }
+        last = status
+      }
+      if (run.ended_at !== null) return
+      const wait = pause(this.#running.has(id) ? FOLLOW_HERE_MS : FOLLOW_ELSEWHERE_MS, clock, signal)
+      await Promise.race([wait, this.#running.get(id)?.ended ?? wait]).catch(() => {})
+    }
   }
 
   /** The answer of a run that waits or has ended. */
