@@ -23,8 +23,8 @@ const KEY_ENDED = 'The API key that started the run was revoked or has expired'
 export interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
   readonly models: () => Promise<ModelCatalogue>
-  /** The caller with its current rights; undefined if its key is no longer valid. */
-  readonly contextOf: (caller: string, session: string | undefined) => CallContext | undefined
+  /** The caller with its current rights; undefined if its key is no longer valid, null if there never was one. */
+  readonly contextOf: (caller: string, session: string | undefined) => CallContext | null | undefined
 }
 
 type Events = AsyncGenerator<RunEvent, void, undefined>
@@ -56,8 +56,8 @@ export class DurableRuns {
   readonly #options: DurableRunsOptions
   readonly #data: DurableRunData
   readonly #running = new Map<string, Running>()
-  /** Runs that were encrypted with another key. */
-  readonly #unreadable = new Set<string>()
+  /** Runs that were encrypted with another key, or that another program has started. */
+  readonly #foreign = new Set<string>()
   /** Runs that could not be given up because the store failed. */
   readonly #stranded = new Map<string, number>()
   #stopPolling: () => void = () => {}
@@ -94,6 +94,28 @@ export class DurableRuns {
   async *run(request: RunRequest, options: DurableOptions = {}, detached = false): Events {
     const events = await this.start(request, options)
     if (!detached) yield* events
+  }
+
+  /** Continues a run that is due. Gives the stored answer of one that waits or has ended. */
+  async resume(run: DurableRun, given: Pick<RunRequest, 'model' | 'prices' | 'context'>): Promise<Events> {
+    const { store, clock } = this.#options
+    const { model: _model, session: _session, ...request } = this.#data.requestOf(run)
+    const taken = await store.take(run.id, clock.wall())
+    if (taken === undefined) {
+      const { status, answer } = (await store.get(run.tenant, run.id)) ?? run
+      if (status !== 'running' && answer !== null) return answered(this.answerOf({ ...run, answer }) as RunAnswer)
+      throw new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        `The run '${run.id}' is running, or was cancelled: it is ${status}`,
+      )
+    }
+    const steps = await this.#data.stepsOf(run)
+    return this.#drive(taken, { ...request, ...given }, steps).read()
+  }
+
+  /** The model that a run uses. */
+  modelOf(run: DurableRun): string {
+    return this.#data.requestOf(run).model
   }
 
   /** Continues runs that are due, from now on. */
@@ -203,8 +225,8 @@ export class DurableRuns {
       const owned = before.length === 0 ? undefined : new Set(await store.owned())
       // Cancelled by another server, or taken while this one seemed dead.
       for (const [id, { lose }] of before) if (owned?.has(id) === false) lose()
-      for (const id of await store.due(clock.wall(), MAX_RUNNING - this.#running.size + this.#unreadable.size)) {
-        if (!this.#running.has(id) && !this.#unreadable.has(id)) await this.#resume(id)
+      for (const id of await store.due(clock.wall(), MAX_RUNNING - this.#running.size + this.#foreign.size)) {
+        if (!this.#running.has(id) && !this.#foreign.has(id)) await this.#resume(id)
       }
     } catch (err) {
       if (!this.#closing) writeLog(log, 'error', { err }, 'Could not look for runs to continue')
@@ -223,9 +245,9 @@ export class DurableRuns {
       writeLog(log, 'error', { err, run_id: id }, 'A run cannot be continued')
       if (err instanceof HopelessRun || err instanceof UnknownModelError) return this.#data.fail(run, err.message)
       // Another server may have the encryption key, or this one after a restart.
-      const isSealed = err instanceof ToolExecutionError && err.code === 'SERVICE_UNAVAILABLE'
-      if (isSealed) this.#unreadable.add(id)
-      await this.#release(run, isSealed)
+      const isForeign = err instanceof ToolExecutionError && err.code === 'SERVICE_UNAVAILABLE'
+      if (isForeign) this.#foreign.add(id)
+      await this.#release(run, isForeign)
     }
   }
 
@@ -237,6 +259,12 @@ export class DurableRuns {
     const { model: name, session, ...request } = this.#data.requestOf(run)
     const context = contextOf(run.caller, session)
     if (context === undefined) throw new HopelessRun(KEY_ENDED)
+    if (context === null) {
+      throw new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        `There is no caller '${run.caller}': its own program continues it`,
+      )
+    }
     const catalogue = await models()
     const model = catalogue.get(name, context.models)
     const { prices } = catalogue.info(name)
@@ -328,6 +356,10 @@ export class DurableRuns {
       return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
     }
   }
+}
+
+async function* answered(answer: RunAnswer): Events {
+  yield { type: 'answer', answer, messages: [] }
 }
 
 /** The events of a run for a client that may leave. */

@@ -55,8 +55,10 @@ export {
 export {
   type CallOptions,
   createToolyard,
+  type DecideOptions,
   type GivenModel,
   type GivenTool,
+  type ResumeOptions,
   type RunOptions,
   type RunStream,
   Toolyard,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
@@ -27,6 +28,11 @@ export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured>
   readonly tools?: Tools
   /** A configuration, or the name of its file. Its tools, models and MCP servers join those in code. Only in `toolyard`. */
   readonly config?: Configured
+  /**
+   * Where approvals and durable runs are stored: a folder, or the address of a PostgreSQL database. Without it, nothing is
+   * stored. Only in `toolyard`.
+   */
+  readonly storage?: string
   /** Models by the name that `run` may use. */
   readonly models?: Readonly<Record<string, GivenModel>>
   /** Nothing is logged by default. */
@@ -51,6 +57,8 @@ export interface CallOptions extends CallerOptions {
   /** Clamped to 1–60 s. */
   readonly timeoutMs?: number
   readonly report?: (progress: unknown) => void
+  /** The approval of the call, from `details.approval` of its first answer. */
+  readonly approvalId?: string
 }
 
 export interface RunOptions<Name extends string = string> extends CallerOptions {
@@ -66,6 +74,24 @@ export interface RunOptions<Name extends string = string> extends CallerOptions 
   readonly maxTokens?: number
   readonly temperature?: number
   readonly budget?: { readonly wallTimeMs?: number; readonly tokens?: number; readonly cost?: number }
+  /** Stores every step before the run goes on, so that `resume` continues it after a crash. Needs `storage`. */
+  readonly durable?: boolean
+}
+
+/** Who continues a run. The flags count as they are now. */
+export interface ResumeOptions extends Omit<CallerOptions, 'user'> {
+  /** By default the model of the run, from `models` or the configuration. */
+  readonly model?: GivenModel | string
+}
+
+export interface DecideOptions {
+  readonly decision: 'approve' | 'reject'
+  /** Runs the call with these parameters instead. */
+  readonly params?: unknown
+  readonly reason?: string
+  readonly tenant?: string
+  /** The person who decides, for the audit log. */
+  readonly by?: string
 }
 
 /** The options, with `app` if the tools need one. */
@@ -104,13 +130,25 @@ export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, 
   ? unknown
   : NonNullable<Named<Tools, Name>['~types']>['result']
 
+type Used = Pick<RunRequest, 'model' | 'prices'>
+type Events = AsyncGenerator<RunEvent, void, undefined>
+
+/** Runs in a store. */
+export interface StoredRuns {
+  run(request: RunRequest, durable: boolean): Events
+  resume(id: string, context: CallContext, modelOf: (id: string) => Promise<Used>): Promise<Events>
+  decide(id: string, given: DecideOptions): Promise<void>
+}
+
 interface ToolyardParts {
   readonly registry: ToolRegistry
   readonly executor: ToolExecutor
   readonly models: Readonly<Record<string, GivenModel>>
   loop(): Promise<ToolLoop>
   /** A model of the configuration. */
-  configured(id: string): Promise<Pick<RunRequest, 'model' | 'prices'>>
+  configured(id: string): Promise<Used>
+  /** If there is a store. */
+  readonly stored?: StoredRuns | undefined
   close(): Promise<void>
 }
 
@@ -156,6 +194,22 @@ export class Toolyard<
     return new RunStream(this.#run(options))
   }
 
+  /**
+   * Continues a run that has waited for approval, or whose process has died. A run that still waits gives the answer that it
+   * gave before, one that has ended its last.
+   */
+  async resume(runId: string, ...[options]: Rest<ResumeOptions, App>): Promise<RunAnswer> {
+    const { model } = options ?? {}
+    const context = { ...callContext(options), runId }
+    const events = await this.#stored('resume').resume(runId, context, (id) => this.#modelOf(model ?? id))
+    return new RunStream(events).answer
+  }
+
+  /** Approves or rejects a call. Rejects if it is decided or has expired, or if the call could not run any more. */
+  decide(approvalId: string, options: DecideOptions): Promise<void> {
+    return this.#stored('decide').decide(approvalId, options)
+  }
+
   /** Closes what was opened, and hands over the last records. */
   async close(): Promise<void> {
     this.#parts.executor.flush()
@@ -166,15 +220,31 @@ export class Toolyard<
     return this.close()
   }
 
-  async *#run(options: RunOptions): AsyncGenerator<RunEvent, void, undefined> {
+  #stored(what: string): StoredRuns {
+    const { stored } = this.#parts
+    if (stored !== undefined) return stored
+    throw new TypeError(`${what} needs a store: pass storage to createToolyard, such as storage: '.toolyard'`)
+  }
+
+  async #modelOf(given: GivenModel | string): Promise<Used> {
+    const { configured, models } = this.#parts
+    if (typeof given !== 'string') return { model: await asModel(given) }
+    if (Object.hasOwn(models, given)) return { model: await asModel(models[given] as GivenModel) }
+    const all = await Promise.all(Object.values(models).map(asModel))
+    const model = all.find(({ id }) => id === given)
+    return model === undefined ? configured(given) : { model }
+  }
+
+  async *#run(options: RunOptions): Events {
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
-    const { loop, configured, models, registry } = this.#parts
+    const { loop, registry, stored } = this.#parts
+    if (options.durable) this.#stored('durable')
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
-    const named = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as GivenModel) : given
-    const { model, prices } = typeof named === 'string' ? await configured(named) : { model: await asModel(named) }
-    yield* (await loop()).run({
+    const { model, prices } = await this.#modelOf(given)
+    const context = callContext(options)
+    const request: RunRequest = {
       model,
       messages: [
         ...(system === undefined ? [] : [{ role: 'system', content: system } as const]),
@@ -188,18 +258,19 @@ export class Toolyard<
       ...(budget !== undefined && {
         budget: { ...pick(budget, 'tokens', 'cost'), ...(budget.wallTimeMs && { wall_time_ms: budget.wallTimeMs }) },
       }),
-      context: callContext(options),
-    })
+      context: stored === undefined ? context : { ...context, runId: randomUUID() },
+    }
+    yield* stored === undefined ? (await loop()).run(request) : stored.run(request, options.durable === true)
   }
 }
 
 /** The events of a run. Leaving the loop over them early cancels the run. */
 export class RunStream implements AsyncIterable<RunEvent> {
-  readonly #events: AsyncGenerator<RunEvent, void, undefined>
+  readonly #events: Events
   readonly #answer = Promise.withResolvers<RunAnswer>()
   #isRead = false
 
-  constructor(events: AsyncGenerator<RunEvent, void, undefined>) {
+  constructor(events: Events) {
     this.#events = events
     // Whoever reads only the events must not meet an unhandled rejection.
     this.#answer.promise.catch(() => {})
@@ -256,14 +327,18 @@ export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenPar
 /** Makes a `createToolyard`. The caller brings what reads configurations: it is too large for the library. */
 export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>): CreateToolyard<Config> {
   return async (options: ToolyardOptions<readonly GivenTool[], Config | undefined>): Promise<Toolyard> => {
-    const { tools = [], config, models = {} } = options
+    const { tools = [], config, storage, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
-    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock') }
-    const opened =
-      config === undefined ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
+    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
+    const isLight = config === undefined && storage === undefined
+    const opened = isLight ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
     try {
       opened.registry.addAll(tools as readonly RegisteredTool[])
+      const asking = opened.registry.definitions().find(({ approval }) => approval)
+      if (asking !== undefined && storage === undefined) {
+        throw new TypeError(`Tool '${asking.name}' needs approval, and approvals need a store: pass storage`)
+      }
     } catch (error) {
       await opened.close()
       throw error
@@ -273,16 +348,17 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
 }
 
 /** Without configurations: those are in the package `toolyard`. */
-export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config) => {
-  const what = config === undefined ? 'A model id' : 'config'
-  const instead = config === undefined ? '. Or pass a model of the AI SDK or LangChain' : ''
+export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config, { storage }) => {
+  const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : 'A model id'
+  const instead = what === 'A model id' ? '. Or pass a model of the AI SDK or LangChain' : ''
   const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 
 export type Opened = Omit<ToolyardParts, 'models'>
 
-export interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock'> {
+export interface OpenParts
+  extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock' | 'storage'> {
   readonly log: Log
 }
 
@@ -368,8 +444,8 @@ const CODE: CallContext = Object.freeze({ source: 'code' })
 /** The context of a call with these options. */
 export function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
   if (options === undefined) return CODE
-  const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report } = options
-  return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report }
+  const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId } = options
+  return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId }
 }
 
 /** Only the given keys that have a value. */
