@@ -9,6 +9,7 @@ import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
+import { durableRunRoutes } from './chat/durable-run-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
 import { limitConnections } from './http/connections.ts'
 import { settleRecords, Traffic } from './http/context.ts'
@@ -42,6 +43,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   aiSdkRoutes,
   approvalRoutes,
   runRoutes,
+  durableRunRoutes,
   modelRoutes,
   validationRoutes,
   suiteRoutes,
@@ -213,15 +215,17 @@ export async function createApp(installation: Installation, options: AppOptions)
   await app.register(openApiRoutes)
   await app.register((routes) => pageRoutes(routes, page))
   await app.jobs.work()
+  installation.durableRuns.work()
   return app
 }
 
-/** Ends everything that runs for revoked and expired keys: calls, streams, MCP sessions and jobs. */
-function endCallers({ traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
+/** Ends everything that runs for revoked and expired keys: calls, durable runs, streams, MCP sessions and jobs. */
+function endCallers({ installation, traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
   traffic.cancelCalls(ids)
   streams.end('key-ended', { error: 'The API key was revoked or has expired' }, ids)
   mcp.endCallers(ids)
   void jobs.endCallers(ids)
+  void installation.durableRuns.endCallers(ids)
 }
 
 /** HTTP server with header, request and idle timeouts, and a limit of connections. */

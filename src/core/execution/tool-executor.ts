@@ -104,7 +104,8 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
-      const guarded = tool.approval !== undefined && (await this.#approvals.find(call, tool, snapshot))
+      const mayWait = tool.approval !== undefined || call.context.approvalId !== undefined
+      const guarded = mayWait && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)

@@ -2,15 +2,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
-import type { RunAnswer, RunEvent } from '../../chat/run.ts'
+import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem, waitSeconds } from '../http/problem.ts'
-import { COUNT, list, object, route, TEXT } from '../http/route.ts'
+import { COUNT, list, object, RESPOND_ASYNC, route, TEXT } from '../http/route.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
+import { answerStarted, START_HEADERS, startedBefore, startOf } from './durable-run-routes.ts'
 
 /** Why a run ended. */
 export const STOP_REASON = {
@@ -25,6 +26,7 @@ export const STOP_REASON = {
     'content_filter',
     'error',
     'cancelled',
+    'approval_required',
   ],
 } as const
 
@@ -86,6 +88,10 @@ const CHAT_SCHEMA = {
       description: 'A tool that runs before the model answers.',
     },
     tool_params: { description: 'The parameters of `tool_name`.' },
+    durable: {
+      type: 'boolean',
+      description: 'Stores every step before the run goes on, so that the run survives a crash. Default: false.',
+    },
   },
 } as const
 
@@ -119,6 +125,7 @@ const ANSWER_SCHEMA = {
 interface AnswerOptions {
   /** For rate limits per session. */
   readonly session?: string | undefined
+  readonly durable?: boolean | undefined
   /** The status of a failed provider. */
   readonly failed?: number
   /** Streams in another format, whatever the request accepts. */
@@ -131,12 +138,24 @@ export async function answerChat(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
-  { session, failed, writer }: AnswerOptions = {},
+  { session, durable = false, failed, writer }: AnswerOptions = {},
 ): Promise<unknown> {
-  const run = new ClientRun(app, request, reply, session)
+  const start = durable ? startOf(request, asked) : undefined
+  const run = new ClientRun(app, request, reply, session, start?.id)
   try {
     const chat = await app.installation.manager.getChat()
-    const question = { ...asked, context: run.context }
+    const { durableRuns } = app.installation
+    const before = start && (await startedBefore(app, request.caller, start))
+    if (before !== undefined) return answerStarted(reply, run.id, before.run.status, before.answer)
+    const options = { session, ...(start?.fingerprint !== undefined && { fingerprint: start.fingerprint }) }
+    const through = durable
+      ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
+      : (run: RunRequest) => durableRuns.pausing(run, options)
+    const question = { ...asked, context: run.context, through }
+    if (start?.async) {
+      await Array.fromAsync(chat.run(question))
+      return answerStarted(reply, run.id)
+    }
     const events = acceptsEvents(request) ? writerOf(app.installation, run.id, failed) : undefined
     const write = writer?.(run.id) ?? events
     if (write !== undefined) {
@@ -213,6 +232,7 @@ interface ChatBody {
   readonly session_id?: string
   readonly tool_name?: string
   readonly tool_params?: unknown
+  readonly durable?: boolean
 }
 
 interface TestBody {
@@ -230,16 +250,18 @@ export function chatRoutes(app: FastifyInstance): void {
       'Answers a question with a model that the response rules choose; streams events if the request accepts them',
       {
         body: CHAT_SCHEMA,
-        response: { 200: ANSWER_SCHEMA },
+        headers: object(START_HEADERS),
+        response: { 200: ANSWER_SCHEMA, 202: object({ run_id: TEXT, status: TEXT }, 'A durable run that works') },
       },
     ),
     (request, reply) => {
-      const { session_id, ...asked } = request.body
+      const { session_id, durable, ...asked } = request.body
       if (asked.message.trim() === '') throw new HttpProblem(400, 'The message is empty')
       if (asked.tool_params !== undefined && asked.tool_name === undefined) {
         throw new HttpProblem(400, 'tool_params needs a tool_name', 'it says which tool to call')
       }
-      return answerChat(app, request, reply, asked, { session: session_id })
+      const isAsync = RESPOND_ASYNC.test(String(request.headers.prefer ?? ''))
+      return answerChat(app, request, reply, asked, { session: session_id, durable: durable || isAsync })
     },
   )
 

@@ -10,10 +10,11 @@ import { type Cassette, CassetteError, cassetteCase, runCassette } from '../../v
 import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import type { FileCase } from '../../validation/suites/suite.ts'
 import { GATE, STOP_REASON } from '../chat/chat-routes.ts'
+import { durableRunOf, mayRead, type OneRun, RUN_ID, RUN_QUERY, runNotFound } from '../chat/durable-run-routes.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
 import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
@@ -165,8 +166,6 @@ const STEP = {
   recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
 }
 
-const RUN_ID = pathParameter('id', 200)
-const RUN_QUERY = exactly(ONE_TENANT_QUERY)
 const MODEL_ID = { type: 'string', minLength: 1, maxLength: 300 }
 
 const RUNS_QUERY = exactly({
@@ -182,7 +181,16 @@ const RUNS_SCHEMA = object({
   next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
 })
 
-const RUN_SCHEMA = object({ ...LISTED, steps: list(STEP), gate: GATE })
+const RUN_SCHEMA = object({
+  ...LISTED,
+  status: {
+    type: 'string',
+    enum: ['running', 'waiting', 'finished', 'failed', 'cancelled'],
+    description: 'For durable runs. One that has not ended has no figures yet.',
+  },
+  steps: list(STEP),
+  gate: GATE,
+})
 
 const REPLAY_BODY = {
   ...exactly({
@@ -213,27 +221,17 @@ interface RunsQuery {
   readonly cursor?: string
 }
 
-interface OneRun {
-  Params: { id: string }
-  Querystring: { tenant?: string }
-}
-
 /** Recorded runs. */
 export function runRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { storage } = installation
 
   const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
-    const { id } = request.params
     const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
     await settleRecords(installation)
-    const run = await storage.runs.get(tenant, id)
-    if (run !== undefined) return run
-    const { caller } = request
-    if (!caller.scopes.has('installation')) {
-      installation.events.crossed(caller, `run ${id}`, storage.runs.tenantOf(id))
-    }
-    throw new HttpProblem(404, `Run '${id}' not found`)
+    const run = await storage.runs.get(tenant, request.params.id)
+    if (run === undefined || !mayRead(request.caller, run)) throw runNotFound(request)
+    return run
   }
 
   app.get<{ Querystring: RunsQuery }>(
@@ -252,12 +250,19 @@ export function runRoutes(app: FastifyInstance): void {
 
   app.get<OneRun>(
     '/api/runs/:id',
-    route('observe', 'runs', 'Returns a run with all its model and tool steps', {
+    route(['chat', 'observe'], 'runs', 'Returns a run with all its model and tool steps', {
       params: RUN_ID,
       querystring: RUN_QUERY,
       response: { 200: RUN_SCHEMA },
     }),
-    (request) => storedRun(request),
+    async (request) => {
+      const durable = await durableRunOf(request)
+      if (durable === undefined) return storedRun(request)
+      await settleRecords(installation)
+      const { tenant, id, status } = durable
+      const record = await storage.runs.get(tenant, id)
+      return record === undefined ? installation.durableRuns.view(durable) : { ...record, status }
+    },
   )
 
   app.get<OneRun & { Querystring: { as?: 'case' } }>(
