@@ -86,6 +86,11 @@ test('approval-server: a person decides, not the key that asked', async () => {
   ])
 })
 
+test('approval: a run that waits for a person', async () => {
+  const output = await run('approval.ts')
+  expect(output).toMatch(/^waiting \{ amount: 120 \}\nI refunded 60\. \{.*result: \{ refunded: 60 \}/s)
+})
+
 test('http-tool: an API as a tool, its secret kept, and a parameter that leads astray refused', async () => {
   const output = await run('http-tool.ts')
   expect(output).toContain("result: { name: 'Ann', key: '[redacted]' }")

@@ -114,7 +114,7 @@ export class Approvals {
     if (decision === 'reject' && given.params !== undefined) {
       throw new ApprovalError(400, 'A rejected call has no parameters: leave params out')
     }
-    const params = decision === 'approve' ? await this.#runnable(pause, given.params) : pause.params
+    const params = decision === 'approve' ? await this.#runnable(pause, given.params, by) : pause.params
     const changed = !sameJson(params, pause.params)
     if (changed) refuseLong(params)
     const now = this.#now()
@@ -197,7 +197,7 @@ export class Approvals {
   }
 
   /** The parameters to run with. Throws if the call could not run now. */
-  async #runnable(pause: Pause, changed: unknown): Promise<Params> {
+  async #runnable(pause: Pause, changed: unknown, { source }: Actor): Promise<Params> {
     const { callers, manager } = this.#options
     const { tool, tenant, caller } = pause
     const conflict = (why: string) => new ApprovalError(409, `The call can no longer run: ${why}`)
@@ -205,8 +205,11 @@ export class Approvals {
     if (definition === undefined) throw conflict(`tool '${tool}' does not exist any more`)
     const broken = manager().getRegistry().brokenReason(tool)
     if (broken !== undefined) throw conflict(broken)
-    if (caller !== '' && !callers.isValid(caller)) throw conflict('the key that asked was revoked or has expired')
-    if (missingPermission(definition, callers.rightsOf(caller, tenant)) !== undefined) {
+    // A program knows its users: it passes their rights when the call runs.
+    const isUser = source === 'code' && !callers.isKnown(caller)
+    if (!isUser && caller !== '' && !callers.isValid(caller))
+      throw conflict('the key that asked was revoked or has expired')
+    if (!isUser && missingPermission(definition, callers.rightsOf(caller, tenant)) !== undefined) {
       throw conflict(`the caller that asked has no permission for tool '${tool}' any more`)
     }
     try {

@@ -30,7 +30,7 @@ export interface Actor {
   readonly id: string
   readonly name: string
   /** Default: `rest`. */
-  readonly source?: 'rest' | 'cli'
+  readonly source?: 'rest' | 'cli' | 'code'
 }
 
 interface EventParts {

@@ -180,6 +180,11 @@ export class Callers {
     return this.#stored.get(id)?.name ?? id
   }
 
+  /** Whether there is such a caller, or was one. */
+  isKnown(id: string): boolean {
+    return id === LOCAL_CALLER.id || this.#stored.has(id)
+  }
+
   /** Whether two keys are the same, or the other key created this one, directly or through keys that it created. */
   descends(id: string, ancestor: string): boolean {
     const seen = new Set<string>()

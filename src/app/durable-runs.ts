@@ -2,10 +2,11 @@ import type { Journal, JournalStep } from '../chat/journal.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
-import { Cancellation } from '../core/cancellation.ts'
+import { Cancellation, pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { writeLog } from '../core/log.ts'
 import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
+import type { RunStep } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { UnknownModelError } from '../models/model-error.ts'
@@ -13,6 +14,8 @@ import { type DurableOptions, DurableRunData, type DurableRunDataOptions } from 
 
 /** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
 const POLL_MS = 5_000
+const FOLLOW_HERE_MS = 100
+const FOLLOW_ELSEWHERE_MS = 1_000
 const MAX_RUNNING = 100
 const MAX_RESUMES = 5
 const KEY_ENDED = 'The API key that started the run was revoked or has expired'
@@ -20,11 +23,19 @@ const KEY_ENDED = 'The API key that started the run was revoked or has expired'
 export interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
   readonly models: () => Promise<ModelCatalogue>
-  /** The caller with its current rights; undefined if its key is no longer valid. */
-  readonly contextOf: (caller: string, session: string | undefined) => CallContext | undefined
+  /** The caller with its current rights; undefined if its key is no longer valid, null if there never was one. */
+  readonly contextOf: (caller: string, session: string | undefined) => CallContext | null | undefined
 }
 
 type Events = AsyncGenerator<RunEvent, void, undefined>
+
+/** An event of a run for people who follow it. */
+export interface RunNews {
+  readonly event: string
+  /** Only steps have one. */
+  readonly id?: number
+  readonly data: object
+}
 
 /** A run of this server. */
 interface Running {
@@ -45,8 +56,8 @@ export class DurableRuns {
   readonly #options: DurableRunsOptions
   readonly #data: DurableRunData
   readonly #running = new Map<string, Running>()
-  /** Runs that were encrypted with another key. */
-  readonly #unreadable = new Set<string>()
+  /** Runs that were encrypted with another key, or that another program has started. */
+  readonly #foreign = new Set<string>()
   /** Runs that could not be given up because the store failed. */
   readonly #stranded = new Map<string, number>()
   #stopPolling: () => void = () => {}
@@ -85,6 +96,28 @@ export class DurableRuns {
     if (!detached) yield* events
   }
 
+  /** Continues a run that is due. Gives the stored answer of one that waits or has ended. */
+  async resume(run: DurableRun, given: Pick<RunRequest, 'model' | 'prices' | 'context'>): Promise<Events> {
+    const { store, clock } = this.#options
+    const { model: _model, session: _session, ...request } = this.#data.requestOf(run)
+    const taken = await store.take(run.id, clock.wall())
+    if (taken === undefined) {
+      const { status, answer } = (await store.get(run.tenant, run.id)) ?? run
+      if (status !== 'running' && answer !== null) return answered(this.answerOf({ ...run, answer }) as RunAnswer)
+      throw new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        `The run '${run.id}' is running, or was cancelled: it is ${status}`,
+      )
+    }
+    const steps = await this.#data.stepsOf(run)
+    return this.#drive(taken, { ...request, ...given }, steps).read()
+  }
+
+  /** The model that a run uses. */
+  modelOf(run: DurableRun): string {
+    return this.#data.requestOf(run).model
+  }
+
   /** Continues runs that are due, from now on. */
   work(): void {
     this.#working = true
@@ -118,6 +151,35 @@ export class DurableRuns {
     const { id, tenant, caller, model, status, created_at } = run
     const started_at = new Date(created_at).toISOString()
     return { id, tenant, caller, model, started_at, status, steps: await this.#data.shown(run) }
+  }
+
+  /**
+   * The steps after the first `after` for people, numbered from 1, and the run whenever its status changes; the last event is
+   * `end`. Reads the store, so that it works on any server. Ends early if the signal aborts.
+   */
+  async *events({ tenant, id }: DurableRun, after: number, signal: AbortSignal): AsyncGenerator<RunNews> {
+    const { store, clock } = this.#options
+    let [stored, given, last] = [0, 0, 'running']
+    while (!signal.aborted) {
+      // Before the steps: all steps of a run that has ended are stored.
+      const run = await store.get(tenant, id)
+      if (run === undefined) return
+      for (const { shown } of await store.shown(tenant, id, stored)) {
+        stored++
+        for (const step of JSON.parse(shown) as RunStep[]) {
+          if (++given > after) yield { event: step.type, id: given, data: step }
+        }
+      }
+      const { status } = run
+      if (status !== last) {
+        const event = run.ended_at === null ? status : 'end'
+        yield { event, data: { ...(status !== 'running' && this.answerOf(run)), run_id: id, status } }
+        last = status
+      }
+      if (run.ended_at !== null) return
+      const wait = pause(this.#running.has(id) ? FOLLOW_HERE_MS : FOLLOW_ELSEWHERE_MS, clock, signal)
+      await Promise.race([wait, this.#running.get(id)?.ended ?? wait]).catch(() => {})
+    }
   }
 
   /** The answer of a run that waits or has ended. */
@@ -163,8 +225,8 @@ export class DurableRuns {
       const owned = before.length === 0 ? undefined : new Set(await store.owned())
       // Cancelled by another server, or taken while this one seemed dead.
       for (const [id, { lose }] of before) if (owned?.has(id) === false) lose()
-      for (const id of await store.due(clock.wall(), MAX_RUNNING - this.#running.size + this.#unreadable.size)) {
-        if (!this.#running.has(id) && !this.#unreadable.has(id)) await this.#resume(id)
+      for (const id of await store.due(clock.wall(), MAX_RUNNING - this.#running.size + this.#foreign.size)) {
+        if (!this.#running.has(id) && !this.#foreign.has(id)) await this.#resume(id)
       }
     } catch (err) {
       if (!this.#closing) writeLog(log, 'error', { err }, 'Could not look for runs to continue')
@@ -183,9 +245,9 @@ export class DurableRuns {
       writeLog(log, 'error', { err, run_id: id }, 'A run cannot be continued')
       if (err instanceof HopelessRun || err instanceof UnknownModelError) return this.#data.fail(run, err.message)
       // Another server may have the encryption key, or this one after a restart.
-      const isSealed = err instanceof ToolExecutionError && err.code === 'SERVICE_UNAVAILABLE'
-      if (isSealed) this.#unreadable.add(id)
-      await this.#release(run, isSealed)
+      const isForeign = err instanceof ToolExecutionError && err.code === 'SERVICE_UNAVAILABLE'
+      if (isForeign) this.#foreign.add(id)
+      await this.#release(run, isForeign)
     }
   }
 
@@ -197,6 +259,12 @@ export class DurableRuns {
     const { model: name, session, ...request } = this.#data.requestOf(run)
     const context = contextOf(run.caller, session)
     if (context === undefined) throw new HopelessRun(KEY_ENDED)
+    if (context === null) {
+      throw new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        `There is no caller '${run.caller}': its own program continues it`,
+      )
+    }
     const catalogue = await models()
     const model = catalogue.get(name, context.models)
     const { prices } = catalogue.info(name)
@@ -288,6 +356,10 @@ export class DurableRuns {
       return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
     }
   }
+}
+
+async function* answered(answer: RunAnswer): Events {
+  yield { type: 'answer', answer, messages: [] }
 }
 
 /** The events of a run for a client that may leave. */

@@ -180,6 +180,7 @@ export class Installation {
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
       contextOf: (id, session) => {
+        if (!callers.isKnown(id)) return null
         const caller = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
         return caller && callers.context(caller, 'rest', session)
       },

@@ -4,7 +4,7 @@ import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../core/tool-result.ts'
-import { type CallerOptions, callContext } from './toolyard.ts'
+import { type CallerOptions, callContext } from './options.ts'
 
 /** The tools that a framework gets, and the caller of those tools. */
 export interface AdapterOptions extends CallerOptions {

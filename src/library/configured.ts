@@ -1,21 +1,27 @@
 import type { Config } from '../config/config.ts'
-import { type CreateToolyard, type OpenConfigured, toolyardCreator } from './toolyard.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns, toolyardCreator } from './toolyard.ts'
 
-/** Reads configurations, and knows the models of all providers. */
+/** Reads configurations, knows the models of all providers, and opens stores. */
 const openConfigured: OpenConfigured<Config | string> = async (given, parts, model) => {
   const [{ ToolManager }, { loadConfigFile }, { usualProviders }] = await Promise.all([
     import('../app/tool-manager.ts'),
     import('../config/load-config.ts'),
     import('../config/model-settings.ts'),
   ])
-  const config: Config =
+  const read: Config =
     typeof given === 'string'
       ? (await loadConfigFile(given)).config
       : (given ?? { providers: usualProviders([model ?? '']) })
-  if (typeof config !== 'object' || config === null) {
-    throw new TypeError(`config must be a configuration or the name of its file, not ${String(config)}`)
+  if (typeof read !== 'object' || read === null) {
+    throw new TypeError(`config must be a configuration or the name of its file, not ${String(read)}`)
   }
-  const manager = new ToolManager({ ...config, tools: { enabled: true, ...config.tools } }, parts)
+  const config = { ...read, tools: { enabled: true, ...read.tools } }
+  const { storage, ...others } = parts
+  const { manager, stored, close } =
+    storage === undefined
+      ? withoutStore(new ToolManager(config, others))
+      : await withStore(storage, { ...others, config })
   await manager.loadTools()
   return {
     registry: manager.getRegistry(),
@@ -25,8 +31,36 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
       const models = await manager.getModels()
       return { model: models.get(id), prices: models.info(id).prices }
     },
-    close: () => manager.close(),
+    stored,
+    close,
+  } satisfies Opened
+}
+
+type Manager = import('../app/tool-manager.ts').ToolManager
+type InstallationOptions = import('../app/installation.ts').InstallationOptions
+
+const withoutStore = (manager: Manager) => ({ manager, stored: undefined, close: () => manager.close() })
+
+async function withStore(storage: string, options: Omit<InstallationOptions, 'env'>) {
+  const { Installation } = await import('../app/installation.ts')
+  const place = /^postgres(ql)?:\/\//.test(storage) ? 'TOOLYARD_DATABASE_URL' : 'TOOLYARD_DATA'
+  const { TOOLYARD_DATABASE_URL: _url, ...env } = process.env
+  const installation = await Installation.open({ ...options, env: { ...env, [place]: storage } })
+  const { durableRuns, approvals, manager } = installation
+  const stored: StoredRuns = {
+    run: (request, durable) => (durable ? durableRuns.run(request) : durableRuns.pausing(request)),
+    async resume(id, context, modelOf) {
+      const run = await durableRuns.get(context.tenant ?? LOCAL_TENANT, id)
+      if (run === undefined) throw new TypeError(`There is no run '${id}' that waits or can be continued`)
+      const used = await modelOf(durableRuns.modelOf(run))
+      const { caller: user } = run
+      return durableRuns.resume(run, { ...used, context: { ...context, ...(user !== '' && { caller: user }) } })
+    },
+    async decide(id, { tenant = LOCAL_TENANT, by = 'code', ...given }) {
+      await approvals.decide(tenant, id, given, { id: by, name: by, source: 'code' })
+    },
   }
+  return { manager, stored, close: () => installation.close() }
 }
 
 export const createToolyard: CreateToolyard<Config | string> = toolyardCreator(openConfigured)

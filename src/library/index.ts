@@ -40,6 +40,15 @@ export type {
 export { ModelError, UnknownModelError } from '../models/model-error.ts'
 export type { ModelPrices } from '../models/model-info.ts'
 export type { GivenLog } from './log.ts'
+export type {
+  CallOptions,
+  DecideOptions,
+  GivenModel,
+  GivenTool,
+  ResumeOptions,
+  RunOptions,
+  ToolyardOptions,
+} from './options.ts'
 export {
   type AnyTool,
   type InputOf,
@@ -52,13 +61,4 @@ export {
   type ToolOptions,
   tool,
 } from './tool.ts'
-export {
-  type CallOptions,
-  createToolyard,
-  type GivenModel,
-  type GivenTool,
-  type RunOptions,
-  type RunStream,
-  Toolyard,
-  type ToolyardOptions,
-} from './toolyard.ts'
+export { createToolyard, type RunStream, Toolyard } from './toolyard.ts'

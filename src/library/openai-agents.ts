@@ -2,7 +2,8 @@ import { asText } from '../core/json-depth.ts'
 import { loadOptional } from '../core/optional-package.ts'
 import { type MediaPart, splitMedia } from '../core/tool-result.ts'
 import { type AdapterOptions, adapterContext, failureOf, type HandedOut, handOut } from './adapter.ts'
-import type { Rest, Toolyard } from './toolyard.ts'
+import type { Rest } from './options.ts'
+import type { Toolyard } from './toolyard.ts'
 
 export type { AdapterOptions } from './adapter.ts'
 

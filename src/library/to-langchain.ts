@@ -2,7 +2,8 @@ import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { loadOptional } from '../core/optional-package.ts'
 import { type AdapterOptions, adapterContext, handOut } from './adapter.ts'
-import type { Rest, Toolyard } from './toolyard.ts'
+import type { Rest } from './options.ts'
+import type { Toolyard } from './toolyard.ts'
 
 /** The part of a LangChain tool that all versions have. */
 export type HandedTool = {

@@ -13,8 +13,9 @@ import { ScriptedChatModel } from '../models/fixtures/scripted-chat-model.ts'
 import { scriptedLanguageModel } from '../models/fixtures/scripted-language-model.ts'
 import { captureLog, scripted } from '../testing/stand-ins.ts'
 import { createToolyard } from './configured.ts'
+import type { ToolyardOptions } from './options.ts'
 import { type AnyTool, type ToolContext, tool } from './tool.ts'
-import { createToolyard as createLight, type ToolyardOptions } from './toolyard.ts'
+import { createToolyard as createLight } from './toolyard.ts'
 
 const description = 'A tool.'
 const none = { type: 'object' } as const

@@ -1,109 +1,47 @@
+import { randomUUID } from 'node:crypto'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
-import type { Clock } from '../core/clock.ts'
 import { loadCompiler } from '../core/execution/bound-tool.ts'
 import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
-import { isText, type LangchainTool, type RegisteredTool } from '../core/execution/tool-view.ts'
+import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Isolate } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
-import type { RecordSink } from '../core/recorder.ts'
-import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
 import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
-import type { Message, Model } from '../models/model.ts'
-import { asLog, type GivenLog } from './log.ts'
+import type { Model } from '../models/model.ts'
+import { asLog } from './log.ts'
+import {
+  type AppOf,
+  type CallOptions,
+  callContext,
+  checkOptions,
+  type DecideOptions,
+  type GivenModel,
+  type GivenTool,
+  type InputFor,
+  type NameOf,
+  type Rest,
+  type ResultFor,
+  type ResumeOptions,
+  type RunOptions,
+  type ToolyardOptions,
+  type WithApp,
+} from './options.ts'
 import type { AnyTool } from './tool.ts'
 
-/** A tool in code, a LangChain tool or a definition. */
-export type GivenTool = AnyTool | LangchainTool | ToolDefinition
+type Used = Pick<RunRequest, 'model' | 'prices'>
+type Events = AsyncGenerator<RunEvent, void, undefined>
 
-/** A model of Toolyard, the AI SDK or LangChain. */
-export type GivenModel = Model | AiSdkLanguageModel | LangchainChatModel
-
-export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured> {
-  readonly tools?: Tools
-  /** A configuration, or the name of its file. Its tools, models and MCP servers join those in code. Only in `toolyard`. */
-  readonly config?: Configured
-  /** Models by the name that `run` may use. */
-  readonly models?: Readonly<Record<string, GivenModel>>
-  /** Nothing is logged by default. */
-  readonly log?: GivenLog
-  /** Receive the records of calls. */
-  readonly sinks?: readonly RecordSink[]
-  readonly clock?: Clock
+/** Runs in a store. */
+export interface StoredRuns {
+  run(request: RunRequest, durable: boolean): Events
+  resume(id: string, context: CallContext, modelOf: (id: string) => Promise<Used>): Promise<Events>
+  decide(id: string, given: DecideOptions): Promise<void>
 }
-
-/** Who calls, and how. */
-export interface CallerOptions {
-  readonly tenant?: string
-  readonly user?: string
-  /** Permissions and tools by name. A tool with `permissions` needs each to be `true`. */
-  readonly flags?: Readonly<Record<string, boolean>>
-  readonly signal?: AbortSignal
-}
-
-export interface CallOptions extends CallerOptions {
-  /** A repeated call with the same key gets the answer of the first. */
-  readonly idempotencyKey?: string
-  /** Clamped to 1–60 s. */
-  readonly timeoutMs?: number
-  readonly report?: (progress: unknown) => void
-}
-
-export interface RunOptions<Name extends string = string> extends CallerOptions {
-  /** A model, its name in `models`, or its id as `provider:model`. */
-  readonly model: GivenModel | string
-  /** The conversation, or `prompt`: one message of the user. */
-  readonly messages?: readonly Message[]
-  readonly prompt?: string
-  readonly system?: string
-  /** The tools that the model may use; all by default. */
-  readonly tools?: readonly Name[]
-  readonly maxIterations?: number
-  readonly maxTokens?: number
-  readonly temperature?: number
-  readonly budget?: { readonly wallTimeMs?: number; readonly tokens?: number; readonly cost?: number }
-}
-
-/** The options, with `app` if the tools need one. */
-export type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
-export type Rest<Options, App> = undefined extends App
-  ? [options?: WithApp<Options, App>]
-  : [options: WithApp<Options, App>]
-
-type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
-  all: infer All,
-) => void
-  ? All
-  : never
-
-type AppOfTool<One> = One extends AnyTool<infer App> ? (unknown extends App ? never : App) : never
-
-/** What `app` must be for all of these tools; unknown if none of them uses it. */
-export type AppOf<Tools extends readonly GivenTool[]> = [AppOfTool<Tools[number]>] extends [never]
-  ? unknown
-  : UnionToIntersection<AppOfTool<Tools[number]>>
-
-type Known<Tools extends readonly GivenTool[]> = Extract<Tools[number], AnyTool>
-
-/** The names that may be called: of the tools in code, or any if there are others. */
-export type NameOf<Tools extends readonly GivenTool[], Open extends boolean> =
-  | Known<Tools>['name']
-  | (Open extends true ? string & {} : Exclude<Tools[number], AnyTool> extends never ? never : string & {})
-
-type Named<Tools extends readonly GivenTool[], Name> = Extract<Known<Tools>, { readonly name: Name }>
-
-export type InputFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, Name>] extends [never]
-  ? unknown
-  : NonNullable<Named<Tools, Name>['~types']>['input']
-
-export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, Name>] extends [never]
-  ? unknown
-  : NonNullable<Named<Tools, Name>['~types']>['result']
 
 interface ToolyardParts {
   readonly registry: ToolRegistry
@@ -111,7 +49,9 @@ interface ToolyardParts {
   readonly models: Readonly<Record<string, GivenModel>>
   loop(): Promise<ToolLoop>
   /** A model of the configuration. */
-  configured(id: string): Promise<Pick<RunRequest, 'model' | 'prices'>>
+  configured(id: string): Promise<Used>
+  /** If there is a store. */
+  readonly stored?: StoredRuns | undefined
   close(): Promise<void>
 }
 
@@ -159,6 +99,22 @@ export class Toolyard<
     return new RunStream(this.#run(options))
   }
 
+  /**
+   * Continues a run that has waited for approval, or whose process has died. A run that still waits gives the answer that it
+   * gave before, one that has ended its last.
+   */
+  async resume(runId: string, ...[options]: Rest<ResumeOptions, App>): Promise<RunAnswer> {
+    const { model } = options ?? {}
+    const context = { ...callContext(options), signal: this.#signal(options?.signal), runId }
+    const events = await this.#stored('resume').resume(runId, context, (id) => this.#modelOf(model ?? id))
+    return new RunStream(events).answer
+  }
+
+  /** Approves or rejects a call. Rejects if it is decided or has expired, or if the call could not run any more. */
+  decide(approvalId: string, options: DecideOptions): Promise<void> {
+    return this.#stored('decide').decide(approvalId, options)
+  }
+
   /** Cancels running calls and runs, closes what was opened, and hands over the last records. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
@@ -179,22 +135,42 @@ export class Toolyard<
     await close()
   }
 
-  async *#run(options: RunOptions): AsyncGenerator<RunEvent, void, undefined> {
+  /** Aborts with the caller's signal, and when the instance is closed. */
+  #signal(signal: AbortSignal | undefined): AbortSignal {
     const { signal: closing } = this.#closing
     if (closing.aborted) throw new Error('Toolyard is closed: create another instance')
+    return AbortSignal.any([closing, ...(signal ? [signal] : [])])
+  }
+
+  #stored(what: string): StoredRuns {
+    const { stored } = this.#parts
+    if (stored !== undefined) return stored
+    throw new TypeError(`${what} needs a store: pass storage to createToolyard, such as storage: '.toolyard'`)
+  }
+
+  async #modelOf(given: GivenModel | string): Promise<Used> {
+    const { configured, models } = this.#parts
+    if (typeof given !== 'string') return { model: await asModel(given) }
+    if (Object.hasOwn(models, given)) return { model: await asModel(models[given] as GivenModel) }
+    const all = await Promise.all(Object.values(models).map(asModel))
+    const model = all.find(({ id }) => id === given)
+    if (model !== undefined) return { model }
+    if (given.includes(':')) return configured(given)
+    const known = all.length === 0 ? '' : `one of models (${Object.keys(models).join(', ')}), or `
+    throw new TypeError(`There is no model '${given}': pass ${known}an id such as openai:gpt-5`)
+  }
+
+  async *#run(options: RunOptions): Events {
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
-    const { signal } = options
+    const signal = this.#signal(options.signal)
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
-    const { loop, configured, models, registry } = this.#parts
+    const { loop, registry, stored } = this.#parts
+    if (options.durable) this.#stored('durable')
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
-    const named = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as GivenModel) : given
-    if (typeof named === 'string' && !named.includes(':')) {
-      const known = Object.keys(models).length === 0 ? '' : `one of models (${Object.keys(models).join(', ')}), or `
-      throw new TypeError(`There is no model '${named}': pass ${known}an id such as openai:gpt-5`)
-    }
-    const { model, prices } = typeof named === 'string' ? await configured(named) : { model: await asModel(named) }
-    yield* (await loop()).run({
+    const { model, prices } = await this.#modelOf(given)
+    const context = { ...callContext(options), signal }
+    const request: RunRequest = {
       model,
       messages: [
         ...(system === undefined ? [] : [{ role: 'system', content: system } as const]),
@@ -211,18 +187,19 @@ export class Toolyard<
           ...(budget.wallTimeMs !== undefined && { wall_time_ms: budget.wallTimeMs }),
         },
       }),
-      context: { ...callContext(options), signal: AbortSignal.any([closing, ...(signal ? [signal] : [])]) },
-    })
+      context: stored === undefined ? context : { ...context, runId: randomUUID() },
+    }
+    yield* stored === undefined ? (await loop()).run(request) : stored.run(request, options.durable === true)
   }
 }
 
 /** The events of a run. Leaving the loop over them early cancels the run. */
 export class RunStream implements AsyncIterable<RunEvent> {
-  readonly #events: AsyncGenerator<RunEvent, void, undefined>
+  readonly #events: Events
   readonly #answer = Promise.withResolvers<RunAnswer>()
   #isRead = false
 
-  constructor(events: AsyncGenerator<RunEvent, void, undefined>) {
+  constructor(events: Events) {
     this.#events = events
     // A caller that reads only the events must not get an unhandled rejection.
     this.#answer.promise.catch(() => {})
@@ -280,14 +257,18 @@ export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenPar
 export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>): CreateToolyard<Config> {
   return async (options: ToolyardOptions<readonly GivenTool[], Config | undefined>): Promise<Toolyard> => {
     checkOptions(options)
-    const { tools = [], config, models = {} } = options
+    const { tools = [], config, storage, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
-    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock') }
-    const opened =
-      config === undefined ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
+    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
+    const isLight = config === undefined && storage === undefined
+    const opened = isLight ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
     try {
       opened.registry.addAll(tools as readonly RegisteredTool[])
+      const asking = opened.registry.definitions().find(({ approval }) => approval)
+      if (asking !== undefined && storage === undefined) {
+        throw new TypeError(`Tool '${asking.name}' needs approval, and approvals need a store: pass storage`)
+      }
     } catch (error) {
       await opened.close()
       throw error
@@ -296,48 +277,18 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
   }
 }
 
-const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
-  tools: true,
-  config: true,
-  models: true,
-  log: true,
-  sinks: true,
-  clock: true,
-}
-
-/** For programs that no compiler checks. */
-function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {
-  const isObject = typeof options === 'object' && options !== null
-  if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
-  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key))
-  if (unknown !== undefined) {
-    const [near] = suggest(unknown, Object.keys(OPTIONS))
-    const fix = near === undefined ? `Known options are ${Object.keys(OPTIONS).join(', ')}` : `Did you mean "${near}"?`
-    throw new TypeError(`createToolyard: unknown option "${unknown}". ${fix}`)
-  }
-  const { tools = [], sinks = [] } = options
-  if (!Array.isArray(tools)) throw new TypeError('createToolyard: tools must be an array, such as [forecast]')
-  const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
-  if (at !== -1) {
-    const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
-    throw new TypeError(`createToolyard: tools[${at}] is not a tool: ${fix}`)
-  }
-  if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
-    throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
-  }
-}
-
 /** Without configurations: those are in the package `toolyard`. */
-export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config) => {
-  const what = config === undefined ? 'A model id' : 'config'
-  const instead = config === undefined ? '. Or pass a model of the AI SDK or LangChain' : ''
+export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config, { storage }) => {
+  const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : 'A model id'
+  const instead = what === 'A model id' ? '. Or pass a model of the AI SDK or LangChain' : ''
   const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 
 export type Opened = Omit<ToolyardParts, 'models'>
 
-export interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock'> {
+export interface OpenParts
+  extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock' | 'storage'> {
   readonly log: Log
 }
 
@@ -414,15 +365,6 @@ async function asModel(given: GivenModel): Promise<Model> {
   }
   if (typeof one.stream === 'function' && typeof one.id === 'string') return given as Model
   throw new TypeError('model must be a model of Toolyard, the AI SDK or LangChain, or the id of one')
-}
-
-const CODE: CallContext = Object.freeze({ source: 'code' })
-
-/** The context of a call with these options. */
-export function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
-  if (options === undefined) return CODE
-  const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report } = options
-  return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report }
 }
 
 /** Only the given keys that have a value. */

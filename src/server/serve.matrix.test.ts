@@ -43,6 +43,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/runs': needs('observe'),
   'GET /api/runs/:id': needs(['chat', 'observe']),
   'DELETE /api/runs/:id': needs(['chat', 'observe']),
+  'GET /api/runs/:id/events': needs(['chat', 'observe']),
   'GET /api/runs/:id/cassette': needs('observe'),
   'POST /api/runs/:id/replay': needs('observe'),
   'GET /api/models/list': needs('read'),

@@ -9,6 +9,7 @@ import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
+import { durableRunRoutes } from './chat/durable-run-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
 import { limitConnections } from './http/connections.ts'
 import { settleRecords, Traffic } from './http/context.ts'
@@ -42,6 +43,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   aiSdkRoutes,
   approvalRoutes,
   runRoutes,
+  durableRunRoutes,
   modelRoutes,
   validationRoutes,
   suiteRoutes,

@@ -139,12 +139,19 @@ interface Store {
 }
 
 /** Starts all runs on a server, kills it, and checks what the world has seen when the runs have ended. */
-async function check(world: World, server: StartedServer, store: Store, next: () => Promise<unknown>): Promise<void> {
+async function check(
+  world: World,
+  server: StartedServer,
+  store: Store,
+  next: () => Promise<StartedServer>,
+): Promise<void> {
   const headers = { 'content-type': 'application/json', prefer: 'respond-async' }
+  const locations: string[] = []
   for (const message of RUNS) {
     const body = JSON.stringify({ message })
     const response = await fetch(`${server.url}/chat`, { method: 'POST', headers, body })
     expect([response.status, response.headers.get('location')]).toEqual([202, expect.stringMatching(/^\/api\/runs\/./)])
+    locations.push(response.headers.get('location') ?? '')
     await response.body?.cancel()
   }
   await vi.waitFor(() => expect([...world.held.keys()].sort()).toEqual([...RUNS].sort()), { timeout: 60_000 })
@@ -156,10 +163,14 @@ async function check(world: World, server: StartedServer, store: Store, next: ()
   world.revive()
   await store.bury()
   await unlock()
-  await next()
+  const { url } = await next()
   const ended = async () => (await store.runs()).filter(({ status }) => status === 'finished')
   await vi.waitFor(async () => expect(await ended()).toHaveLength(RUNS.length), { timeout: 90_000, interval: 200 })
   for (const { answer } of await ended()) expect(JSON.parse(answer ?? '')).toMatchObject({ content: 'Done.' })
+  // The events are those of the store: another server can send them.
+  const last = { 'last-event-id': '1' }
+  const events = await (await fetch(`${url}${locations.at(-1)}/events`, { headers: last })).text()
+  expect(events.match(/(?<=^id: ).*$/gm)).toEqual(['2', '3', '4', '5', '6', 'end'])
   for (const run of RUNS) {
     const count = (name: string) => world.seen.get(run)?.filter((seen) => seen === name).length
     // A stored answer is never asked for again, one that was not stored once, and no write at all.
@@ -251,5 +262,5 @@ test.runIf(FULL)('runs continue on the other server after theirs was killed at a
     bury: () => ask(url, 'DELETE FROM toolyard.instances'),
     runs: () => ask(url, 'SELECT status, answer FROM toolyard.durable_runs'),
   }
-  await check(world, server, store, async () => {})
+  await check(world, server, store, async () => other)
 })

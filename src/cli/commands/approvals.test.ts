@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AuditRow } from '../../core/storage/ledger.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
+import { CALCULATE } from '../fixtures/toolyard.ts'
 
 const PAY = {
   name: 'pay',
@@ -48,4 +49,16 @@ test('a call on the command line waits for "toolyard approvals", and runs once',
     [other, 'local', 'cli'],
     [id, 'local', 'cli'],
   ])
+})
+
+test('a chat whose call needs approval says how to approve it, and its run waits for a server', async () => {
+  const config = { tools: { enabled: true, registry: [{ ...CALCULATE, approval: true }] } }
+  const { toolyard } = await installationFolder(config)
+  await toolyard('keys', 'create')
+  const { code, out, err } = await toolyard('chat', 'What is 20% of 80?', '--model', 'mini:v1')
+  expect([code, out]).toEqual([1, 'I am waiting for approval before I can go on.\n'])
+  const [, id = ''] =
+    err.match(/^\? calculate \{"expression":"80 \* 0\.2"\}\n {2}"toolyard approvals approve (\S+)"/m) ?? []
+  expect((await toolyard('approvals', 'list')).out).toContain(id)
+  expect(err).toContain('"toolyard serve"')
 })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { NoResponseRuleError } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
@@ -48,8 +49,12 @@ async function ask(terminal: Terminal, message: string, options: ChatOptions): P
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal, terminal })
     warnMissing(terminal, opened)
-    const context = { ...opened.context, signal: interrupt.signal }
-    const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
+    const context = { ...opened.context, runId: randomUUID(), signal: interrupt.signal }
+    const { durableRuns } = opened.installation ?? {}
+    const run = (await manager.getChat()).run({
+      ...{ message, context, ...(options.model && { model: options.model }) },
+      ...(durableRuns && { through: (asked) => durableRuns.pausing(asked) }),
+    })
     const answer = await show(terminal, run)
     const missing_servers = missingServers(opened)
     if (terminal.json) terminal.document({ ...answer, ...(missing_servers.length > 0 && { missing_servers }) })
@@ -107,11 +112,18 @@ function called(terminal: Terminal, { tool, params, result, recovered }: Tracked
 }
 
 function conclude(terminal: Terminal, answer: RunAnswer, written: boolean): void {
-  const { content, final_answer, error, stop_reason, service, model } = answer
+  const { content, final_answer, error, stop_reason, service, model, approvals, run_id } = answer
   if (written) terminal.write('\n')
   else terminal.result(printable(content))
   if (final_answer !== undefined) terminal.note(`Final answer: ${printable(final_answer)}`)
   if (error !== undefined) terminal.note(terminal.styleNote('red', printable(error)))
+  for (const { id, tool, params } of approvals ?? []) {
+    terminal.note(printableLine(`? ${tool} ${JSON.stringify(params)}`))
+    terminal.note(`  "toolyard approvals approve ${id}" approves it, "toolyard approvals reject ${id}" rejects it.`)
+  }
+  if (run_id !== undefined) {
+    terminal.note(`Then a server continues the run: "toolyard serve". "toolyard runs show ${run_id}" shows its answer.`)
+  }
   const stopped = stop_reason === 'stop' ? '' : `, stopped: ${stop_reason}`
   if (terminal.watched || stopped)
     terminal.note(terminal.styleNote('dim', `${printableLine(`${service}:${model}`)}${stopped}`))

@@ -266,6 +266,8 @@ const approvalKey = (id: string): string => `${APPROVAL}${id}`
 const isOfApproval = ({ key }: OnceClaim): boolean => key.startsWith(APPROVAL)
 
 const RETENTION_MS = 24 * 60 * 60_000
+/** A run may continue long after its server has died. */
+const RUN_RETENTION_MS = 30 * RETENTION_MS
 const MAX_KEY_LENGTH = 255
 const FIRST_POLL_MS = 5
 const MAX_POLL_MS = 200
@@ -353,7 +355,8 @@ class Once {
   }
 
   #claimOf(call: Call, tool: BoundTool, params: Params, key: string): OnceClaim {
-    const expiresAt = this.#clock.wall() + RETENTION_MS
+    const retentionMs = call.context.callId === undefined ? RETENTION_MS : RUN_RETENTION_MS
+    const expiresAt = this.#clock.wall() + retentionMs
     const fingerprint = hash('sha256', callKey(tool.name, call.tenant, params))
     return { tenant: call.tenant, caller: call.caller ?? '', key, fingerprint, expiresAt }
   }

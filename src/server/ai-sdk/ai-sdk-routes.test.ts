@@ -133,6 +133,27 @@ describe('useChat', () => {
     ])
   })
 
+  test('shows a call that waits for approval, and where it is decided', async () => {
+    const { chat } = await openChat([paris], { tools: blue, definition: { approval: true } })
+    await chat.sendMessage({ text: 'How is the weather?' })
+    expect([chat.status, partsOf(chat)]).toMatchObject([
+      'ready',
+      [
+        { type: 'step-start' },
+        { type: 'dynamic-tool', toolName: 'get_weather', state: 'input-available' },
+        {
+          type: 'data-toolyard-approval',
+          data: {
+            tool: 'get_weather',
+            params: { location: 'Paris' },
+            url: expect.stringMatching(/^\/approvals\/.{36}$/),
+          },
+        },
+        { type: 'text', text: expect.stringContaining('waiting for approval') },
+      ],
+    ])
+  })
+
   test('shows errors of tools, and parameters that are not JSON', async () => {
     const tools = {
       get_weather: () => {

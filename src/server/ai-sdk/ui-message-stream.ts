@@ -1,5 +1,5 @@
 import { readArguments } from '../../chat/call-batch.ts'
-import type { RunAnswer, RunEvent, StopReason, TrackedCall } from '../../chat/run.ts'
+import type { PendingApproval, RunAnswer, RunEvent, StopReason, TrackedCall } from '../../chat/run.ts'
 import { splitMedia } from '../../core/tool-result.ts'
 import type { Message, ToolCall } from '../../models/model.ts'
 import type { RunWriter } from '../chat/client-run.ts'
@@ -14,6 +14,7 @@ export type UiMessageChunk =
   | ToolChunk
   | { readonly type: 'file'; readonly mediaType: string; readonly url: string }
   | { readonly type: 'data-toolyard-progress'; readonly data: ToolProgress; readonly transient: true }
+  | { readonly type: 'data-toolyard-approval'; readonly id: string; readonly data: WaitingCall }
   | { readonly type: 'finish'; readonly finishReason: FinishReason; readonly messageMetadata: MessageMetadata }
   | { readonly type: 'abort'; readonly reason: string }
   | { readonly type: 'error'; readonly errorText: string }
@@ -36,6 +37,12 @@ interface ToolProgress {
   readonly toolCallId: string
   readonly toolName: string
   readonly progress: unknown
+}
+
+/** A call that waits for approval. It stays in the message: a person decides in the inbox. */
+interface WaitingCall extends PendingApproval {
+  /** The page of the approval, on this server. */
+  readonly url: string
 }
 
 /** The `metadata` of the assistant message. */
@@ -196,6 +203,10 @@ export class UiMessageStream implements RunWriter {
       await this.#endStep()
       await this.#send({ type: 'abort', reason: content })
       return this.#done()
+    }
+    for (const approval of answer.approvals ?? []) {
+      const data = { ...approval, url: `/approvals/${approval.id}` }
+      await this.#send({ type: 'data-toolyard-approval', id: approval.id, data })
     }
     await this.#sayRest(final_answer ?? content)
     await this.#endStep()

@@ -246,4 +246,70 @@ describe('a durable run', () => {
     await vi.waitFor(async () => expect(await see('observer')).toEqual([200, 'failed']))
     expect((await storage.durableRuns.get('acme', JSON.parse(text).run_id))?.ended_at).toBeGreaterThan(0)
   })
+
+  test('is followed as a stream of events, which goes on after the last one that the client got', async () => {
+    const { url, key, post } = await openPaying()
+    const keys = { own: await key('acme', 'user'), observer: await key('acme'), other: await key('acme', 'user') }
+    const { run_id, approvals } = JSON.parse((await post('/chat', ask, { 'x-api-key': keys.own })).text)
+    const follow = async (name: keyof typeof keys, last?: string, until = /never/) => {
+      const headers = { 'x-api-key': keys[name], ...(last !== undefined && { 'last-event-id': last }) }
+      const response = await fetch(`${url}/api/runs/${run_id}/events`, { headers })
+      let text = ''
+      if (response.status === 200) {
+        for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+          text += chunk
+          if (until.test(text)) break
+        }
+      }
+      const events = [...text.matchAll(/event: (\w+)\n(?:id: (\w+)\n)?data: (.*)\n\n/g)]
+      return {
+        status: response.status,
+        events: events.map(([, event, id]) => [event, id]),
+        data: events.map(([, , , data = '']) => JSON.parse(data)),
+      }
+    }
+    const first = await follow('own', undefined, /waiting/)
+    expect(first.events).toEqual([
+      ['model', '1'],
+      ['tool', '2'],
+      ['waiting', undefined],
+    ])
+    expect(first.data.at(-1)).toMatchObject({ run_id, status: 'waiting', approvals: [{ tool: 'pay' }] })
+    const rest = follow('own', '2', /event: end/)
+    await post(`/api/approvals/${approvals[0].id}`, { decision: 'approve' }, { 'x-api-key': keys.observer })
+    const { events, data } = await rest
+    expect(events.filter(([event]) => event !== 'waiting' && event !== 'running')).toEqual([
+      ['tool', '3'],
+      ['end', 'end'],
+    ])
+    expect(data.at(-1)).toMatchObject({ run_id, status: 'finished', content: 'It is paid.' })
+    const observed = await follow('observer', '1')
+    expect(observed.events.map(([, id]) => id)).toEqual(['2', '3', 'end'])
+    expect(observed.data.at(-1)).toEqual({ run_id, status: 'finished' })
+    const statuses = [await follow('own', 'end'), await follow('own', 'x'), await follow('other')]
+    expect(statuses.map(({ status }) => status)).toEqual([204, 400, 404])
+  })
+
+  test('is started by a header on /v1/chat/completions, once for an idempotency key', async () => {
+    const { post, stored, model } = await openPaying({ definition: {} })
+    const question = { model: 'scripted:turns', messages: [{ role: 'user', content: 'Pay' }] }
+    const durable = { 'toolyard-durable': 'true', 'idempotency-key': 'k' }
+    const first = JSON.parse((await post('/v1/chat/completions', question, durable)).text)
+    expect(first.choices).toMatchObject([{ finish_reason: 'stop', message: { content: 'It is paid.' } }])
+    expect(await stored(first.id.replace('chatcmpl-', ''))).toMatchObject({ status: 'finished' })
+    const again = await post('/v1/chat/completions', { ...question }, durable)
+    expect(JSON.parse(again.text).choices).toEqual(first.choices)
+    const streamed = await post('/v1/chat/completions', { ...question, stream: true }, durable)
+    expect([streamed.status, model.requests.length]).toEqual([400, 2])
+  })
+
+  test('is refused if its tenant has as many as it may', async () => {
+    const { post } = await openPaying({ config: { limits: { durable_runs: 1 } } })
+    const waiting = JSON.parse((await post('/chat', ask)).text)
+    expect(waiting.status).toBe('waiting')
+    const { status, text } = await post('/chat', ask)
+    expect([status, text]).toEqual([429, expect.stringContaining('durable_runs')])
+    const v1 = { model: 'scripted:turns', messages: [{ role: 'user', content: 'Pay' }] }
+    expect((await post('/v1/chat/completions', v1, { 'toolyard-durable': 'true' })).status).toBe(429)
+  })
 })

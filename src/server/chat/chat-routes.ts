@@ -1,14 +1,9 @@
-import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
-import { keyedRunId } from '../../app/durable-run-data.ts'
-import type { DurableRuns } from '../../app/durable-runs.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
@@ -16,6 +11,7 @@ import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem, waitSeconds } from '../http/problem.ts'
 import { COUNT, list, object, RESPOND_ASYNC, route, TEXT } from '../http/route.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
+import { answerStarted, START_HEADERS, startedBefore, startOf } from './durable-run-routes.ts'
 
 /** Why a run ended. */
 export const STOP_REASON = {
@@ -99,22 +95,6 @@ const CHAT_SCHEMA = {
   },
 } as const
 
-const CHAT_HEADERS = {
-  type: 'object',
-  properties: {
-    'idempotency-key': {
-      type: 'string',
-      minLength: 1,
-      maxLength: 255,
-      description: 'For durable runs: a repeated request with the same key gets the run of the first one.',
-    },
-    prefer: {
-      type: 'string',
-      description: 'respond-async: the run is durable, and the response is 202 with its location.',
-    },
-  },
-} as const
-
 /** The body of `POST /api/tools/test`. The route itself reports missing fields. */
 const TEST_SCHEMA = {
   type: 'object',
@@ -160,21 +140,21 @@ export async function answerChat(
   asked: Omit<ChatRequest, 'context'>,
   { session, durable = false, failed, writer }: AnswerOptions = {},
 ): Promise<unknown> {
-  const started = durable ? startOf(request, asked) : undefined
-  const run = new ClientRun(app, request, reply, session, started?.id)
+  const start = durable ? startOf(request, asked) : undefined
+  const run = new ClientRun(app, request, reply, session, start?.id)
   try {
     const chat = await app.installation.manager.getChat()
     const { durableRuns } = app.installation
-    const before = started?.id === undefined ? undefined : await repeated(durableRuns, request.caller, started)
-    if (before !== undefined) return answerStarted(reply, before)
-    const options = { session, ...(started?.fingerprint !== undefined && { fingerprint: started.fingerprint }) }
+    const before = start && (await startedBefore(app, request.caller, start))
+    if (before !== undefined) return answerStarted(reply, run.id, before.run.status, before.answer)
+    const options = { session, ...(start?.fingerprint !== undefined && { fingerprint: start.fingerprint }) }
     const through = durable
-      ? (run: RunRequest) => durableRuns.run(run, options, started?.async)
+      ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
       : (run: RunRequest) => durableRuns.pausing(run, options)
     const question = { ...asked, context: run.context, through }
-    if (started?.async) {
+    if (start?.async) {
       await Array.fromAsync(chat.run(question))
-      return answerStarted(reply, { run_id: run.id, status: 'running' })
+      return answerStarted(reply, run.id)
     }
     const events = acceptsEvents(request) ? writerOf(app.installation, run.id, failed) : undefined
     const write = writer?.(run.id) ?? events
@@ -189,44 +169,6 @@ export async function answerChat(
   } finally {
     run.done()
   }
-}
-
-interface Started {
-  /** Set if an idempotency key names the run. */
-  readonly id?: string
-  readonly fingerprint?: string
-  /** The client doesn't wait for the answer. */
-  readonly async: boolean
-}
-
-/** How a durable run is started. */
-function startOf({ headers, caller }: FastifyRequest, asked: object): Started {
-  const { 'idempotency-key': key, prefer } = headers
-  const async = RESPOND_ASYNC.test(String(prefer ?? ''))
-  if (key === undefined) return { async }
-  const fingerprint = hash('sha256', canonicalText(asked))
-  return { id: keyedRunId(caller.tenant, caller.id, String(key)), fingerprint, async }
-}
-
-/** The run that the same request started before. */
-async function repeated(
-  durableRuns: DurableRuns,
-  { tenant }: Caller,
-  { id = '', fingerprint }: Started,
-): Promise<object | undefined> {
-  const run = await durableRuns.get(tenant, id)
-  if (run === undefined) return undefined
-  if (run.fingerprint !== fingerprint) {
-    throw new HttpProblem(400, 'The idempotency key was used for another run: use a new key')
-  }
-  return { ...durableRuns.answerOf(run), run_id: id, status: run.status }
-}
-
-/** Answers 202 while the run works, and its answer after that. */
-function answerStarted(reply: FastifyReply, answer: object): FastifyReply {
-  const { run_id, status } = answer as { run_id: string; status: string }
-  reply.header('location', `/api/runs/${run_id}`)
-  return reply.code(status === 'running' ? 202 : 200).send(answer)
 }
 
 /** A run that ended because the provider failed. The client also learns which tools were called. */
@@ -308,7 +250,7 @@ export function chatRoutes(app: FastifyInstance): void {
       'Answers a question with a model that the response rules choose; streams events if the request accepts them',
       {
         body: CHAT_SCHEMA,
-        headers: CHAT_HEADERS,
+        headers: object(START_HEADERS),
         response: { 200: ANSWER_SCHEMA, 202: object({ run_id: TEXT, status: TEXT }, 'A durable run that works') },
       },
     ),

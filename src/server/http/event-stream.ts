@@ -104,8 +104,9 @@ export class EventStream {
   }
 
   /** Sends an event with JSON data. Settles when there is room for the next one, or the client has disconnected. */
-  send(event: string, data: unknown): Promise<void> {
-    return this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  send(event: string, data: unknown, id?: string | number): Promise<void> {
+    const named = id === undefined ? '' : `id: ${id}\n`
+    return this.#write(`event: ${event}\n${named}data: ${JSON.stringify(data)}\n\n`)
   }
 
   /** Sends the last event if the server ends the stream. A format without named events replaces this. */

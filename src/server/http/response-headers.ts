@@ -12,7 +12,7 @@ const EXPOSED =
   'Location, Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset'
 const METHODS = 'GET, POST, DELETE'
 const HEADERS =
-  'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID'
+  'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, Toolyard-Durable, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID'
 const PREFLIGHT_SECONDS = '600'
 
 /** CORS headers, if the configuration allows any origin. */

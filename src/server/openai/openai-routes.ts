@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { RunAnswer, RunEvent, StopReason, TrackedCall } from '../../chat/run.ts'
+import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from '../../chat/run.ts'
 import type { ToolCall, Usage } from '../../models/model.ts'
 import type { Availability } from '../../models/model-catalogue.ts'
 import { splitModelId } from '../../models/model-info.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
+import { answerStarted, START_HEADERS, type Start, startedBefore, startOf } from '../chat/durable-run-routes.ts'
 import type { EventStream } from '../http/event-stream.ts'
 import { waitSeconds } from '../http/problem.ts'
-import { route } from '../http/route.ts'
+import { object, route } from '../http/route.ts'
 import {
   type AskedCompletion,
   COMPLETION_SCHEMA,
@@ -46,20 +47,39 @@ class Completions {
     requireMedia(asked, model, () => models.list(caller.models).map(({ id }) => models.get(id)))
     const { prices } = models.info(asked.model)
     const messages = this.#handedBack.restore(caller, asked.messages)
-    const run = new ClientRun(this.#app, request, reply)
+    const start = request.headers['toolyard-durable'] === 'true' ? startOf(request, body) : undefined
+    const run = new ClientRun(this.#app, request, reply, undefined, start?.id)
     const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
-    const { context } = run
-    const events = this.#app.installation.durableRuns.pausing({ ...asked.run, model, messages, context, prices })
     const answering: Answering = {
       asked,
       head,
       keep: ({ messages: all }, ids) => this.#handedBack.keep(caller, all.slice(messages.length), ids),
     }
     try {
+      const question = { ...asked.run, model, messages, context: run.context, prices }
+      const events = await this.#events(request, question, start)
+      if (events === undefined) return answerStarted(reply, run.id)
       return asked.stream ? await this.#tell(request, reply, events, answering) : await this.#whole(events, answering)
     } finally {
       run.done()
     }
+  }
+
+  /** The events of a run; undefined if the client does not wait for the answer. */
+  async #events({ caller }: FastifyRequest, run: RunRequest, start: Start | undefined): Promise<RunEvents | undefined> {
+    const { durableRuns } = this.#app.installation
+    if (start === undefined) return durableRuns.pausing(run)
+    const before = await startedBefore(this.#app, caller, start)
+    if (before?.answer !== undefined) return answered(before.answer)
+    if (before === undefined) {
+      const { fingerprint } = start
+      const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint })
+      if (!start.async) return events
+    } else if (!start.async) {
+      const message = `The run '${before.run.id}' still works: follow it at /api/runs/${before.run.id}/events`
+      throw new OpenAiError(409, message, { code: 'still_running' })
+    }
+    return undefined
   }
 
   async #whole(events: RunEvents, { head, keep }: Answering): Promise<object> {
@@ -96,6 +116,11 @@ class Completions {
   }
 }
 
+/** The answer of a run that has ended before. */
+async function* answered(answer: RunAnswer): RunEvents {
+  yield { type: 'answer', answer, messages: [] }
+}
+
 async function last(events: RunEvents): Promise<Answered> {
   let answered: Answered | undefined
   for await (const event of events) if (event.type === 'answer') answered = event
@@ -123,6 +148,10 @@ export function openAiRoutes(app: FastifyInstance): void {
         'OpenAI chat completions: runs the tools of the server and hands calls of client tools back',
         {
           body: COMPLETION_SCHEMA,
+          headers: object({
+            ...START_HEADERS,
+            'toolyard-durable': { enum: ['true', 'false'], description: 'true: the run survives a crash.' },
+          }),
         },
       ),
       (request, reply) => completions.answer(request, reply),

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
 import { Cancellation } from '../../core/cancellation.ts'
-import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
@@ -12,10 +11,11 @@ import { type Cassette, CassetteError, cassetteCase, runCassette } from '../../v
 import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import type { FileCase } from '../../validation/suites/suite.ts'
 import { GATE, STOP_REASON } from '../chat/chat-routes.ts'
+import { durableRunOf, mayRead, type OneRun, RUN_ID, RUN_QUERY, runNotFound } from '../chat/durable-run-routes.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
 import type { AgentRun, RunView } from '../http/views.ts'
 import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
@@ -168,8 +168,6 @@ const STEP = {
   recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
 }
 
-const RUN_ID = pathParameter('id', 200)
-const RUN_QUERY = exactly(ONE_TENANT_QUERY)
 const MODEL_ID = { type: 'string', minLength: 1, maxLength: 300 }
 
 const RUNS_QUERY = exactly({
@@ -250,45 +248,22 @@ interface RunsQuery {
   readonly cursor?: string
 }
 
-interface OneRun {
-  Params: { id: string }
-  Querystring: { tenant?: string }
-}
-
 /** Recorded runs. */
 export function runRoutes(app: FastifyInstance): void {
   const { installation, traffic } = app
   const { storage } = installation
 
-  /** Throws 404 unless the run is the caller's own, or the caller may observe its tenant. */
-  const notFound = ({ caller, params: { id } }: FastifyRequest<OneRun>): HttpProblem => {
-    if (!caller.scopes.has('installation')) {
-      const owner = storage.runs.tenantOf(id).then((tenant) => tenant ?? storage.durableRuns.tenantOf(id))
-      installation.events.crossed(caller, `run ${id}`, owner)
-    }
-    return new HttpProblem(404, `Run '${id}' not found`)
-  }
-
-  const mayRead = ({ scopes, id }: Caller, run: { readonly caller: string | null } | undefined): boolean =>
-    run !== undefined && (run.caller === id || scopes.has('observe'))
-
   const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
     const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
     await settleRecords(installation)
     const run = await storage.runs.get(tenant, request.params.id)
-    if (run === undefined || !mayRead(request.caller, run)) throw notFound(request)
+    if (run === undefined || !mayRead(request.caller, run)) throw runNotFound(request)
     return run
   }
 
   const withAgents = async (run: StoredRun): Promise<RunView> => {
     const agents = await agentRuns(storage.runs, run.tenant, run.id)
     return agents.length === 0 ? run : { ...run, agents }
-  }
-
-  const durableRun = async (request: FastifyRequest<OneRun>): Promise<DurableRun | undefined> => {
-    const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
-    const run = await installation.durableRuns.get(tenant, request.params.id)
-    return mayRead(request.caller, run) ? run : undefined
   }
 
   app.get<{ Querystring: RunsQuery }>(
@@ -313,27 +288,12 @@ export function runRoutes(app: FastifyInstance): void {
       response: { 200: RUN_SCHEMA },
     }),
     async (request) => {
-      const durable = await durableRun(request)
+      const durable = await durableRunOf(request)
       if (durable === undefined) return withAgents(await storedRun(request))
       await settleRecords(installation)
       const { tenant, id, status } = durable
       const record = await storage.runs.get(tenant, id)
       return record === undefined ? installation.durableRuns.view(durable) : { ...(await withAgents(record)), status }
-    },
-  )
-
-  app.delete<OneRun>(
-    '/api/runs/:id',
-    route(['chat', 'observe'], 'runs', 'Cancels a durable run; a run that has ended does not change', {
-      params: RUN_ID,
-      querystring: RUN_QUERY,
-      response: { 200: object({ id: TEXT, status: TEXT }) },
-    }),
-    async (request) => {
-      const run = await durableRun(request)
-      if (run === undefined) throw notFound(request)
-      const cancelled = await installation.durableRuns.cancel(run)
-      return { id: run.id, status: cancelled ? 'cancelled' : run.status }
     },
   )
 

@@ -1,0 +1,164 @@
+import type { CallContext } from '../core/call-context.ts'
+import type { Clock } from '../core/clock.ts'
+import { isText, type LangchainTool } from '../core/execution/tool-view.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import { suggest } from '../core/suggest.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
+import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
+import type { Message, Model } from '../models/model.ts'
+import type { GivenLog } from './log.ts'
+import type { AnyTool } from './tool.ts'
+
+/** A tool in code, a LangChain tool or a definition. */
+export type GivenTool = AnyTool | LangchainTool | ToolDefinition
+
+/** A model of Toolyard, the AI SDK or LangChain. */
+export type GivenModel = Model | AiSdkLanguageModel | LangchainChatModel
+
+export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured> {
+  readonly tools?: Tools
+  /** A configuration, or the name of its file. Its tools, models and MCP servers join those in code. Only in `toolyard`. */
+  readonly config?: Configured
+  /**
+   * Where approvals and durable runs are stored: a folder, or the address of a PostgreSQL database. Without it, nothing is
+   * stored. Only in `toolyard`.
+   */
+  readonly storage?: string
+  /** Models by the name that `run` may use. */
+  readonly models?: Readonly<Record<string, GivenModel>>
+  /** Nothing is logged by default. */
+  readonly log?: GivenLog
+  /** Receive the records of calls. */
+  readonly sinks?: readonly RecordSink[]
+  readonly clock?: Clock
+}
+
+/** Who calls, and how. */
+export interface CallerOptions {
+  readonly tenant?: string
+  readonly user?: string
+  /** Permissions and tools by name. A tool with `permissions` needs each to be `true`. */
+  readonly flags?: Readonly<Record<string, boolean>>
+  readonly signal?: AbortSignal
+}
+
+export interface CallOptions extends CallerOptions {
+  /** A repeated call with the same key gets the answer of the first. */
+  readonly idempotencyKey?: string
+  /** Clamped to 1–60 s. */
+  readonly timeoutMs?: number
+  readonly report?: (progress: unknown) => void
+  /** The approval of the call, from `details.approval` of its first answer. */
+  readonly approvalId?: string
+}
+
+export interface RunOptions<Name extends string = string> extends CallerOptions {
+  /** A model, its name in `models`, or its id as `provider:model`. */
+  readonly model: GivenModel | string
+  /** The conversation, or `prompt`: one message of the user. */
+  readonly messages?: readonly Message[]
+  readonly prompt?: string
+  readonly system?: string
+  /** The tools that the model may use; all by default. */
+  readonly tools?: readonly Name[]
+  readonly maxIterations?: number
+  readonly maxTokens?: number
+  readonly temperature?: number
+  readonly budget?: { readonly wallTimeMs?: number; readonly tokens?: number; readonly cost?: number }
+  /** Stores every step before the run goes on, so that `resume` continues it after a crash. Needs `storage`. */
+  readonly durable?: boolean
+}
+
+/** Who continues a run. The flags count as they are now. */
+export interface ResumeOptions extends Omit<CallerOptions, 'user'> {
+  /** By default the model of the run, from `models` or the configuration. */
+  readonly model?: GivenModel | string
+}
+
+export interface DecideOptions {
+  readonly decision: 'approve' | 'reject'
+  /** Runs the call with these parameters instead. */
+  readonly params?: unknown
+  readonly reason?: string
+  readonly tenant?: string
+  /** The person who decides, for the audit log. */
+  readonly by?: string
+}
+
+/** The options, with `app` if the tools need one. */
+export type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
+export type Rest<Options, App> = undefined extends App
+  ? [options?: WithApp<Options, App>]
+  : [options: WithApp<Options, App>]
+
+type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
+  all: infer All,
+) => void
+  ? All
+  : never
+
+type AppOfTool<One> = One extends AnyTool<infer App> ? (unknown extends App ? never : App) : never
+
+/** What `app` must be for all of these tools; unknown if none of them uses it. */
+export type AppOf<Tools extends readonly GivenTool[]> = [AppOfTool<Tools[number]>] extends [never]
+  ? unknown
+  : UnionToIntersection<AppOfTool<Tools[number]>>
+
+type Known<Tools extends readonly GivenTool[]> = Extract<Tools[number], AnyTool>
+
+/** The names that may be called: of the tools in code, or any if there are others. */
+export type NameOf<Tools extends readonly GivenTool[], Open extends boolean> =
+  | Known<Tools>['name']
+  | (Open extends true ? string & {} : Exclude<Tools[number], AnyTool> extends never ? never : string & {})
+
+type Named<Tools extends readonly GivenTool[], Name> = Extract<Known<Tools>, { readonly name: Name }>
+
+export type InputFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, Name>] extends [never]
+  ? unknown
+  : NonNullable<Named<Tools, Name>['~types']>['input']
+
+export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, Name>] extends [never]
+  ? unknown
+  : NonNullable<Named<Tools, Name>['~types']>['result']
+
+const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
+  tools: true,
+  config: true,
+  storage: true,
+  models: true,
+  log: true,
+  sinks: true,
+  clock: true,
+}
+
+/** For programs that no compiler checks. */
+export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {
+  const isObject = typeof options === 'object' && options !== null
+  if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
+  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key))
+  if (unknown !== undefined) {
+    const [near] = suggest(unknown, Object.keys(OPTIONS))
+    const fix = near === undefined ? `Known options are ${Object.keys(OPTIONS).join(', ')}` : `Did you mean "${near}"?`
+    throw new TypeError(`createToolyard: unknown option "${unknown}". ${fix}`)
+  }
+  const { tools = [], sinks = [] } = options
+  if (!Array.isArray(tools)) throw new TypeError('createToolyard: tools must be an array, such as [forecast]')
+  const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
+  if (at !== -1) {
+    const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
+    throw new TypeError(`createToolyard: tools[${at}] is not a tool: ${fix}`)
+  }
+  if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
+    throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
+  }
+}
+
+const CODE: CallContext = Object.freeze({ source: 'code' })
+
+/** The context of a call with these options. */
+export function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
+  if (options === undefined) return CODE
+  const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId } = options
+  return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId }
+}

@@ -1,0 +1,94 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type GivenTurn, scripted } from '../testing/stand-ins.ts'
+import { createToolyard } from './configured.ts'
+import { createToolyard as createLight } from './index.ts'
+import { tool } from './tool.ts'
+
+const input = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] } as const
+const call = { calls: [{ name: 'pay', arguments: { amount: 120 } }] }
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-library-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Toolyards over one store, as processes would open it one after the other. */
+async function opened(storage: string, turns: readonly GivenTurn[], permissions: string[] = []) {
+  const execute = vi.fn(({ amount }: { amount: number }) => ({ paid: amount }))
+  const pay = tool({ name: 'pay', description: 'Pays.', input, approval: true, permissions, execute })
+  const model = scripted(...turns)
+  const yard = await createToolyard({ tools: [pay], storage, models: { m: model } })
+  onTestFinished(() => yard.close())
+  return { yard, model, execute }
+}
+
+test('run gives a waiting answer, and resume goes on in another process when the call is approved', async () => {
+  const folder = await newFolder()
+  const first = await opened(folder, [call], ['payments'])
+  const caller = { tenant: 'acme', flags: { payments: true } }
+  const waiting = await first.yard.run({ model: 'm', prompt: 'Pay', user: 'ada', ...caller })
+  expect(waiting).toMatchObject({ status: 'waiting', stop_reason: 'approval_required', approvals: [{ tool: 'pay' }] })
+  const { run_id = '', approvals: [{ id = '' } = {}] = [] } = waiting
+  expect(await first.yard.resume(run_id, caller)).toMatchObject({ status: 'waiting', run_id })
+  await first.yard.close()
+
+  const second = await opened(folder, ['It is paid.'], ['payments'])
+  await second.yard.decide(id, { decision: 'approve', params: { amount: 60 }, tenant: 'acme', by: 'olga' })
+  await expect(second.yard.decide(id, { decision: 'reject', tenant: 'acme' })).rejects.toThrow("by 'olga'")
+  expect(await second.yard.resume(run_id, caller)).toMatchObject({
+    content: 'It is paid.',
+    tool_calls: [{ result: { success: true, result: { paid: 60 } } }],
+  })
+  expect((await second.yard.resume(run_id, caller)).content).toBe('It is paid.')
+  expect([first.execute.mock.calls.length, second.execute.mock.calls.length]).toEqual([0, 1])
+})
+
+test('resume uses the flags of now, and a rejected call is told to the model', async () => {
+  const { yard, execute, model } = await opened(await newFolder(), [call, call, 'Done.', 'Done.'], ['payments'])
+  const start = async () => {
+    const { run_id = '', approvals = [] } = await yard.run({ model: 'm', prompt: 'Pay', flags: { payments: true } })
+    return { run_id, approval: approvals[0]?.id ?? '' }
+  }
+  const [one, other] = [await start(), await start()]
+  await yard.decide(one.approval, { decision: 'approve' })
+  await yard.decide(other.approval, { decision: 'reject', reason: 'Not now' })
+  const answers = [await yard.resume(one.run_id), await yard.resume(other.run_id, { flags: { payments: true } })]
+  expect(answers.map(({ tool_calls }) => tool_calls[0]?.result)).toMatchObject([
+    { error_code: 'TOOL_NOT_FOUND' },
+    { error_code: 'PERMISSION_DENIED', error: expect.stringContaining('Not now') },
+  ])
+  expect([execute.mock.calls.length, model.requests.length]).toEqual([0, 4])
+})
+
+test('a durable run is stored, and a direct call runs with its approval', async () => {
+  const { yard, execute } = await opened(await newFolder(), ['Hello.'])
+  expect(await yard.run({ model: 'm', prompt: 'Hello', durable: true })).toMatchObject({ content: 'Hello.' })
+  const asked = await yard.call('pay', { amount: 1 })
+  const { id: approvalId = '' } = (!asked.success && asked.details?.approval) || {}
+  await yard.decide(approvalId, { decision: 'approve' })
+  expect(await yard.call('pay', { amount: 1 }, { approvalId })).toMatchObject({ success: true })
+  expect(execute).toHaveBeenCalledTimes(1)
+})
+
+test('without storage nothing is written, and approval and durable are refused', async () => {
+  const folder = await newFolder()
+  const before = process.cwd()
+  process.chdir(folder)
+  onTestFinished(() => process.chdir(before))
+  const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'seen' })
+  const pay = tool({ name: 'pay', description: 'Pays.', input, approval: true, execute: () => 1 })
+  for (const create of [createLight, createToolyard]) {
+    await expect(create({ tools: [pay] })).rejects.toThrow("Tool 'pay' needs approval, and approvals need a store")
+    const yard = await create({ tools: [look], models: { m: scripted('Hello.') } })
+    await yard.call('look', {})
+    await expect(yard.run({ model: 'm', prompt: 'Hi', durable: true })).rejects.toThrow('durable needs a store')
+    await expect(yard.resume('r')).rejects.toThrow('resume needs a store')
+    await yard.close()
+  }
+  await expect(createLight({ tools: [look], storage: folder })).rejects.toThrow('storage needs the package toolyard')
+  expect(await readdir(folder)).toEqual([])
+})
