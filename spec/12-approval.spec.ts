@@ -3,6 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { systemClock } from '../src/core/clock.ts'
+import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../src/server/fixtures/open-tool-server.ts'
 import { openPage } from '../test/browser/open-browser.ts'
@@ -110,11 +111,34 @@ describe('Approval', () => {
     expect(await pending()).toBe(before)
   })
 
-  test.todo(
-    '[12.1-5] When a call in a run needs approval, the other calls of the turn run and the run pauses (status: "waiting", stop_reason: "approval_required", approvals: [{id, tool, params, requested_at, expires_at}])',
-  )
-  test.todo('[12.1-6] A paused run goes on by itself when its last approval is decided')
-  test.todo('[12.1-7] The model is told about a rejected call, with the reason')
+  test('[12.1-5] When a call in a run needs approval, the other calls of the turn run and the run pauses (status: "waiting", stop_reason: "approval_required", approvals: [{id, tool, params, requested_at, expires_at}])', async () => {
+    const { ask, tools } = await waitingRun()
+    const times = { requested_at: expect.any(String), expires_at: expect.any(String) }
+    expect(await ask()).toMatchObject({
+      ...{ status: 'waiting', stop_reason: 'approval_required' },
+      approvals: [{ id: expect.any(String), tool: 'pay', params: { amount: 5 }, ...times }],
+    })
+    expect([tools.look.mock.calls.length, tools.pay.mock.calls.length]).toEqual([1, 0])
+  })
+
+  test('[12.1-6] A paused run goes on by itself when its last approval is decided', async () => {
+    const { ask, decideRun, ended, tools } = await waitingRun(2)
+    const { run_id, approvals } = await ask()
+    await decideRun(approvals[0].id, 'approve')
+    expect(tools.pay).not.toHaveBeenCalled()
+    await decideRun(approvals[1].id, 'approve')
+    expect(await ended(run_id)).toMatchObject({ status: 'finished', answer: 'Done.' })
+    expect(tools.pay).toHaveBeenCalledTimes(2)
+  })
+
+  test('[12.1-7] The model is told about a rejected call, with the reason', async () => {
+    const { ask, decideRun, ended, model, tools } = await waitingRun()
+    const { run_id, approvals } = await ask()
+    await decideRun(approvals[0].id, 'reject', 'Not this month')
+    await ended(run_id)
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('was rejected: Not this month')
+    expect(tools.pay).not.toHaveBeenCalled()
+  })
 
   test('[12.1-8] The person who approves may change the parameters. They are validated again, and the record shows both', async () => {
     const given = params()
@@ -250,9 +274,21 @@ describe('Approval', () => {
     expect((await post(`/api/approvals/${id}`, { decision: 'approve' }, page)).status).toBe(200)
   })
 
-  test.todo(
-    "[12.1-21] Form elicitation and the AI SDK's tool-approval-request are answered by the asker, so they decide only with self: true. Otherwise the client gets a URL elicitation or a pending part that leads to the inbox",
-  )
+  test("[12.1-21] Form elicitation and the AI SDK's tool-approval-request are answered by the asker, so they decide only with self: true. Otherwise the client gets a URL elicitation or a pending part that leads to the inbox", async () => {
+    const { client, questions } = await mcpClient({ form: {} }, operator)
+    const answers = [
+      await client.callTool({ name: 'pay', arguments: params() }),
+      await client.callTool({ name: 'pay_self', arguments: params() }),
+    ]
+    expect([answers.map(({ isError }) => isError === true), questions.length]).toEqual([[true, false], 1])
+    const { url } = await waitingRun()
+    const messages = [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Pay' }] }]
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ id: 'chat', trigger: 'submit-message', messages })
+    const text = await (await fetch(`${url}/api/ai-sdk/chat`, { method: 'POST', headers, body })).text()
+    expect(text).toMatch(/"type":"data-toolyard-approval".*"url":"\/approvals\//)
+    expect(text).not.toContain('tool-approval-request')
+  })
 
   test('[12.1-22] Every decision is in the audit log with the person who decided', async () => {
     const id = await ask('pay', params())
@@ -312,17 +348,47 @@ describe('Approval', () => {
   })
 })
 
-/** A client of the asker that answers every question with yes. */
-async function mcpClient(elicitation?: { readonly url: Record<string, never> }) {
+/** A server whose model looks and pays, some times in one turn. */
+async function waitingRun(payments = 1) {
+  const tools = { look: vi.fn(() => 'seen'), pay: vi.fn(() => 'paid') }
+  const pays = Array.from({ length: payments }, (_, index) => ({ name: 'pay', arguments: { amount: 5 + index } }))
+  const scriptedServer = await openScriptedServer([{ calls: [{ name: 'look' }, ...pays] }, 'Done.'], { tools })
+  const { url, installation, model } = scriptedServer
+  const registry = installation.manager.getRegistry()
+  const implementation = { type: 'internal', handler: 'pay' }
+  registry.register({ name: 'pay', description: 'Pays', parameters: AMOUNT, implementation, approval: true })
+  const post = async (path: string, body: object) => {
+    // The local caller decides on the page.
+    const headers = { 'content-type': 'application/json', origin: url }
+    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    return JSON.parse(await response.text())
+  }
+  return {
+    ...{ url, model, tools },
+    ask: () => post('/chat', { message: 'Pay' }),
+    decideRun: (id: string, decision: string, reason?: string) => post(`/api/approvals/${id}`, { decision, reason }),
+    async ended(id: string) {
+      const get = async () => JSON.parse(await (await fetch(`${url}/api/runs/${id}`)).text())
+      await vi.waitFor(async () => expect((await get()).status).toBe('finished'), { timeout: 30_000 })
+      return get()
+    },
+  }
+}
+
+/** A client that answers every question with yes. */
+async function mcpClient(
+  elicitation?: { readonly url?: Record<string, never>; readonly form?: Record<string, never> },
+  key = asker,
+) {
   const client = new Client({ name: 'spec', version: '1' }, { capabilities: { ...(elicitation && { elicitation }) } })
   const questions: unknown[] = []
   if (elicitation !== undefined) {
     client.setRequestHandler('elicitation/create', async (question) => {
       questions.push(question.params)
-      return { action: 'accept' }
+      return { action: 'accept', ...(elicitation.form && { content: {} }) }
     })
   }
-  const requestInit = { headers: { 'x-api-key': asker } }
+  const requestInit = { headers: { 'x-api-key': key } }
   await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit }))
   onTestFinished(() => client.close())
   return { client, questions }

@@ -130,12 +130,19 @@ export class DurableRunData {
     return cancelled
   }
 
+  /** What people see of a run that does not run: it waits, or it has ended. */
+  async record(run: DurableRun, reason?: 'cancelled' | 'error', error?: string): Promise<StoredRun> {
+    const { clock, showsContents } = this.#options
+    const { messages } = showsContents() ? this.requestOf(run) : { messages: [] }
+    const stop_reason = reason ?? (run.status === 'waiting' ? 'approval_required' : run.status)
+    const ended = { at: run.ended_at ?? clock.wall(), stop_reason, ...(error !== undefined && { error }) }
+    return endedRecord(run, messages, await this.shown(run), ended)
+  }
+
   async #record(run: DurableRun, reason: 'cancelled' | 'error', error?: string): Promise<void> {
-    const { log, clock, onRun } = this.#options
+    const { log, onRun } = this.#options
     try {
-      const { messages } = this.requestOf(run)
-      const ended = { at: clock.wall(), reason, ...(error !== undefined && { error }) }
-      onRun(endedRecord(run, messages, await this.shown(run), ended))
+      onRun(await this.record(run, reason, error))
     } catch (err) {
       writeLog(log, 'error', { err, run_id: run.id }, 'Could not store a run')
     }

@@ -146,11 +146,9 @@ export class DurableRuns {
     return this.#options.store.get(tenant, id)
   }
 
-  /** A run that has no record yet, bounded and redacted. */
+  /** A run that has no record yet, bounded and redacted, with its figures so far. */
   async view(run: DurableRun): Promise<object> {
-    const { id, tenant, caller, model, status, created_at } = run
-    const started_at = new Date(created_at).toISOString()
-    return { id, tenant, caller, model, started_at, status, steps: await this.#data.shown(run) }
+    return { ...(await this.#data.record(run)), status: run.status }
   }
 
   /**

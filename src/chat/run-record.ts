@@ -348,12 +348,12 @@ function bounded(value: unknown): unknown {
   return text.length > MAX_CONTENT_CHARACTERS ? redactText(text, MAX_CONTENT_CHARACTERS) : stored
 }
 
-/** The record of a durable run that ended while nothing ran, such as a waiting run that was cancelled. */
+/** The record of a durable run by its stored steps, such as a run that was cancelled while it waited. */
 export function endedRecord(
   { id, tenant, caller, model, created_at }: DurableRun,
   messages: readonly Message[],
   steps: readonly RunStep[],
-  ended: { readonly at: number; readonly reason: StopReason; readonly error?: string },
+  ended: { readonly at: number; readonly stop_reason: string; readonly error?: string },
 ): StoredRun {
   const turns = steps.filter(({ type }) => type === 'model')
   const sum = (name: 'tool_calls' | 'prompt_tokens' | 'completion_tokens'): number =>
@@ -362,7 +362,7 @@ export function endedRecord(
     ...{ id, tenant, caller, model, service: model.slice(0, Math.max(model.indexOf(':'), 0)) },
     started_at: new Date(created_at).toISOString(),
     duration_ms: ended.at - created_at,
-    stop_reason: ended.reason,
+    stop_reason: ended.stop_reason,
     iterations: turns.length,
     tool_calls: sum('tool_calls'),
     prompt_tokens: sum('prompt_tokens'),

@@ -188,7 +188,7 @@ const RUN_SCHEMA = object({
   status: {
     type: 'string',
     enum: ['running', 'waiting', 'finished', 'failed', 'cancelled'],
-    description: 'For durable runs. One that has not ended has no figures yet.',
+    description: 'For durable runs. One that has not ended has the figures of its stored steps.',
   },
   steps: list(STEP),
   gate: GATE,
