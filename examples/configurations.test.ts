@@ -8,7 +8,7 @@ async function open(name: string, change: (config: Config) => Config = (config) 
   const manager = new ToolManager(change((await loadConfigFile(file)).config), { log: silentLog, env: {} })
   onTestFinished(() => manager.close())
   const report = await manager.loadTools()
-  return { report, chat: await manager.getChat(), models: await manager.getModels() }
+  return { manager, report, chat: await manager.getChat(), models: await manager.getModels() }
 }
 
 describe('the configurations of the examples', () => {
@@ -47,6 +47,14 @@ describe('the configurations of the examples', () => {
     expect(answer.tool_calls[0]?.result).toMatchObject({ success: true, result: { results: [{}, {}, {}, {}, {}] } })
     expect(server.requests[0]?.body).toMatchObject({ model: 'llama3.2:3b', options: { temperature: 0.2 } })
     await expect(chat.answer({ message: 'Hello' })).rejects.toThrow('No response rule matches')
+  })
+
+  test('the trip pipeline calls three tools and filters what they return', async () => {
+    const { manager, report } = await open('trip-pipeline')
+    expect(report).toMatchObject({ skipped: [], warnings: [] })
+    expect(await manager.getExecutor().execute('plan_trip', { city: 'Oslo' })).toMatchObject({
+      result: { weather: { temperature: 8, condition: 'rain' }, cheap: ['h2'] },
+    })
   })
 
   test('S2 the order desk starts without a provider, a description or parameters', async () => {

@@ -11,6 +11,7 @@ import type { RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
+import { TextSeal } from '../core/sealed-text.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
@@ -29,6 +30,7 @@ import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
 import { Access, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
+import { DurableRuns } from './durable-runs.ts'
 import { Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 
@@ -102,6 +104,8 @@ export class Installation {
   readonly access: Access
   /** Lists and decides approvals. */
   readonly approvals: Approvals
+  /** Runs that wait for approvals or survive a crash. */
+  readonly durableRuns: DurableRuns
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -168,6 +172,19 @@ export class Installation {
       ...{ pauses: storage.pauses, callers, events, clock },
       manager: () => this.manager,
       tell: (news) => void this.#deliver(news),
+    })
+    this.durableRuns = new DurableRuns({
+      ...{ store: storage.durableRuns, pauses: storage.pauses, log: this.log, clock },
+      seal: new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined),
+      quota: (tenant) => this.tenants.quota(tenant),
+      loop: () => this.manager.getLoop(),
+      models: () => this.manager.getModels(),
+      contextOf: (id, session) => {
+        const caller = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        return caller && callers.context(caller, 'rest', session)
+      },
+      showsContents: () => this.#config.storage?.runs !== false,
+      onRun: (run) => this.#recordRun(run, this.#config),
     })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -268,8 +285,7 @@ export class Installation {
   }
 
   async #load(config: Config): Promise<ToolManager> {
-    const { env, handlers, tools = [], tracer, sinks = [], onRun } = this.#options
-    const keepsRuns = config.storage?.runs !== false
+    const { env, handlers, tools = [], tracer, sinks = [] } = this.#options
     const gate = await openGate(config.validation, this.storage.toolUse, this.log)
     const parts: Parts = {
       log: this.log,
@@ -282,11 +298,7 @@ export class Installation {
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
-      onRun: (run) => {
-        this.sink.run(keepsRuns ? run : withoutContents(run))
-        void this.#trimRuns(run.tenant)
-        onRun?.(run)
-      },
+      onRun: (run) => this.#recordRun(run, config),
       toolUse: this.toolUse,
       ...(gate !== undefined && { gate: gate.judge }),
       ...(env !== undefined && { env }),
@@ -331,6 +343,12 @@ export class Installation {
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
+  #recordRun(run: StoredRun, { storage }: Config): void {
+    this.sink.run(storage?.runs === false ? withoutContents(run) : run)
+    void this.#trimRuns(run.tenant)
+    this.#options.onRun?.(run)
+  }
+
   async #trimRuns(tenant: string): Promise<void> {
     const most = this.tenants.quota(tenant).stored_runs
     const made = (this.#runs.get(tenant) ?? most) + 1
@@ -360,6 +378,7 @@ export class Installation {
   async #changed(change: Change): Promise<void> {
     this.#retries.get(change)?.()
     try {
+      if (change === 'pauses') this.durableRuns.wake()
       if (change === 'validations') await this.#gate?.refresh()
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {
@@ -385,6 +404,7 @@ export class Installation {
       await this.#deliver(news)
     }
     for (const cancel of this.#retired.values()) cancel()
+    await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
     this.events.flush()

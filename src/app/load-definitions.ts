@@ -28,9 +28,13 @@ interface LoadOptions {
   readonly log: Log
   /** Whether there is a store for approvals. */
   readonly canAsk?: boolean
+  /** Whether tools are added later: only then is it known whether tools that call others can run. */
+  readonly more?: boolean
   /** Definitions that an entry can refer to by name. */
   readonly shipped?: ReadonlyMap<string, ToolDefinition>
 }
+
+export const LOADED_WITH_WARNING = 'Tool definition loaded with a warning'
 
 /** Registers definitions. Invalid ones are skipped with a warning. */
 export function loadDefinitions(definitions: readonly unknown[], options: LoadOptions): LoadReport {
@@ -40,6 +44,7 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     [],
     [],
   ]
+  const registered: { tool: ToolDefinition; place: string; added: readonly string[] }[] = []
   for (const [index, entry] of definitions.entries()) {
     const place = placeOf(definitions, index)
     const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
@@ -55,9 +60,13 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     options.registry.register(tool)
     places.set(name, place)
     loaded.push(name)
-    for (const warning of [...added, ...warningsOf(tool, options)]) {
-      warnings.push({ name, problem: warning })
-      options.log.warn({ tool: name, place, problem: warning }, 'Tool definition loaded with a warning')
+    registered.push({ tool, place, added })
+  }
+  // Tools may call those that are listed after them.
+  for (const { tool, place, added } of registered) {
+    for (const problem of [...added, ...warningsOf(tool, options)]) {
+      warnings.push({ name: tool.name, problem })
+      options.log.warn({ tool: tool.name, place, problem }, LOADED_WITH_WARNING)
     }
   }
   return { loaded, skipped, warnings }
@@ -161,10 +170,11 @@ function kindOf({ implementation }: ToolDefinition, kinds: LoadOptions['kinds'])
   return Object.hasOwn(kinds, implementation.type) ? kinds[implementation.type] : undefined
 }
 
-function warningsOf(tool: ToolDefinition, { kinds, canAsk = false }: LoadOptions): string[] {
+function warningsOf(tool: ToolDefinition, { kinds, canAsk = false, more = false }: LoadOptions): string[] {
   const kind = kindOf(tool, kinds)
   if (kind === undefined) return [`Unknown implementation type: ${tool.implementation.type}`]
-  const warnings = [canAsk ? undefined : approvalFault(tool, false), kind.fault?.(tool), kind.warning?.(tool)]
+  const fault = more && kind.callees !== undefined ? undefined : kind.fault?.(tool)
+  const warnings = [canAsk ? undefined : approvalFault(tool, false), fault, kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
     warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
   }

@@ -94,6 +94,7 @@ export class Tenants {
 
 const quotaIn = (limits: LimitsConfig): Quota => ({
   queued_jobs: limits.queued_jobs ?? DEFAULT_QUOTA.queued_jobs,
+  durable_runs: limits.durable_runs ?? DEFAULT_QUOTA.durable_runs,
   documents: limits.documents ?? DEFAULT_QUOTA.documents,
   storage_bytes: limits.storage_bytes ?? DEFAULT_QUOTA.storage_bytes,
   stored_runs: limits.stored_runs ?? DEFAULT_QUOTA.stored_runs,

@@ -28,9 +28,11 @@ import type { RecordSink } from '../core/recorder.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
+import type { ToolDefinition } from '../core/tool.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
+import { type PipelineGraph, PipelineKind } from '../kinds/composite/pipeline.ts'
 import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { mcpKind } from '../kinds/mcp-kind.ts'
@@ -51,7 +53,7 @@ import { splitModelId } from '../models/model-info.ts'
 import { openProvider } from '../models/providers/open-provider.ts'
 import { countUses, type ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { createLog } from './create-log.ts'
-import { type LoadReport, loadDefinitions } from './load-definitions.ts'
+import { LOADED_WITH_WARNING, type LoadReport, loadDefinitions } from './load-definitions.ts'
 import { type McpServerStatus, mcpStatus } from './mcp-status.ts'
 import { buildProviders, providerSettings } from './providers.ts'
 
@@ -118,10 +120,11 @@ export class ToolManager {
       const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
       const { knowledge, asking } = this.#parts
       const shipped = knowledgeDefinitions(knowledge.collections, asking)
-      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped })
+      const more = this.isEnabled() && this.#parts.servers.names.length > 0
+      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped, more })
       // Only calls that need a server wait for it.
       const settled = this.isEnabled() ? this.#parts.servers.start() : Promise.resolve()
-      void settled.then(() => this.#warnOfUnknownTools())
+      void settled.then(() => this.#warnOfUnknownTools(more))
       this.#parts.registry.isLoaded = true
       this.#rules()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
@@ -172,9 +175,13 @@ export class ToolManager {
   }
 
   /** Once all MCP servers have connected or failed. */
-  #warnOfUnknownTools(): void {
+  #warnOfUnknownTools(more: boolean): void {
     if (this.#closed) return
-    const { log, registry } = this.#parts
+    const { log, registry, pipeline } = this.#parts
+    for (const tool of more ? registry.definitions() : []) {
+      const problem = tool.implementation.type === 'pipeline' ? pipeline.fault(tool) : undefined
+      if (problem !== undefined) log.warn({ tool: tool.name, problem }, LOADED_WITH_WARNING)
+    }
     const names = this.isEnabled() ? registry.definitions().map(({ name }) => name) : undefined
     for (const { place, problem } of unknownTools(this.#config.responses ?? [], names)) {
       log.warn({ place, problem }, 'Response rule loaded with a warning')
@@ -198,6 +205,13 @@ export class ToolManager {
     await Array.fromAsync(
       models.get(`${mini.llm}:${mini.model}`).stream({ messages, tools, tenant: LOCAL_TENANT }),
     ).catch(() => {})
+  }
+
+  /** The steps of a pipeline and the last run of a tenant; undefined for other tools. */
+  getPipeline(tool: ToolDefinition, tenant: string): PipelineGraph | undefined {
+    const { pipeline } = this.#parts
+    const isPipeline = tool.implementation.type === 'pipeline' && pipeline.problem(tool) === undefined
+    return isPipeline ? pipeline.graph(tool, tenant) : undefined
   }
 
   getCollections(): Collections {
@@ -285,8 +299,12 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
-  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, log })
-  const executor = new ToolExecutor(registry, {
+  const pipeline = new PipelineKind({
+    ...{ registry, clock, maxParallel: max_parallel_calls },
+    effectOf: (name) => executor.effectOf(name),
+  })
+  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, log })
+  const executor: ToolExecutor = new ToolExecutor(registry, {
     ...parts,
     kinds: table,
     isolate,
@@ -305,7 +323,22 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   })
   const stopRechecking = handlers.onRegister(() => registry.recheck())
   return {
-    ...{ handlers, log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking },
+    ...{
+      handlers,
+      log,
+      clock,
+      registry,
+      executor,
+      loop,
+      servers,
+      http,
+      pipeline,
+      isolate,
+      kinds: table,
+      env,
+      knowledge,
+      asking,
+    },
     stopRechecking,
     canAsk: parts.approvals !== undefined && parts.once !== undefined,
   }

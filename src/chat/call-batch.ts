@@ -2,10 +2,11 @@ import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { parseJson } from '../core/json-depth.ts'
 import { LIMITS } from '../core/snapshot.ts'
-import { ToolExecutionError, type ToolResult } from '../core/tool-result.ts'
+import { type RequestedApproval, ToolExecutionError, type ToolResult } from '../core/tool-result.ts'
 import type { ToolCall } from '../models/model.ts'
 import type { CallGuard } from './call-guard.ts'
-import type { RunEvent, TrackedCall } from './run.ts'
+import type { TurnJournal } from './journal.ts'
+import type { PendingApproval, RunEvent, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
 
 export interface CallingTurn {
@@ -13,6 +14,8 @@ export interface CallingTurn {
   readonly guard: CallGuard
   readonly iteration: number
   readonly observers: readonly RunObserver[]
+  /** Calls that need approval wait for it only with a journal. */
+  readonly journal?: TurnJournal | undefined
 }
 
 interface Judged {
@@ -32,6 +35,8 @@ export class CallBatch {
   readonly #calls: readonly Judged[]
   readonly #tracked: TrackedCall[]
   readonly #events: RunEvent[] = []
+  /** Calls that wait for approval. */
+  readonly approvals: PendingApproval[] = []
   #wake: (() => void) | undefined = undefined
   #next = 0
   #running = 0
@@ -74,15 +79,28 @@ export class CallBatch {
   #start(index: number): void {
     const { call, params, refusal } = this.#calls[index] as Judged
     const tool = call.function.name
+    const stored = this.#turn.journal?.stored.get(index)
+    if (stored !== undefined && approvalOf(stored) === undefined) {
+      if (refusal === undefined) this.#turn.guard.learn(tool, stored)
+      this.#ended(index, stored, refusal && NOT_RUN)
+      return
+    }
     if (refusal !== undefined) {
       this.#ended(index, this.#executor.refuse(tool, refusal, this.#turn.context), NOT_RUN)
       return
     }
     this.#running++
-    this.#executor.execute(tool, params, this.#contextOf(call)).then((result) => {
+    this.#executor.execute(tool, params, this.#contextOf(call, index, stored)).then((result) => {
       this.#running--
-      this.#turn.guard.learn(tool, result)
-      this.#ended(index, result)
+      const approval = this.#turn.journal && approvalOf(result)
+      if (approval === undefined) {
+        this.#turn.guard.learn(tool, result)
+        this.#ended(index, result)
+      } else {
+        this.approvals.push({ ...approval, tool, params })
+        this.#tracked[index] = { tool, params, result, iteration: this.#turn.iteration }
+        this.#wake?.()
+      }
     })
   }
 
@@ -97,14 +115,28 @@ export class CallBatch {
     this.#wake?.()
   }
 
-  #contextOf({ id, function: { name } }: ToolCall): CallContext {
+  #contextOf({ id, function: { name } }: ToolCall, index: number, stored: ToolResult | undefined): CallContext {
     const report = (progress: unknown): void => {
       this.#events.push({ type: 'call-progress', id, tool: name, progress })
       this.#wake?.()
     }
-    return { ...this.#turn.context, report }
+    const { context, journal, iteration } = this.#turn
+    if (journal === undefined) return { ...context, report }
+    const callId = `${iteration}.${index}`
+    const mayWrite = journal.keyed && this.#executor.effectOf(name) !== 'read'
+    return {
+      ...context,
+      report,
+      callId,
+      ...(mayWrite && { idempotencyKey: `run ${context.runId} call ${callId}` }),
+      ...(stored && { approvalId: approvalOf(stored)?.id }),
+    }
   }
 }
+
+/** The approval that a call waits for. */
+const approvalOf = (result: ToolResult): RequestedApproval | undefined =>
+  !result.success && result.error_code === 'APPROVAL_REQUIRED' ? result.details?.approval : undefined
 
 /** Returns text that isn't JSON unchanged: the executor refuses it. */
 export function readArguments(text: string): unknown {

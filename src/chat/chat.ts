@@ -122,6 +122,8 @@ export interface ChatRequest {
   readonly tool_params?: unknown
   /** The caller and its permissions; the signal cancels the answer. */
   readonly context?: CallContext
+  /** Runs the conversation instead of the loop: the run may be durable. */
+  readonly through?: (run: RunRequest) => AsyncGenerator<RunEvent, void, undefined>
 }
 
 const TRIAL_TOKENS = 500
@@ -165,7 +167,8 @@ export class Chat {
       name === undefined
         ? undefined
         : yield* firstCall(this.#parts.executor, { name, params }, context, run.model.accepts)
-    yield* this.#parts.loop.run(await this.#prepare(request, chosen, first))
+    const { through = (run: RunRequest) => this.#parts.loop.run(run) } = request
+    yield* through(await this.#prepare(request, chosen, first))
   }
 
   #choose({ message, profile = {}, model: asked, max_tokens = TRIAL_TOKENS, context = {} }: ChatRequest): Chosen {

@@ -20,10 +20,10 @@ export const NO_OBSERVERS: readonly RunObserver[] = Object.freeze([])
 /** Receives the calls of a finished run. */
 export type OnCalls = (calls: readonly TrackedCall[], context: CallContext) => void
 
-/** Passes all calls to a callback when the run ends. */
+/** Passes all calls to a callback when the run ends. A waiting run has not ended. */
 export const callReport = (onCalls: OnCalls, context: CallContext, log: Log): RunObserver => ({
-  runEnded({ tool_calls }) {
-    if (tool_calls.length === 0) return
+  runEnded({ tool_calls, stop_reason }) {
+    if (tool_calls.length === 0 || stop_reason === 'approval_required') return
     try {
       onCalls(tool_calls, context)
     } catch (err) {

@@ -3,11 +3,14 @@ import type { Clock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactedJson, redactText } from '../core/redact.ts'
+import type { DurableRun } from '../core/storage/durable-run-store.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
 import { type TextMessage, textMessage } from '../models/content.ts'
-import type { Message, OfferedTool, Usage } from '../models/model.ts'
+import type { Message, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { costOf, type ModelPrices } from '../models/model-info.ts'
+import { readArguments } from './call-batch.ts'
+import type { JournalStep } from './journal.ts'
 import type { Budget, RunAnswer, RunRequest, StopReason, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
 import type { TurnReader } from './turn-reader.ts'
@@ -260,6 +263,8 @@ export class RunRecord implements RunObserver {
   }
 
   runEnded(answer: RunAnswer, iterations: number): void {
+    // It goes on later: the record is written at its end.
+    if (answer.stop_reason === 'approval_required') return
     // The run ended during a turn.
     if (this.#turn !== undefined) this.turnEnded(this.#turn.reader, answer.stop_reason)
     try {
@@ -340,4 +345,72 @@ function bounded(value: unknown): unknown {
   const stored = redact(value)
   const text = JSON.stringify(stored) ?? ''
   return text.length > MAX_CONTENT_CHARACTERS ? redactText(text, MAX_CONTENT_CHARACTERS) : stored
+}
+
+/** The record of a durable run that ended while nothing ran, such as a waiting run that was cancelled. */
+export function endedRecord(
+  { id, tenant, caller, model, created_at }: DurableRun,
+  messages: readonly Message[],
+  steps: readonly RunStep[],
+  ended: { readonly at: number; readonly reason: StopReason; readonly error?: string },
+): StoredRun {
+  const turns = steps.filter(({ type }) => type === 'model')
+  const sum = (name: 'tool_calls' | 'prompt_tokens' | 'completion_tokens'): number =>
+    turns.reduce((total, { [name]: count = 0 }) => total + count, 0)
+  return {
+    ...{ id, tenant, caller, model, service: model.slice(0, Math.max(model.indexOf(':'), 0)) },
+    started_at: new Date(created_at).toISOString(),
+    duration_ms: ended.at - created_at,
+    stop_reason: ended.reason,
+    iterations: turns.length,
+    tool_calls: sum('tool_calls'),
+    prompt_tokens: sum('prompt_tokens'),
+    completion_tokens: sum('completion_tokens'),
+    cost: null,
+    error: ended.error ?? null,
+    question: redactText(questionOf(messages), MAX_CONTENT_CHARACTERS),
+    answer: '',
+    steps: steps.slice(0, MAX_STEPS),
+  }
+}
+
+/** The steps of a durable run as people see them: bounded and redacted. */
+export class StepView {
+  readonly #contents: boolean
+  #iteration = 0
+  #calls: readonly ToolCall[] = []
+
+  constructor(before: readonly JournalStep[], contents: boolean) {
+    this.#contents = contents
+    for (const step of before) this.#read(step)
+  }
+
+  of(step: JournalStep, at: string): readonly RunStep[] {
+    this.#read(step)
+    const common = { iteration: this.#iteration, started_at: at }
+    if (step.kind === 'answer') {
+      const { text, calls, reason, usage } = step
+      return [
+        {
+          ...{ type: 'model' as const, ...common, duration_ms: 0, finish_reason: reason, tool_calls: calls.length },
+          ...(this.#contents && { text: redactText(text, MAX_CONTENT_CHARACTERS) }),
+          ...(usage && { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }),
+        },
+      ]
+    }
+    return step.results.map(({ index, result }) => {
+      const { name = '', arguments: given = '' } = this.#calls[index]?.function ?? {}
+      const contents = this.#contents && { params: bounded(readArguments(given)), result: bounded(result) }
+      return {
+        ...({ type: 'tool', ...common, duration_ms: result.execution_time_ms, tool: redactText(name) } as const),
+        ...contents,
+      }
+    })
+  }
+
+  #read(step: JournalStep): void {
+    if (step.kind !== 'answer') return
+    this.#iteration++
+    this.#calls = step.calls
+  }
 }

@@ -7,7 +7,8 @@ import { ModelError } from '../models/model-error.ts'
 import { costOf } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
-import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
+import { Replay, type TurnJournal } from './journal.ts'
+import type { PendingApproval, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
@@ -27,6 +28,8 @@ function stopSentence(reason: StopReason, limit: string | undefined): string {
       return `I reached ${limit} before I could finish. Please ask for less at a time, or raise the limit.`
     case 'cancelled':
       return 'The request was cancelled before I could finish.'
+    case 'approval_required':
+      return 'I am waiting for approval before I can go on.'
     default:
       return NO_ANSWER
   }
@@ -43,14 +46,15 @@ class RunSignals {
   readonly #timers: (() => void)[] = []
   readonly #cancel = (): void => this.#end(this.#caller?.reason)
 
-  constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, clock: Clock) {
+  constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, usedMs: number, clock: Clock) {
     this.#caller = caller
     const workingMs = wallTimeMs && workingTime(wallTimeMs)
     this.work = workingMs === wallTimeMs ? this.whole : new Cancellation()
     if (wallTimeMs !== undefined && workingMs !== undefined) {
       const late = new DOMException('The run timed out', 'TimeoutError')
-      this.#timers.push(clock.after(workingMs, () => this.work.abort(late)))
-      this.#timers.push(clock.after(wallTimeMs, () => this.#end(late)))
+      const end = (ms: number, abort: () => void) => (ms > 0 ? this.#timers.push(clock.after(ms, abort)) : abort())
+      end(workingMs - usedMs, () => this.work.abort(late))
+      end(wallTimeMs - usedMs, () => this.#end(late))
     }
     if (caller?.aborted) this.#cancel()
     else caller?.addEventListener('abort', this.#cancel)
@@ -84,6 +88,7 @@ export interface Ending {
   readonly provider?: Pick<RunAnswer, 'error_status' | 'retry_after_ms'>
   /** The exhausted limit, as part of a sentence. */
   readonly limit?: string
+  readonly approvals?: readonly PendingApproval[]
   /** The calls of client tools, and their turn. */
   readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
 }
@@ -105,6 +110,10 @@ export class RunState {
   /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
+  readonly #replay: Replay | undefined
+  /** Whether the current turn is a stored one. */
+  #replayed = false
+  readonly #startedMs: number
 
   constructor(request: RunRequest, tools: readonly OfferedTool[], silence: SilenceWatch, effectOf: EffectOf) {
     const { messages, budget, prices, context } = request
@@ -117,12 +126,21 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined
         ? undefined
         : new RunBudget(budget, prices, messages, tools)
-    this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, silence.clock)
+    this.#replay = request.journal && new Replay(request.journal.steps)
+    const usedMs = this.#replay?.usedMs ?? 0
+    this.#startedMs = silence.clock.now() - usedMs
+    this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, usedMs, silence.clock)
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
   ask(tools: readonly OfferedTool[], last: boolean): TurnReader | Ending {
     const { model, temperature, context } = this.#request
+    const stored = last ? undefined : this.#replay?.answer(model.id)
+    this.#replayed = stored !== undefined
+    if (stored !== undefined) {
+      const request = { messages: this.messages, tools }
+      return this.#begun(new TurnReader(stored, request, new Cancellation(), this.#silence))
+    }
     const { interruption, whole, work } = this.#signals
     if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
@@ -187,6 +205,38 @@ export class RunState {
     }
   }
 
+  /** Stores the calls of a turn before they run, unless they are stored. Returns the results so far. */
+  async beginCalls({ text, calls, reason, rawReason, usage, metadata }: TurnReader): Promise<TurnJournal | undefined> {
+    const { journal } = this.#request
+    if (journal === undefined) return undefined
+    if (!this.#replayed) {
+      const step = {
+        ...({ kind: 'answer', text, calls, reason, used_ms: this.#usedMs() } as const),
+        ...(rawReason !== undefined && { raw_reason: rawReason }),
+        ...(usage !== undefined && { usage }),
+        ...(metadata !== undefined && { metadata }),
+      }
+      await journal.append(step, false)
+    }
+    return { keyed: journal.keyed, stored: this.#replay?.results() ?? new Map() }
+  }
+
+  /** Stores the results that are new. Ends the run if calls wait for approval. */
+  async endCalls({ tracked, approvals }: CallBatch, { stored }: TurnJournal): Promise<Ending | undefined> {
+    const waits = approvals.length > 0
+    const results = tracked
+      .map(({ result }, index) => ({ index, result }))
+      .filter(({ index, result }) => stored.get(index) !== result)
+    if (results.length > 0 || waits) {
+      await this.#request.journal?.append({ kind: 'results', results, used_ms: this.#usedMs() }, waits)
+    }
+    return waits ? { reason: 'approval_required', approvals } : undefined
+  }
+
+  #usedMs(): number {
+    return Math.round(this.#silence.clock.now() - this.#startedMs)
+  }
+
   heard({ text, calls, metadata }: TurnReader): void {
     this.messages.push({
       role: 'assistant',
@@ -227,7 +277,7 @@ export class RunState {
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
 
-  #answer({ reason, limit, error, provider, handBack }: Ending, said: string): RunAnswer {
+  #answer({ reason, limit, error, provider, handBack, approvals }: Ending, said: string): RunAnswer {
     const { id } = this.model
     const colon = id.indexOf(':')
     const limitReached = reason === 'max_iterations'
@@ -240,6 +290,7 @@ export class RunState {
       model: id.slice(colon + 1),
       tool_calls: this.tracked,
       stop_reason: reason,
+      ...(approvals !== undefined && { status: 'waiting' as const, approvals }),
       ...(gate !== undefined && { gate }),
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
@@ -253,6 +304,7 @@ export class RunState {
 
   #tellEnd(answer: RunAnswer): void {
     this.#over = true
+    if (this.#request.journal?.abandoned?.()) return
     for (const observer of this.observers) observer.runEnded(answer, this.iteration)
   }
 

@@ -3,6 +3,7 @@ import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import type { ModelPrices } from '../models/model-info.ts'
+import type { Journal } from './journal.ts'
 
 /** A conversation to run with a model and its tools. */
 export interface RunRequest {
@@ -24,6 +25,8 @@ export interface RunRequest {
   readonly prices?: ModelPrices | undefined
   /** The caller and its permissions; the signal cancels the run. */
   readonly context?: CallContext
+  /** The stored steps of the run. Without it, the model is told that a call needs approval, and the run goes on. */
+  readonly journal?: Journal
 }
 
 /** Hard limits of a run. */
@@ -43,6 +46,7 @@ export type StopReason =
   | 'content_filter'
   | 'error'
   | 'cancelled'
+  | 'approval_required'
 
 /** A call with the parameters that the model sent, and its result. */
 export interface TrackedCall {
@@ -57,12 +61,27 @@ export interface TrackedCall {
   readonly not_run?: true
 }
 
+/** A call that waits for approval. */
+export interface PendingApproval {
+  readonly id: string
+  readonly tool: string
+  readonly params: unknown
+  /** Set when the run is stored. */
+  readonly requested_at?: string
+  readonly expires_at: string
+}
+
 export interface RunAnswer {
   readonly content: string
   readonly service: string
   readonly model: string
   readonly tool_calls: readonly TrackedCall[]
   readonly stop_reason: StopReason
+  /** Set if `stop_reason` is `approval_required`: the run goes on when all of them are decided or have expired. */
+  readonly status?: 'waiting'
+  readonly approvals?: readonly PendingApproval[]
+  /** Set for a run that waits. */
+  readonly run_id?: string
   /** The decisions of the validation gate. */
   readonly gate?: readonly GateDecision[]
   /** Calls of `client_tools` that the client has to run; `stop_reason` is `stop`. */

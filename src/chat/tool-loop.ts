@@ -102,10 +102,13 @@ export class ToolLoop {
         if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
-        batch = new CallBatch(this.#executor, { context, guard, iteration, observers }, turn.calls)
+        const journal = request.journal && (await run.beginCalls(turn))
+        batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
         for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
+        if (journal !== undefined) ending = await run.endCalls(batch, journal)
+        if (ending !== undefined) break
         if (batch.endsRun) ending = { reason: 'repeated_calls' }
         else if (iteration >= maxIterations) ending = { reason: 'max_iterations' }
       }

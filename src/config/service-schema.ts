@@ -6,6 +6,11 @@ const QUOTA = {
     maximum: 1_000_000,
     description: 'Jobs of one tenant that wait or run. Default: 1000.',
   },
+  durable_runs: {
+    type: 'integer',
+    minimum: 0,
+    description: 'Durable runs of one tenant that wait or run. Default: 10000.',
+  },
   documents: { type: 'integer', minimum: 0, description: 'Documents of one tenant. Default: 100000.' },
   storage_bytes: {
     type: 'integer',

@@ -27,6 +27,8 @@ export interface CallContext {
   readonly timeoutMs?: number | undefined
   readonly source?: 'code' | 'cli' | 'rest' | 'mcp' | 'loop' | 'job' | undefined
   readonly runId?: string | undefined
+  /** The turn and the position of a call in a run that can wait for approval. */
+  readonly callId?: string | undefined
   /** The model that requested the call, as `provider:model`. */
   readonly model?: string | undefined
   /** The caller's rate limits, checked before those of the tool. */

@@ -1,6 +1,6 @@
 import type { Log } from './log.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
-import type { ToolResult } from './tool-result.ts'
+import type { FailureExtras, ToolResult } from './tool-result.ts'
 
 /** The second argument of a handler. */
 export interface HandlerContext {
@@ -17,9 +17,20 @@ export interface HandlerContext {
   readonly traceparent?: string | undefined
   /** Calls another tool for the same caller, within the deadline of this call. Absent in isolated handlers. */
   readonly call?: CallTool | undefined
+  /** The idempotency key of this call, to pass on to services that take one. Absent in isolated handlers. */
+  readonly idempotencyKey?: string | undefined
+  /** Sets what adds details to the envelope if this call fails, also at its deadline. Absent in isolated handlers. */
+  onFailure?(details: () => FailureExtras['details']): void
 }
 
-export type CallTool = (name: string, params: unknown) => Promise<ToolResult>
+export interface ChildCallOptions {
+  /** Identifies the call among those of its parent. If the parent has an idempotency key, the call gets one of its own. */
+  readonly step?: string
+  /** Cancels the call before its parent ends. */
+  readonly signal?: AbortSignal
+}
+
+export type CallTool = (name: string, params: unknown, options?: ChildCallOptions) => Promise<ToolResult>
 
 /** The implementation of a tool: returns a JSON value or a promise of one. */
 export type Handler = (params: Params, context: HandlerContext) => unknown
@@ -84,6 +95,8 @@ export interface Kind {
   fault?(tool: ToolDefinition): string | undefined
   /** What the operator should know about a tool that can run. */
   warning?(tool: ToolDefinition): string | undefined
+  /** The tools that a tool calls. Its results depend on the rights of the caller. */
+  callees?(tool: ToolDefinition): readonly string[]
   /** The retry policy of tools that don't declare one. */
   retry?(tool: ToolDefinition): ToolDefinition['retry']
   /** The circuit of a tenant; without one, the worst of all tenants. */

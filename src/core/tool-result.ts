@@ -38,12 +38,25 @@ export interface RequestedApproval {
   readonly expires_at: string
 }
 
+/** A step of a tool that calls others. */
+export interface StepReport {
+  readonly id: string
+  readonly tool: string
+  readonly status: 'not_run' | 'running' | 'done' | 'skipped' | 'failed' | 'cancelled'
+  readonly error?: string
+  readonly error_code?: ToolErrorCode
+  readonly outcome?: 'unknown'
+}
+
 export interface FailureExtras {
-  /** For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for. */
+  /**
+   * For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for, for a pipeline what its steps did.
+   */
   readonly details?: {
     readonly problems?: readonly Problem[]
     readonly required?: readonly RequiredParameter[]
     readonly approval?: RequestedApproval
+    readonly steps?: readonly StepReport[]
   }
   readonly suggestions?: readonly string[]
   readonly outcome?: 'unknown'

@@ -52,17 +52,22 @@ export const mock: Kind = {
 export interface KindParts {
   readonly mcp?: Kind
   readonly http?: Kind
+  readonly pipeline?: Kind
   readonly log?: Log
 }
 
 /** Every kind of tool, by `implementation.type`. */
-export const kinds = (handlers: ToolHandlers, { mcp, http, log }: KindParts = {}): Readonly<Record<string, Kind>> => ({
+export const kinds = (
+  handlers: ToolHandlers,
+  { mcp, http, pipeline, log }: KindParts = {},
+): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),
   internal: handlerKind('Internal', handlers),
   langchain: langchainKind(log),
   ...(mcp && { mcp }),
   ...(http && { http }),
+  ...(pipeline && { pipeline }),
 })
 
 const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register'

@@ -5,17 +5,17 @@ import { newStoredKey } from './fixtures/new-stored-key.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 import { rawRequest } from './fixtures/raw-request.ts'
 
-type Needed = readonly Scope[] | 'nothing'
+type Needed = readonly (Scope | readonly Scope[])[] | 'nothing'
 
 interface Expected {
-  /** The scopes that a caller needs, all of them. */
+  /** The scopes that a caller needs, all of them. A list in it: one of these. */
   readonly needs: Needed
   readonly body?: object
   /** The id in the path, if it is the id of something that a tenant owns. */
   readonly owned?: 'job' | 'key' | 'suiteRun' | 'approval'
 }
 
-const needs = (...scopes: Scope[]): Expected => ({ needs: scopes })
+const needs = (...scopes: (Scope | readonly Scope[])[]): Expected => ({ needs: scopes })
 const open: Expected = { needs: 'nothing' }
 
 /**
@@ -41,7 +41,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/approvals/:id': { ...needs('approve'), owned: 'approval' },
   'POST /api/approvals/:id': { ...needs('approve'), body: { decision: 'reject' } },
   'GET /api/runs': needs('observe'),
-  'GET /api/runs/:id': needs('observe'),
+  'GET /api/runs/:id': needs(['chat', 'observe']),
+  'DELETE /api/runs/:id': needs(['chat', 'observe']),
   'GET /api/runs/:id/cassette': needs('observe'),
   'POST /api/runs/:id/replay': needs('observe'),
   'GET /api/models/list': needs('read'),
@@ -237,7 +238,9 @@ describe('with keys', () => {
         name,
         headers,
         outcome: (needed) =>
-          needed === 'nothing' || needed.every((scope) => scopes.includes(scope)) ? 'let in' : 'forbidden',
+          needed === 'nothing' || needed.every((scope) => [scope].flat().some((one) => scopes.includes(one)))
+            ? 'let in'
+            : 'forbidden',
       })
     const roles = {
       user: ['read', 'call', 'chat'],

@@ -214,15 +214,17 @@ export async function createApp(installation: Installation, options: AppOptions)
   await app.register(guideRoutes, { prefix: '/guide' })
   await app.register((routes) => pageRoutes(routes, page))
   await app.jobs.work()
+  installation.durableRuns.work()
   return app
 }
 
-/** Ends everything that runs for revoked and expired keys: calls, streams, MCP sessions and jobs. */
-function endCallers({ traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
+/** Ends everything that runs for revoked and expired keys: calls, durable runs, streams, MCP sessions and jobs. */
+function endCallers({ installation, traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
   traffic.cancelCalls(ids)
   streams.end('key-ended', { error: 'The API key was revoked or has expired' }, ids)
   mcp.endCallers(ids)
   void jobs.endCallers(ids)
+  void installation.durableRuns.endCallers(ids)
 }
 
 /** HTTP server with header, request and idle timeouts, and a limit of connections. */

@@ -64,7 +64,15 @@ const refused = (message: string): ToolExecutionError => new ToolExecutionError(
 const COUNT_MS = 600_000
 const PAGE_ROWS = 500
 /** Rows of these tables may be large. */
-const LARGE: ReadonlySet<string> = new Set(['chat_turns', 'jobs', 'once', 'pauses', 'runs'])
+const LARGE: ReadonlySet<string> = new Set([
+  'chat_turns',
+  'durable_runs',
+  'jobs',
+  'once',
+  'pauses',
+  'run_steps',
+  'runs',
+])
 const LARGE_PAGE_ROWS = 20
 /** These refer to each other, in this order. */
 const KNOWLEDGE = ['knowledge_collections', 'knowledge_versions', 'knowledge_parts', 'knowledge_chunks']

@@ -50,6 +50,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     jobs: part('jobs'),
     chats: part('chats'),
     pauses: part('pauses'),
+    durableRuns: part('durableRuns'),
     knowledge: {
       ...part('knowledge'),
       ...(search && { byText: (query) => search.byText(query), byVector: (query) => search.byVector(query) }),

@@ -11,6 +11,8 @@ export interface KindUnderTest {
   readonly tool: ToolDefinition
   readonly params: Params
   readonly result: unknown
+  /** Other tools that the tool calls, and their kinds. */
+  readonly others?: { readonly tools: readonly ToolDefinition[]; readonly kinds: Readonly<Record<string, Kind>> }
   /** A definition whose implementation lacks something, and the error that a call must return. */
   readonly lacking?: { readonly tool: ToolDefinition; readonly error: string }
 }
@@ -22,11 +24,11 @@ export interface ContractCase {
 }
 
 /** The contract that the executor relies on, for any kind of tool. */
-export function kindContract({ kind, tool, params, result, lacking }: KindUnderTest): ContractCase[] {
+export function kindContract({ kind, tool, params, result, others, lacking }: KindUnderTest): ContractCase[] {
   const executorWith = (definition: ToolDefinition) => {
     const registry = new ToolRegistry()
-    registry.register(definition)
-    return new ToolExecutor(registry, { kinds: { [definition.implementation.type]: kind } })
+    for (const one of [definition, ...(others?.tools ?? [])]) registry.register(one)
+    return new ToolExecutor(registry, { kinds: { ...others?.kinds, [definition.implementation.type]: kind } })
   }
   const cases: ContractCase[] = [
     {

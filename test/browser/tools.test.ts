@@ -63,7 +63,25 @@ beforeAll(async () => {
     picture: { run: async () => ({ content: [image, audio, document, LINK] }), effect: 'read' },
     broken: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } },
   })
-  const registry = [...(config.tools?.registry ?? []), ...manyTools(2_000)]
+  const steps = [
+    { id: 'ask', tool: 'order', params: { customer: { name: { $: '$.params.name' } }, pay: { coins: 1 } } },
+    {
+      id: 'again',
+      tool: 'order',
+      params: { customer: { name: 'Bob' }, pay: { coins: 1 } },
+      for_each: { $: '$.params.n' },
+    },
+    { id: 'show', tool: 'picture', when: { required: ['steps'] }, params: { of: { $: '$.steps.ask' } } },
+  ]
+  const pipeline = {
+    ...{
+      name: 'order_twice',
+      description: 'Orders and shows.',
+      implementation: { type: 'pipeline', steps, output: 'shown' },
+    },
+    parameters: { type: 'object', properties: { name: { type: 'string' }, n: { type: 'array' } } },
+  }
+  const registry = [...(config.tools?.registry ?? []), pipeline, ...manyTools(2_000)]
   server = await openTestServer(
     { tools: { enabled: true, registry }, tenants: { local: { flags: { danger: true } } } },
     { local: true, handlers },
@@ -126,6 +144,23 @@ describe('the list', () => {
 })
 
 describe('a tool', () => {
+  test('that is a pipeline shows its steps and the values of its last run', async () => {
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/tool/order_twice`)
+    await page.getByRole('img', { name: 'Steps: ask; again; show after ask' }).waitFor()
+    await page.getByText('It has not run on this server yet.').waitFor()
+    await parameters(page).fill('{"name": "Ada", "n": [1, 2]}')
+    await page.getByRole('button', { name: 'Run' }).click()
+    const row = page.getByRole('row', { name: /^ask order/ })
+    await row.getByText('done').waitFor()
+    expect(await row.textContent()).toContain('"name":"Ada"')
+    await page.getByText(/Last run on this server: .*successful/).waitFor()
+    expect(await violations()).toEqual([])
+    await picture('pipeline')
+    await row.getByRole('link', { name: 'order' }).click()
+    await page.getByRole('heading', { name: 'order', exact: true }).waitFor()
+  })
+
   test('keeps the form and the JSON in step', async () => {
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tool/order`)

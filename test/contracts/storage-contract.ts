@@ -3,6 +3,7 @@ import { auditClauses } from './storage/audit-clauses.ts'
 import { changeClauses } from './storage/change-clauses.ts'
 import { chatClauses } from './storage/chat-clauses.ts'
 import { type Clauses, ContractStore, type StorageUnderTest } from './storage/contract-store.ts'
+import { durableRunClauses } from './storage/durable-run-clauses.ts'
 import { jobClauses } from './storage/job-clauses.ts'
 import { keyClauses } from './storage/key-clauses.ts'
 import { ledgerClauses } from './storage/ledger-clauses.ts'
@@ -27,6 +28,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...jobClauses,
     ...chatClauses,
     ...pauseClauses,
+    ...durableRunClauses,
     ...runClauses,
     ...auditClauses,
     ...ledgerClauses,

@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import type { LoadReport } from '../../app/load-definitions.ts'
 import type { Config } from '../../config/config.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
+import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { asText, readTimeout, runCall } from '../common/call.ts'
 import {
@@ -185,6 +187,8 @@ interface Listed {
   readonly effect: string
   readonly parameters: object
   readonly broken: string | undefined
+  /** The steps of a pipeline; only with `--check`. */
+  readonly steps?: PipelineGraph['steps']
 }
 
 /** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
@@ -216,7 +220,9 @@ function list({ manager }: OpenManager, check: boolean): Listed[] {
     const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
     const broken = registry.brokenReason(tool.name) ?? fault
+    const graph = check ? manager.getPipeline(tool, LOCAL_TENANT) : undefined
     return {
+      ...(graph && { steps: graph.steps }),
       name: tool.name,
       description: tool.description,
       kind: type,
@@ -252,6 +258,7 @@ function show(
     const rest = fitted(printableLine(text), room)
     const shown = tool.broken === undefined ? rest : terminal.style('red', rest)
     terminal.result(`${terminal.style('bold', name ?? '')}${terminal.style('dim', `${kind}${effect}`)}${shown}`)
+    for (const step of tool.steps ?? []) terminal.result(terminal.style('dim', `  ${printableLine(stepLine(step))}`))
   }
   if (fallback) terminal.note('This folder has no toolyard.config.json: these are the tools that ship with Toolyard.')
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
@@ -259,6 +266,13 @@ function show(
   for (const { name, problem } of report.skipped) terminal.note(`Skipped: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
   warnMissing(terminal, open)
+}
+
+/** `mail: send_mail, for each item, after fetch and check` */
+function stepLine({ id, tool, after, for_each, when }: PipelineGraph['steps'][number]): string {
+  const parts = [tool, ...(when ? ['conditional'] : []), ...(for_each ? ['for each item'] : [])]
+  if (after.length > 0) parts.push(`after ${after.join(' and ')}`)
+  return `${id}: ${parts.join(', ')}`
 }
 
 function checked(tools: number, faults: number, warnings: number): string {

@@ -123,22 +123,28 @@ export class Approvals {
   }
 
   /**
-   * Whether the call needs approval. Finds the approval that it names, if there is one. MCP clients can't name one: they
-   * repeat the call.
+   * Whether the call needs approval. Finds the approval that it names, even if the rule no longer demands one: a rejected call
+   * must not run, nor an approved one twice. MCP clients can't name one: they repeat the call.
    */
   async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
-    if (!needsApproval(call, tool, snapshot)) return false
-    const { approvalId, source } = call.context
-    if (approvalId === undefined && source !== 'mcp') return true
+    const needed = needsApproval(call, tool, snapshot)
+    const { approvalId, source, callId } = call.context
+    const isNamed = approvalId !== undefined && (needed || this.#parts !== undefined)
+    if (!isNamed && !(needed && source === 'mcp' && callId === undefined)) return needed
     const { pauses } = this.#store(tool)
+    const now = this.#clock.wall()
     const asked = callOf(call, tool, snapshot.params)
     const pause = await (approvalId === undefined
-      ? pauses.open(asked, this.#clock.wall())
+      ? pauses.open(asked, now)
       : pauses.get(call.tenant, String(approvalId))
     ).catch(unavailable)
     // An approval of another caller does not exist for this one.
-    if (pause?.kind === asked.kind && pause.caller === asked.caller && pause.run_id === null) call.approval = pause
-    return true
+    const isOwn = pause?.kind === asked.kind && pause.caller === asked.caller
+    const { run_id, call_id } = placeOf(call)
+    // A direct call whose approval has expired would ask again.
+    const isOver = !needed && run_id === null && pause !== undefined && pause.expires_at <= now
+    if (isOwn && pause.run_id === run_id && pause.call_id === call_id && !isOver) call.approval = pause
+    return needed || call.approval !== undefined
   }
 
   /** Whether asking for the approval has counted against the limits of the call that runs now. */
@@ -164,6 +170,10 @@ export class Approvals {
       throw new ToolExecutionError('PERMISSION_DENIED', `The call of tool '${tool.name}' was rejected${reason}`)
     }
     if (status === 'pending') throw required(tool, approval)
+    // A run asks once.
+    if (approval.expires_at <= now && approval.run_id !== null) {
+      throw new ToolExecutionError('PERMISSION_DENIED', `The approval of the call of tool '${tool.name}' has expired`)
+    }
     if (approval.expires_at <= now) throw await this.#ask(call, tool, params)
     await pauses.begin(call.tenant, approval.id, now).catch(unavailable)
     return approval.decided_params ?? undefined
@@ -177,8 +187,7 @@ export class Approvals {
       ...callOf(call, tool, params),
       id: randomUUID(),
       params,
-      run_id: null,
-      call_id: null,
+      ...placeOf(call),
       requested_at: now,
       expires_at: now + (tool.approval as BoundApproval).expiresMs,
     }
@@ -210,6 +219,10 @@ function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
   const { tenant, caller = '' } = call
   return { kind: 'approval', tenant, caller, tool: tool.name, version: VERSION, params_hash }
 }
+
+/** The run and the call that wait. A direct call is repeated by its caller. */
+const placeOf = ({ context: { runId, callId } }: Call): Pick<Pause, 'run_id' | 'call_id'> =>
+  callId === undefined ? { run_id: null, call_id: null } : { run_id: runId ?? null, call_id: callId }
 
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash

@@ -84,7 +84,11 @@ export class BoundTools {
     this.#canAsk = canAsk
     this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
-    registry.onChange((name) => this.#tools.delete(name))
+    registry.onChange((name) => {
+      this.#tools.delete(name)
+      // The effect of a tool that calls others depends on them.
+      for (const tool of this.#tools.values()) if (tool.callsOthers) this.#tools.delete(tool.name)
+    })
   }
 
   get running(): number {
@@ -217,6 +221,8 @@ export class BoundTool implements ExecutionHost {
   /** Set if the parameters came as a schema of a validation library. */
   readonly refinement: Refinement | undefined
   readonly isCode: boolean
+  /** Whether its kind makes calls of other tools. */
+  readonly callsOthers: boolean
   running = 0
   /** Only `read` tools have joinable executions. */
   readonly executions = new JoinableExecutions()
@@ -237,6 +243,7 @@ export class BoundTool implements ExecutionHost {
     this.#kind = kind
     this.refinement = viewOf(definition)[REFINEMENT]
     this.isCode = definition.implementation?.type === CODE
+    this.callsOthers = kind?.callees !== undefined
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
   }
@@ -262,6 +269,10 @@ export class BoundTool implements ExecutionHost {
     if (result === undefined) return undefined
     this.#result ??= compile(result.refinement === undefined ? result.schema : withoutSlowPatterns(result.schema))
     return { ...result, compiled: this.#result }
+  }
+
+  get dependsOnCaller(): boolean {
+    return this.isCode || this.callsOthers
   }
 
   handler(): Handler | IsolatedHandler {

@@ -28,7 +28,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   attempts = 0
   timeoutMs = 0
   span: Span | undefined = undefined
-  bound: { readonly hash: string; readonly effect: Effect; readonly isCode: boolean } | undefined = undefined
+  bound: { readonly hash: string; readonly effect: Effect; readonly dependsOnCaller: boolean } | undefined = undefined
   snapshot: ParamsSnapshot | undefined = undefined
   /** The approval that the call asked for or uses. */
   approval: Pause | undefined = undefined
@@ -90,7 +90,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   get scope(): string {
     const { caller, app, tools, flags } = this.context
     const rights = flags === undefined ? [] : Object.keys(flags).filter((flag) => flags[flag] === true)
-    const isShared = this.bound?.isCode !== true || (caller === undefined && app === undefined)
+    const isShared = this.bound?.dependsOnCaller !== true || (caller === undefined && app === undefined)
     if (isShared && tools === undefined && rights.length === 0) return this.tenant
     const user = isShared ? [] : [caller ?? null, identityOf(app)]
     return JSON.stringify([this.tenant, rights.sort(), tools ?? null, ...user])

@@ -2,7 +2,7 @@ import type { CallContext } from '../call-context.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Params } from '../tool.ts'
-import type { ToolExecutionError } from '../tool-result.ts'
+import type { FailureExtras, ToolExecutionError } from '../tool-result.ts'
 import { callKey } from './result-cache.ts'
 
 export interface ExecutionHost {
@@ -19,7 +19,7 @@ export interface ExecutionCaller {
   readonly tenant: string
   readonly flags: Flags
   readonly scope: string
-  readonly context: Pick<CallContext, 'caller' | 'app'>
+  readonly context: Pick<CallContext, 'caller' | 'app' | 'idempotencyKey'>
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -36,6 +36,8 @@ export class Execution {
   task: IsolatedTask | undefined = undefined
   traceparent: string | undefined = undefined
   timeoutMs: number | undefined = undefined
+  /** Details for the envelope of a failed call. */
+  details: (() => FailureExtras['details']) | undefined = undefined
   #running = false
   #callers = 0
   #controller: AbortController | undefined = undefined
@@ -120,6 +122,10 @@ export class ExecutionContext implements HandlerContext {
     return this.#execution.signal
   }
 
+  get idempotencyKey(): string | undefined {
+    return this.#execution.caller.context.idempotencyKey
+  }
+
   get tenant(): string {
     return this.#execution.caller.tenant
   }
@@ -144,6 +150,18 @@ export class ExecutionContext implements HandlerContext {
   get report(): Report {
     const execution = this.#execution
     return (progress) => execution.report(progress)
+  }
+}
+
+/** The context of a kind. Tools in code can't set details, which must be JSON. */
+export class KindContext extends ExecutionContext {
+  readonly onFailure: NonNullable<HandlerContext['onFailure']>
+
+  constructor(execution: Execution, call: CallTool) {
+    super(execution, call)
+    this.onFailure = (details) => {
+      execution.details = details
+    }
   }
 }
 

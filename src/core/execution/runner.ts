@@ -5,7 +5,7 @@ import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
-import type { Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
+import type { ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Rates } from '../rates.ts'
 import type { RecordSink } from '../recorder.ts'
@@ -17,7 +17,7 @@ import { isTraceparent, type Tracer } from '../tracer.ts'
 import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled } from './call.ts'
-import { CodeContext, Execution, ExecutionContext } from './execution.ts'
+import { CodeContext, Execution, KindContext } from './execution.ts'
 import { callKey, type ResultCache } from './result-cache.ts'
 
 export interface ToolExecutorOptions {
@@ -142,10 +142,12 @@ export class Runner {
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
-    const Context = tool.isCode ? CodeContext : ExecutionContext
+    const Context = tool.isCode ? CodeContext : KindContext
     return handler(
       params,
-      new Context(execution, (name, input) => this.#execute(name, input, childContext(call, execution))),
+      new Context(execution, (name, input, options) =>
+        this.#execute(name, input, childContext(call, execution, options)),
+      ),
     )
   }
 
@@ -227,10 +229,11 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 /** The same caller with the same rights. The child ends with its parent, and what the model was offered doesn't matter. */
-function childContext(call: Call, execution: Execution): CallContext {
+function childContext(call: Call, execution: Execution, { step, signal }: ChildCallOptions = {}): CallContext {
   const {
-    idempotencyKey: _key,
+    idempotencyKey: key,
     approvalId: _approval,
+    callId: _callId,
     report: _report,
     onRate: _rate,
     timeoutMs: _ms,
@@ -239,8 +242,14 @@ function childContext(call: Call, execution: Execution): CallContext {
   } = call.context
   call.id ??= randomUUID()
   const path = [...(caller.parent?.path ?? []), call.tool]
-  const { signal, traceparent } = execution
-  return { ...caller, signal, traceparent, parent: { id: call.id, deadline: call.deadline, path } }
+  const { traceparent } = execution
+  return {
+    ...caller,
+    traceparent,
+    signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
+    parent: { id: call.id, deadline: call.deadline, path },
+    ...(key !== undefined && step !== undefined && { idempotencyKey: hash('sha256', `${key}\n${step}`) }),
+  }
 }
 
 /** No caller can send such a key: it isn't printable ASCII. */

@@ -102,7 +102,8 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
-      const guarded = tool.approval !== undefined && (await this.#approvals.find(call, tool, snapshot))
+      const mayWait = tool.approval !== undefined || call.context.approvalId !== undefined
+      const guarded = mayWait && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
@@ -274,7 +275,8 @@ function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined 
 
 /** Marks a write that began and ended early: its outcome is unknown. */
 function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: ToolExecutionError): FailureExtras {
-  const { outcome, ...extras } = all
+  const { outcome, details = execution?.details?.(), ...others } = all
+  const extras = details === undefined ? others : { ...others, details }
   if (bound?.effect !== 'write' || execution === undefined || repeat?.neverLeft === true) return extras
   const begun = execution.task === undefined || execution.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'

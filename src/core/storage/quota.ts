@@ -4,6 +4,8 @@ import { ToolExecutionError } from '../tool-result.ts'
 export interface Quota {
   /** Jobs that wait or run. */
   readonly queued_jobs: number
+  /** Durable runs that wait or run. */
+  readonly durable_runs: number
   /** Documents of all collections. */
   readonly documents: number
   /** Texts and vectors of documents, parameters and results of jobs, messages of chats. */
@@ -14,6 +16,7 @@ export interface Quota {
 
 export const DEFAULT_QUOTA: Quota = {
   queued_jobs: 1_000,
+  durable_runs: 10_000,
   documents: 100_000,
   storage_bytes: 1_000_000_000,
   stored_runs: 10_000,
@@ -23,6 +26,7 @@ export const DEFAULT_QUOTA: Quota = {
 export type Usage = Omit<Quota, 'stored_runs'>
 
 const ADVICE: Readonly<Record<keyof Usage, string>> = {
+  durable_runs: 'Decide its approvals, or cancel some',
   queued_jobs: 'Wait until some have ended, or cancel some',
   documents: 'Remove documents that are no longer needed',
   storage_bytes: 'Remove documents, or wait until ended jobs and chats expire',

@@ -1,4 +1,5 @@
 import type { ChatStore } from './chat-store.ts'
+import type { DurableRunStore } from './durable-run-store.ts'
 import type { JobStore } from './job-store.ts'
 import type { KeyStore, SessionStore } from './key-store.ts'
 import type { KnowledgeStore } from './knowledge-store.ts'
@@ -36,6 +37,7 @@ export interface Storage {
   readonly jobs: JobStore
   readonly chats: ChatStore
   readonly pauses: PauseStore
+  readonly durableRuns: DurableRunStore
   /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
   readonly leases?: LeaseStore

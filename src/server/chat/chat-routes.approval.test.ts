@@ -1,36 +1,249 @@
-import { expect, test, vi } from 'vitest'
-import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import type { Decision } from '../../core/storage/pause-store.ts'
+import type { Params, ToolDefinition } from '../../core/tool.ts'
+import type { ModelRequest } from '../../models/model.ts'
+import type { GivenTurn } from '../../testing/stand-ins.ts'
+import { openScriptedServer, type ScriptedServerOptions } from '../fixtures/open-scripted-server.ts'
 
 const call = { calls: [{ name: 'pay' }] }
+const headers = { 'content-type': 'application/json' }
+
+interface Decided {
+  readonly decision?: Decision
+  readonly params?: Params
+  readonly reason?: string
+}
+
+async function openPaying(options: Partial<ScriptedServerOptions> = {}, turns: readonly GivenTurn[] = [call]) {
+  const pay = vi.fn((params: unknown) => ({ paid: params }))
+  const tools = { pay }
+  const definition = { approval: true, parameters: { type: 'object', properties: { amount: { type: 'number' } } } }
+  const server = await openScriptedServer([...turns, 'It is paid.'], { tools, definition, ...options })
+  const post = async (path: string, body: object, more = {}) => {
+    const response = await fetch(server.url + path, {
+      method: 'POST',
+      headers: { ...headers, ...more },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  // A local caller decides on the page or the command line.
+  const decide = async (id: string, { decision = 'approve', params, reason }: Decided) => {
+    const { clock, storage } = server.installation
+    const by = { decided_by: 'local', decided_by_name: 'local', decided_at: clock.wall() }
+    const given = {
+      decision,
+      decided_params: params ?? null,
+      reason: reason ?? null,
+      ...by,
+      expires_at: clock.wall() + 99_999,
+    }
+    expect(await storage.pauses.decide('local', id, given)).toBe(true)
+  }
+  const stored = (id: string) => server.installation.storage.durableRuns.get('local', id)
+  const ended = async (id: string) => {
+    await vi.waitFor(async () => expect((await stored(id))?.status).toBe('finished'), { timeout: 30_000 })
+    const run = await stored(id)
+    return run && server.installation.durableRuns.answerOf(run)
+  }
+  const redefine = (more: Partial<ToolDefinition>) =>
+    server.installation.manager.getRegistry().register({
+      ...{ name: 'pay', description: 'Pays', implementation: { type: 'internal', handler: 'pay' } },
+      ...{ ...definition, ...more },
+    })
+  return { ...server, pay, post, decide, stored, ended, redefine }
+}
+
+const approvals = [
+  {
+    id: expect.any(String),
+    tool: 'pay',
+    params: {},
+    requested_at: expect.stringMatching(/Z$/),
+    expires_at: expect.stringMatching(/Z$/),
+  },
+]
 
 test.each([
   ['/chat', { message: 'Pay' }],
   ['/api/tools/test', { model: 'scripted:turns', query: 'Pay' }],
-  ['/v1/chat/completions', { model: 'scripted:turns', messages: [{ role: 'user', content: 'Pay' }] }],
-])('%s runs no call that needs approval', async (path, body) => {
-  const pay = vi.fn(() => 'paid')
-  const { url, model, installation } = await openScriptedServer([call, 'It waits.'], {
-    tools: { pay },
-    definition: { approval: true },
+])('%s waits for the approval of a call, and the run goes on when it is decided', async (path, body) => {
+  const { post, model, pay, decide, ended, stored } = await openPaying()
+  const { status, text } = await post(path, body)
+  const answer = JSON.parse(text)
+  expect([status, answer]).toMatchObject([
+    200,
+    { status: 'waiting', stop_reason: 'approval_required', run_id: expect.any(String), approvals },
+  ])
+  expect([pay.mock.calls, model.requests.length]).toEqual([[], 1])
+  expect((await stored(answer.run_id))?.status).toBe('waiting')
+  await decide(answer.approvals[0].id, { decision: 'approve', params: { amount: 2 } })
+  const last = await ended(answer.run_id)
+  expect(last).toMatchObject({ content: 'It is paid.', tool_calls: [{ result: { result: { paid: { amount: 2 } } } }] })
+  expect([pay.mock.calls.length, model.requests.length]).toEqual([1, 2])
+})
+
+test('/v1/chat/completions answers a waiting run with a sentence', async () => {
+  const { post } = await openPaying()
+  const { text } = await post('/v1/chat/completions', {
+    model: 'scripted:turns',
+    messages: [{ role: 'user', content: 'Pay' }],
   })
-  const headers = { 'content-type': 'application/json' }
-  const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('It waits.')])
+  expect(JSON.parse(text)).toMatchObject({
+    choices: [{ finish_reason: 'stop', message: { content: expect.stringContaining('approval') } }],
+    toolyard: { status: 'waiting', stop_reason: 'approval_required', run_id: expect.any(String), approvals },
+  })
+})
+
+test('the model is told about a rejected call, with the reason, and about an expired one', async () => {
+  let later = 0
+  const clock = { ...systemClock, wall: () => Date.now() + later }
+  const two = {
+    calls: [
+      { name: 'pay', arguments: { amount: 1 } },
+      { name: 'pay', arguments: { amount: 2 } },
+    ],
+  }
+  const { post, decide, ended, model, pay, installation } = await openPaying({ clock }, [two])
+  const { run_id, approvals } = JSON.parse((await post('/chat', { message: 'Pay' })).text)
+  expect(approvals).toHaveLength(2)
+  await decide(approvals[0].id, { decision: 'reject', reason: 'Not this month' })
+  expect((await installation.storage.durableRuns.due(clock.wall(), 9)).length).toBe(0)
+  later = 86_400_000
+  installation.durableRuns.wake()
+  await ended(run_id)
   expect(pay).not.toHaveBeenCalled()
-  expect(JSON.stringify(model.requests)).toContain('runs only with approval')
-  const { pauses } = await installation.storage.pauses.list({ tenant: 'local', now: 0, limit: 9 })
-  expect(pauses).toMatchObject([{ tool: 'pay', decision: null }])
+  const told = model.requests[1]?.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
+  expect(told).toEqual([
+    expect.stringContaining('was rejected: Not this month'),
+    expect.stringContaining('has expired'),
+  ])
+})
+
+test('a rejected call does not run if its tool needs no approval any more', async () => {
+  const { post, decide, ended, pay, redefine } = await openPaying()
+  const { run_id, approvals } = JSON.parse((await post('/chat', { message: 'Pay' })).text)
+  redefine({ approval: false })
+  await decide(approvals[0].id, { decision: 'reject', reason: 'No' })
+  const answer = await ended(run_id)
+  expect(answer?.tool_calls).toMatchObject([{ result: { error_code: 'PERMISSION_DENIED' } }])
+  expect(pay).not.toHaveBeenCalled()
+})
+
+test('a direct call that names an approval respects it, too, if its tool needs none any more', async () => {
+  const { post, decide, pay, redefine } = await openPaying()
+  const execute = async (amount: number, approval_id?: string) =>
+    JSON.parse((await post('/tools/execute', { tool_name: 'pay', params: { amount }, approval_id })).text)
+  const [rejected, approved] = [await execute(1), await execute(2)].map(({ details }) => details.approval.id)
+  await decide(rejected, { decision: 'reject' })
+  await decide(approved, {})
+  redefine({ approval: false })
+  expect((await execute(1, rejected)).error_code).toBe('PERMISSION_DENIED')
+  for (let times = 0; times < 2; times++) expect((await execute(2, approved)).success).toBe(true)
+  expect(pay).toHaveBeenCalledTimes(1)
+  expect((await execute(1)).success).toBe(true)
+})
+
+test('a run that was encrypted with another key waits for that key', async () => {
+  const { post, decide, stored, folder, installation, log } = await openPaying()
+  const { run_id, approvals } = JSON.parse((await post('/chat', { message: 'Pay' })).text)
+  const database = new DatabaseSync(join(folder, 'toolyard.db'), { timeout: 10_000 })
+  database.prepare("UPDATE durable_runs SET request = 'sealed.another.key'").run()
+  database.close()
+  const problems = () => log.lines.filter(({ message }) => message === 'A run cannot be continued')
+  await decide(approvals[0].id, {})
+  await vi.waitFor(async () => expect(await installation.storage.durableRuns.owned()).toEqual([]))
+  await vi.waitFor(() => expect(problems()).toHaveLength(1))
+  await vi.waitFor(async () => expect(await installation.storage.durableRuns.due(Date.now(), 9)).toEqual([run_id]))
+  expect(await stored(run_id)).toMatchObject({ status: 'running', resumes: 0 })
 })
 
 test('/chat refuses a requested call that needs approval, and asks no model', async () => {
-  const pay = vi.fn(() => 'paid')
-  const { url, model } = await openScriptedServer([], { tools: { pay }, definition: { approval: true } })
-  const headers = { 'content-type': 'application/json' }
-  const body = JSON.stringify({ message: 'Pay', tool_name: 'pay', tool_params: {} })
-  const response = await fetch(`${url}/chat`, { method: 'POST', headers, body })
-  expect([response.status, await response.json()]).toEqual([
+  const { post, model, pay } = await openPaying({}, [])
+  const { status, text } = await post('/chat', { message: 'Pay', tool_name: 'pay', tool_params: {} })
+  expect([status, JSON.parse(text)]).toEqual([
     403,
     expect.objectContaining({ error_code: 'APPROVAL_REQUIRED', details: { approval: expect.anything() } }),
   ])
   expect([pay.mock.calls, model.requests]).toEqual([[], []])
+})
+
+describe('a durable run', () => {
+  const ask = { message: 'Go', durable: true }
+
+  test('is answered as any other, stored step by step, and shown with its status', async () => {
+    const { post, url, stored } = await openPaying({ definition: {} })
+    const { status, text } = await post('/chat', ask)
+    const { run_id, content } = JSON.parse(text)
+    expect([status, content]).toEqual([200, 'It is paid.'])
+    expect(await stored(run_id)).toMatchObject({ status: 'finished', resumes: 0 })
+    const shown = await (await fetch(`${url}/api/runs/${run_id}`)).json()
+    expect(shown).toMatchObject({ status: 'finished', steps: [{ type: 'model' }, { tool: 'pay' }, { type: 'model' }] })
+  })
+
+  test('is started once by an idempotency key', async () => {
+    const { post, model, ended } = await openPaying({ definition: {} })
+    const headers = { 'idempotency-key': 'k', prefer: 'respond-async' }
+    const first = await post('/chat', ask, headers)
+    const { run_id } = JSON.parse(first.text)
+    expect([first.status, JSON.parse(first.text)]).toEqual([202, { run_id, status: 'running' }])
+    await ended(run_id)
+    const again = await post('/chat', ask, headers)
+    expect([again.status, JSON.parse(again.text)]).toMatchObject([200, { run_id, content: 'It is paid.' }])
+    expect((await post('/chat', { ...ask, message: 'Other' }, headers)).status).toBe(400)
+    expect(model.requests).toHaveLength(2)
+  })
+
+  test('that waits shows its steps, and can be cancelled', async () => {
+    const { post, url, pay, installation } = await openPaying()
+    const { run_id, approvals } = JSON.parse((await post('/chat', ask)).text)
+    const shown = (await (await fetch(`${url}/api/runs/${run_id}`)).json()) as { started_at: string }
+    expect(shown).toMatchObject({ status: 'waiting', steps: [{ type: 'model' }, { tool: 'pay' }] })
+    const cancel = async () => (await fetch(`${url}/api/runs/${run_id}`, { method: 'DELETE' })).json()
+    expect([await cancel(), await cancel()]).toEqual(Array(2).fill({ id: run_id, status: 'cancelled' }))
+    const pause = await installation.storage.pauses.get('local', approvals[0].id)
+    expect(pause?.expires_at).toBeLessThanOrEqual(Date.now())
+    expect(pay).not.toHaveBeenCalled()
+    const { runs } = (await (await fetch(`${url}/api/runs`)).json()) as { runs: object[] }
+    expect(runs).toMatchObject([
+      {
+        id: run_id,
+        stop_reason: 'cancelled',
+        question: 'Go',
+        iterations: 1,
+        tool_calls: 1,
+        started_at: shown.started_at,
+      },
+    ])
+  })
+
+  test('belongs to the key that started it, and ends with that key', async () => {
+    const asked = Promise.withResolvers<void>()
+    const never = (request: ModelRequest) => {
+      asked.resolve()
+      return new Promise<string>((_, reject) => request.signal?.addEventListener('abort', () => reject(new Error())))
+    }
+    const { url, key, post, installation } = await openPaying({ definition: {} }, [never])
+    const keys = { own: await key('acme', 'user'), other: await key('acme', 'user'), observer: await key('acme') }
+    const { text } = await post('/chat', ask, { 'x-api-key': keys.own, prefer: 'respond-async' })
+    const path = `${url}/api/runs/${JSON.parse(text).run_id}`
+    await asked.promise
+    const see = async (name: keyof typeof keys, method = 'GET') => {
+      const response = await fetch(path, { method, headers: { 'x-api-key': keys[name] } })
+      const { status } = (await response.json()) as { status?: string }
+      return [response.status, status]
+    }
+    expect(await see('own')).toEqual([200, 'running'])
+    expect(await see('observer')).toEqual([200, 'running'])
+    expect([await see('other'), await see('other', 'DELETE')]).toEqual(Array(2).fill([404, 404]))
+    const { callers, storage } = installation
+    const [{ id: own = '' } = {}] = (await storage.keys.list()).filter(({ id }) => callers.find(keys.own)?.id === id)
+    await storage.keys.revoke(own, new Date().toISOString())
+    await callers.load(storage.keys)
+    await vi.waitFor(async () => expect(await see('observer')).toEqual([200, 'failed']))
+    expect((await storage.durableRuns.get('acme', JSON.parse(text).run_id))?.ended_at).toBeGreaterThan(0)
+  })
 })

@@ -1,15 +1,20 @@
+import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '../../app/callers.ts'
+import { keyedRunId } from '../../app/durable-run-data.ts'
+import type { DurableRuns } from '../../app/durable-runs.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
-import type { RunAnswer, RunEvent } from '../../chat/run.ts'
+import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
+import { canonicalText } from '../../core/schema/canonical-text.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem, waitSeconds } from '../http/problem.ts'
-import { COUNT, list, object, route, TEXT } from '../http/route.ts'
+import { COUNT, list, object, RESPOND_ASYNC, route, TEXT } from '../http/route.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
 
 /** Why a run ended. */
@@ -25,6 +30,7 @@ export const STOP_REASON = {
     'content_filter',
     'error',
     'cancelled',
+    'approval_required',
   ],
 } as const
 
@@ -86,6 +92,26 @@ const CHAT_SCHEMA = {
       description: 'A tool that runs before the model answers.',
     },
     tool_params: { description: 'The parameters of `tool_name`.' },
+    durable: {
+      type: 'boolean',
+      description: 'Stores every step before the run goes on, so that the run survives a crash. Default: false.',
+    },
+  },
+} as const
+
+const CHAT_HEADERS = {
+  type: 'object',
+  properties: {
+    'idempotency-key': {
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+      description: 'For durable runs: a repeated request with the same key gets the run of the first one.',
+    },
+    prefer: {
+      type: 'string',
+      description: 'respond-async: the run is durable, and the response is 202 with its location.',
+    },
   },
 } as const
 
@@ -119,6 +145,7 @@ const ANSWER_SCHEMA = {
 interface AnswerOptions {
   /** For rate limits per session. */
   readonly session?: string | undefined
+  readonly durable?: boolean | undefined
   /** The status of a failed provider. */
   readonly failed?: number
   /** Streams in another format, whatever the request accepts. */
@@ -131,12 +158,24 @@ export async function answerChat(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
-  { session, failed, writer }: AnswerOptions = {},
+  { session, durable = false, failed, writer }: AnswerOptions = {},
 ): Promise<unknown> {
-  const run = new ClientRun(app, request, reply, session)
+  const started = durable ? startOf(request, asked) : undefined
+  const run = new ClientRun(app, request, reply, session, started?.id)
   try {
     const chat = await app.installation.manager.getChat()
-    const question = { ...asked, context: run.context }
+    const { durableRuns } = app.installation
+    const before = started?.id === undefined ? undefined : await repeated(durableRuns, request.caller, started)
+    if (before !== undefined) return answerStarted(reply, before)
+    const options = { session, ...(started?.fingerprint !== undefined && { fingerprint: started.fingerprint }) }
+    const through = durable
+      ? (run: RunRequest) => durableRuns.run(run, options, started?.async)
+      : (run: RunRequest) => durableRuns.pausing(run, options)
+    const question = { ...asked, context: run.context, through }
+    if (started?.async) {
+      await Array.fromAsync(chat.run(question))
+      return answerStarted(reply, { run_id: run.id, status: 'running' })
+    }
     const events = acceptsEvents(request) ? writerOf(app.installation, run.id, failed) : undefined
     const write = writer?.(run.id) ?? events
     if (write !== undefined) {
@@ -150,6 +189,44 @@ export async function answerChat(
   } finally {
     run.done()
   }
+}
+
+interface Started {
+  /** Set if an idempotency key names the run. */
+  readonly id?: string
+  readonly fingerprint?: string
+  /** The client doesn't wait for the answer. */
+  readonly async: boolean
+}
+
+/** How a durable run is started. */
+function startOf({ headers, caller }: FastifyRequest, asked: object): Started {
+  const { 'idempotency-key': key, prefer } = headers
+  const async = RESPOND_ASYNC.test(String(prefer ?? ''))
+  if (key === undefined) return { async }
+  const fingerprint = hash('sha256', canonicalText(asked))
+  return { id: keyedRunId(caller.tenant, caller.id, String(key)), fingerprint, async }
+}
+
+/** The run that the same request started before. */
+async function repeated(
+  durableRuns: DurableRuns,
+  { tenant }: Caller,
+  { id = '', fingerprint }: Started,
+): Promise<object | undefined> {
+  const run = await durableRuns.get(tenant, id)
+  if (run === undefined) return undefined
+  if (run.fingerprint !== fingerprint) {
+    throw new HttpProblem(400, 'The idempotency key was used for another run: use a new key')
+  }
+  return { ...durableRuns.answerOf(run), run_id: id, status: run.status }
+}
+
+/** Answers 202 while the run works, and its answer after that. */
+function answerStarted(reply: FastifyReply, answer: object): FastifyReply {
+  const { run_id, status } = answer as { run_id: string; status: string }
+  reply.header('location', `/api/runs/${run_id}`)
+  return reply.code(status === 'running' ? 202 : 200).send(answer)
 }
 
 /** A run that ended because the provider failed. The client also learns which tools were called. */
@@ -213,6 +290,7 @@ interface ChatBody {
   readonly session_id?: string
   readonly tool_name?: string
   readonly tool_params?: unknown
+  readonly durable?: boolean
 }
 
 interface TestBody {
@@ -230,16 +308,18 @@ export function chatRoutes(app: FastifyInstance): void {
       'Answers a question with a model that the response rules choose; streams events if the request accepts them',
       {
         body: CHAT_SCHEMA,
-        response: { 200: ANSWER_SCHEMA },
+        headers: CHAT_HEADERS,
+        response: { 200: ANSWER_SCHEMA, 202: object({ run_id: TEXT, status: TEXT }, 'A durable run that works') },
       },
     ),
     (request, reply) => {
-      const { session_id, ...asked } = request.body
+      const { session_id, durable, ...asked } = request.body
       if (asked.message.trim() === '') throw new HttpProblem(400, 'The message is empty')
       if (asked.tool_params !== undefined && asked.tool_name === undefined) {
         throw new HttpProblem(400, 'tool_params needs a tool_name', 'it says which tool to call')
       }
-      return answerChat(app, request, reply, asked, { session: session_id })
+      const isAsync = RESPOND_ASYNC.test(String(request.headers.prefer ?? ''))
+      return answerChat(app, request, reply, asked, { session: session_id, durable: durable || isAsync })
     },
   )
 

@@ -57,14 +57,15 @@ export async function streamRun(
 
 /** A run that a client waits for. It is cancelled when the client disconnects or the server shuts down. */
 export class ClientRun {
-  readonly id = randomUUID()
+  readonly id: string
   readonly context: CallContext
   /** How long a rate-limited caller has to wait. */
   waitMs = 0
   readonly #app: FastifyInstance
   readonly #cancellation = new Cancellation()
 
-  constructor(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, session?: string) {
+  constructor(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, session?: string, id?: string) {
+    this.id = id ?? randomUUID()
     const { traceparent } = request.headers
     this.#app = app
     this.context = {

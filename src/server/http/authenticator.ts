@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { isFromChild } from '../../isolation/launch.ts'
 import { BrowserSessions } from './browser-sessions.ts'
 import { TrustedProxies, UnknownCallers } from './client-address.ts'
 import { HttpProblem } from './problem.ts'
+import type { NeededScope } from './route.ts'
 
 const LOOPBACK = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(?::\d{1,5})?$/i
 
@@ -80,7 +81,7 @@ export class Authenticator {
    * The caller of the request: at once for a key, later for a session. Throws or rejects with 401 without a valid key,
    * 429 if its address sends many such requests, and 403 if the key lacks the scope. Needs no body, so none is read before.
    */
-  authenticate(request: IncomingMessage, scope: Scope | undefined): Caller | Promise<Caller> {
+  authenticate(request: IncomingMessage, scope: NeededScope | undefined): Caller | Promise<Caller> {
     const key = keyOf(request.headers)
     const session = key === undefined ? this.sessions.idOf(request) : undefined
     const check = (caller: Caller | undefined): Caller => {
@@ -89,7 +90,7 @@ export class Authenticator {
         this.#unknown.count(request)
         throw unauthorized(key, session)
       }
-      if (scope === undefined || !caller.scopes.has(scope)) throw forbidden(scope)
+      if (!holds(caller, scope)) throw forbidden(scope)
       return caller
     }
     if (session !== undefined)
@@ -173,5 +174,8 @@ const unauthorized = (key: string | undefined, session: string | undefined): Htt
 /** The key was valid when the request began. */
 export const keyEnded = (): HttpProblem => unauthorized('', undefined)
 
-const forbidden = (scope: Scope | undefined): HttpProblem =>
-  new HttpProblem(403, `The API key lacks the scope '${scope}'`)
+const holds = ({ scopes }: Caller, scope: NeededScope | undefined): boolean =>
+  typeof scope === 'string' ? scopes.has(scope) : scope?.some((one) => scopes.has(one)) === true
+
+const forbidden = (scope: NeededScope | undefined): HttpProblem =>
+  new HttpProblem(403, `The API key lacks the scope '${[scope].flat().join("' or '")}'`)

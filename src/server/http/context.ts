@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { Caller, Scope } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
@@ -9,6 +9,7 @@ import type { Prometheus } from '../../telemetry/prometheus.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { Streams } from './event-stream.ts'
 import { HttpProblem } from './problem.ts'
+import type { NeededScope } from './route.ts'
 
 const RECORDS_TIMEOUT_MS = 2_000
 const MAX_SESSION_LENGTH = 200
@@ -28,7 +29,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     /** The scope that the caller needs; null: the route is public. */
-    readonly scope?: Scope | null
+    readonly scope?: NeededScope | null
     /** Clients may stay connected indefinitely: a shutdown does not wait for them. */
     readonly stays?: boolean
   }

@@ -6,12 +6,13 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify'
-import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER } from '../../app/callers.ts'
 import { parseBody } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { keyEnded } from './authenticator.ts'
 import { HttpProblem } from './problem.ts'
 import { corsHeaders, preflightHeaders, SECURITY_HEADERS } from './response-headers.ts'
+import type { NeededScope } from './route.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -137,7 +138,7 @@ export interface KnownRoute {
   /** As registered: `/api/jobs/:id`, `/docs/*`. */
   readonly url: string
   /** The scope that a caller needs; null: none. */
-  readonly scope: Scope | null | undefined
+  readonly scope: NeededScope | null | undefined
 }
 
 /** Every route of a server. It tells a wrong method from an unknown path. */

@@ -1,8 +1,11 @@
 import type { FastifySchema } from 'fastify'
 import type { Scope } from '../../app/callers.ts'
 
+/** The scope that a caller needs, or several of which it needs one. */
+export type NeededScope = Scope | readonly Scope[]
+
 /** The options of a route: the scope that a caller needs (null: none) and the entry in the API reference. */
-export const route = (scope: Scope | null, tag: string, summary: string, schema: FastifySchema = {}) => ({
+export const route = (scope: NeededScope | null, tag: string, summary: string, schema: FastifySchema = {}) => ({
   config: { scope },
   schema: { summary, tags: [tag], ...schema },
 })
@@ -32,3 +35,6 @@ export const pathParameter = (name: string, maxLength: number) => object({ [name
 
 /** The id of a job in the path. */
 export const JOB_ID = object({ id: { type: 'string', pattern: '^[\\w-]{1,64}$' } })
+
+/** A `Prefer` header that asks for an answer before the work is done. */
+export const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i

@@ -3,6 +3,7 @@ import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import type { Effect, JsonSchema } from '../../core/tool.ts'
+import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import type { ValidationReport } from '../../validation/reports/build-report.ts'
 import type { BudgetLimits } from '../../validation/running/suite-budget.ts'
 import type { Outcome, Stopped } from '../../validation/running/trial.ts'
@@ -128,6 +129,8 @@ export interface PageTool {
 
 export interface WholePageTool extends PageTool {
   readonly parameters: JsonSchema
+  /** The steps of a pipeline, for callers with the scope `observe`. */
+  readonly pipeline?: PipelineGraph
 }
 
 /** The session of the web UI: signed out, local without a key, or signed in with a key. */

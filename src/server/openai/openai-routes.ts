@@ -49,7 +49,7 @@ class Completions {
     const run = new ClientRun(this.#app, request, reply)
     const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
     const { context } = run
-    const events = manager.getLoop().run({ ...asked.run, model, messages, context, prices })
+    const events = this.#app.installation.durableRuns.pausing({ ...asked.run, model, messages, context, prices })
     const answering: Answering = {
       asked,
       head,
@@ -300,6 +300,7 @@ const FINISH: Readonly<Record<Exclude<StopReason, 'error' | 'cancelled'>, Finish
   repeated_calls: 'length',
   timeout: 'length',
   budget: 'length',
+  approval_required: 'stop',
 }
 
 /** A complete answer in OpenAI's format, with the calls of client tools. */
@@ -344,7 +345,8 @@ function finishReason(answer: RunAnswer): FinishReason {
 }
 
 /** Data that OpenAI's format lacks: the stop reason, and the tools that ran on the server. */
-const aboutRun = ({ stop_reason, tool_calls }: RunAnswer): object => ({
+const aboutRun = ({ stop_reason, tool_calls, status, run_id, approvals }: RunAnswer): object => ({
+  ...(status !== undefined && { status, run_id, approvals }),
   stop_reason,
   tool_calls: tool_calls.map(aboutCall),
 })

@@ -86,6 +86,13 @@ const approve = (id: string, more: object = {}, key?: string) => decide(id, { de
 let amount = 0
 const params = () => ({ amount: ++amount })
 
+/** Adds a tool, or replaces it. */
+const define = (name: string, more: Partial<ToolDefinition>): void =>
+  server.installation.manager.getRegistry().register({
+    ...{ name, description: 'Pays', parameters: AMOUNT, approval: true, ...more },
+    implementation: { type: 'internal', handler: 'pay' },
+  })
+
 describe('a call that needs approval', () => {
   test('is answered with 403 APPROVAL_REQUIRED, and runs once with the approval', async () => {
     const asked = params()
@@ -379,18 +386,13 @@ describe('deciding', () => {
       expect([status, body.error]).toEqual([409, expect.stringContaining(why)])
     }
     await refused(id, 'revoked')
-    const registry = server.installation.manager.getRegistry()
-    const { run: _, ...rest } = TOOLS.pay as { run: unknown }
-    const implementation = { type: 'internal', handler: 'pay' }
-    const define = (more: object) =>
-      registry.register({ name: 'pay_odd', description: 'Pays', ...rest, implementation, ...more } as ToolDefinition)
-    define({})
+    define('pay_odd', {})
     const odd = await idOf('pay_odd', params())
-    define({ permissions: ['payments'] })
+    define('pay_odd', { permissions: ['payments'] })
     await refused(odd, 'no permission')
-    define({ parameters: { ...AMOUNT, required: ['account'] } })
+    define('pay_odd', { parameters: { ...AMOUNT, required: ['account'] } })
     await refused(odd, "missing 'account'")
-    registry.unregister('pay_odd')
+    server.installation.manager.getRegistry().unregister('pay_odd')
     await refused(odd, 'does not exist any more')
     expect((await decide(odd, { decision: 'reject' })).status).toBe(200)
   })

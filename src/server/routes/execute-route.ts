@@ -14,6 +14,7 @@ import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
 import { JSON_TYPES } from '../http/hooks.ts'
 import { waitSeconds } from '../http/problem.ts'
+import { RESPOND_ASYNC } from '../http/route.ts'
 import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
 const BODY = {
@@ -78,7 +79,6 @@ const failures = Object.fromEntries(
 )
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i
 
 /** The body of a call. The executor validates the parameters. */
 interface CallBody {

@@ -242,7 +242,6 @@ export async function openApiRoutes(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Adds the scope and the error response to the schema of a route. */
 /** `GET /api/runs/:id` → `getApiRunsById`. */
 function operationId(method: RouteOptions['method'], path: string): string {
   const words = path.split(/[/_.-]+/).filter((word) => word !== '')
@@ -252,9 +251,10 @@ function operationId(method: RouteOptions['method'], path: string): string {
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
+/** Adds the scope and the error response to the schema of a route. */
 function documented(schema: RouteOptions['schema'], { config }: RouteOptions): NonNullable<RouteOptions['schema']> {
   const scope = config?.scope
-  const needs = scope ? `Needs an API key with the scope \`${scope}\`.` : 'Public.'
+  const needs = scope ? `Needs an API key with the scope \`${[scope].flat().join('` or `')}\`.` : 'Public.'
   const { description, response, ...rest } = schema ?? {}
   return {
     ...rest,

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
+import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
@@ -182,7 +183,16 @@ const RUNS_SCHEMA = object({
   next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
 })
 
-const RUN_SCHEMA = object({ ...LISTED, steps: list(STEP), gate: GATE })
+const RUN_SCHEMA = object({
+  ...LISTED,
+  status: {
+    type: 'string',
+    enum: ['running', 'waiting', 'finished', 'failed', 'cancelled'],
+    description: 'For durable runs. One that has not ended has no figures yet.',
+  },
+  steps: list(STEP),
+  gate: GATE,
+})
 
 const REPLAY_BODY = {
   ...exactly({
@@ -223,17 +233,30 @@ export function runRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { storage } = installation
 
+  /** Throws 404 unless the run is the caller's own, or the caller may observe its tenant. */
+  const notFound = ({ caller, params: { id } }: FastifyRequest<OneRun>): HttpProblem => {
+    if (!caller.scopes.has('installation')) {
+      const owner = storage.runs.tenantOf(id).then((tenant) => tenant ?? storage.durableRuns.tenantOf(id))
+      installation.events.crossed(caller, `run ${id}`, owner)
+    }
+    return new HttpProblem(404, `Run '${id}' not found`)
+  }
+
+  const mayRead = ({ scopes, id }: Caller, run: { readonly caller: string | null } | undefined): boolean =>
+    run !== undefined && (run.caller === id || scopes.has('observe'))
+
   const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
-    const { id } = request.params
     const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
     await settleRecords(installation)
-    const run = await storage.runs.get(tenant, id)
-    if (run !== undefined) return run
-    const { caller } = request
-    if (!caller.scopes.has('installation')) {
-      installation.events.crossed(caller, `run ${id}`, storage.runs.tenantOf(id))
-    }
-    throw new HttpProblem(404, `Run '${id}' not found`)
+    const run = await storage.runs.get(tenant, request.params.id)
+    if (run === undefined || !mayRead(request.caller, run)) throw notFound(request)
+    return run
+  }
+
+  const durableRun = async (request: FastifyRequest<OneRun>): Promise<DurableRun | undefined> => {
+    const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
+    const run = await installation.durableRuns.get(tenant, request.params.id)
+    return mayRead(request.caller, run) ? run : undefined
   }
 
   app.get<{ Querystring: RunsQuery }>(
@@ -252,12 +275,34 @@ export function runRoutes(app: FastifyInstance): void {
 
   app.get<OneRun>(
     '/api/runs/:id',
-    route('observe', 'runs', 'Returns a run with all its model and tool steps', {
+    route(['chat', 'observe'], 'runs', 'Returns a run with all its model and tool steps', {
       params: RUN_ID,
       querystring: RUN_QUERY,
       response: { 200: RUN_SCHEMA },
     }),
-    (request) => storedRun(request),
+    async (request) => {
+      const durable = await durableRun(request)
+      if (durable === undefined) return storedRun(request)
+      await settleRecords(installation)
+      const { tenant, id, status } = durable
+      const record = await storage.runs.get(tenant, id)
+      return record === undefined ? installation.durableRuns.view(durable) : { ...record, status }
+    },
+  )
+
+  app.delete<OneRun>(
+    '/api/runs/:id',
+    route(['chat', 'observe'], 'runs', 'Cancels a durable run; a run that has ended does not change', {
+      params: RUN_ID,
+      querystring: RUN_QUERY,
+      response: { 200: object({ id: TEXT, status: TEXT }) },
+    }),
+    async (request) => {
+      const run = await durableRun(request)
+      if (run === undefined) throw notFound(request)
+      const cancelled = await installation.durableRuns.cancel(run)
+      return { id: run.id, status: cancelled ? 'cancelled' : run.status }
+    },
   )
 
   app.get<OneRun & { Querystring: { as?: 'case' } }>(

@@ -46,12 +46,13 @@ export function pageToolsRoutes(app: FastifyInstance): void {
     '/api/page/tools/:name',
     route('read', 'tools', 'Returns one tool with the schema of its parameters', {
       params: pathParameter('name', 200),
-      response: { 200: object({ ...TOOL, parameters: PARAMETERS }, 'The tool') },
+      response: { 200: object({ ...TOOL, parameters: PARAMETERS, pipeline: PIPELINE }, 'The tool') },
     }),
     ({ caller, params: { name } }): WholePageTool => {
       const usable = usableTools(installation, caller).find((one) => one.name === name)
       const tool = found(usable, `Tool '${name}'`, 'GET /api/page/tools lists them')
-      return { ...shown(installation, tool), parameters: tool.parameters }
+      const pipeline = caller.scopes.has('observe') ? installation.manager.getPipeline(tool, caller.tenant) : undefined
+      return { ...shown(installation, tool), parameters: tool.parameters, ...(pipeline && { pipeline }) }
     },
   )
 }
@@ -75,6 +76,32 @@ function shown(
 }
 
 const PARAMETERS = { type: 'object', additionalProperties: true, description: 'JSON Schema of the parameters.' }
+
+const STEP = { id: TEXT, tool: TEXT }
+
+const PIPELINE = object(
+  {
+    steps: list({
+      ...STEP,
+      after: { type: 'array', items: TEXT, description: 'The steps that must end first.' },
+      for_each: { type: 'boolean' },
+      when: { type: 'boolean' },
+    }),
+    last_run: object({
+      at: TIME,
+      success: { type: 'boolean' },
+      steps: list({
+        ...STEP,
+        status: { enum: ['not_run', 'running', 'done', 'skipped', 'failed', 'cancelled'] },
+        value: { type: 'string', description: 'The start of its value, redacted.' },
+        error: TEXT,
+        error_code: TEXT,
+        outcome: { const: 'unknown' },
+      }),
+    }),
+  },
+  'The steps of a pipeline, for callers with the scope observe.',
+)
 
 const HEALTH = object(
   {

@@ -440,4 +440,38 @@ export const migrations: readonly string[] = [
   CREATE INDEX pauses_pending ON toolyard.pauses (tenant, caller, expires_at) WHERE decision IS NULL;
   CREATE INDEX pauses_by_run ON toolyard.pauses (run_id) WHERE run_id IS NOT NULL;
   `,
+  // Runs that survive their process, and their steps.
+  `
+  CREATE TABLE toolyard.durable_runs (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant text COLLATE "C" NOT NULL,
+    caller text NOT NULL,
+    model text NOT NULL,
+    status text NOT NULL,
+    owner text COLLATE "C",
+    fence integer NOT NULL,
+    resumes integer NOT NULL,
+    steps integer NOT NULL,
+    fingerprint text NOT NULL,
+    request text NOT NULL,
+    answer text,
+    wake_at double precision,
+    created_at double precision NOT NULL,
+    ended_at double precision
+  );
+  CREATE INDEX durable_runs_open ON toolyard.durable_runs (tenant) WHERE status IN ('running', 'waiting');
+  CREATE INDEX durable_runs_running ON toolyard.durable_runs (created_at) WHERE status = 'running';
+  CREATE INDEX durable_runs_waiting ON toolyard.durable_runs (wake_at) WHERE status = 'waiting';
+  CREATE INDEX durable_runs_ended ON toolyard.durable_runs (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE TABLE toolyard.run_steps (
+    run_id text COLLATE "C" NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    seq integer NOT NULL,
+    kind text NOT NULL,
+    data text NOT NULL,
+    shown text NOT NULL,
+    at double precision NOT NULL,
+    PRIMARY KEY (run_id, seq)
+  );
+  `,
 ]

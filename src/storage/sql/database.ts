@@ -56,6 +56,7 @@ export interface Database {
 /** What a tenant has stored. Each value is the tenant. A number of a vector takes 4 bytes. */
 export const USAGE = `
   SELECT (SELECT count(*) FROM toolyard.jobs WHERE tenant = ? AND state IN ('queued', 'running')) AS queued_jobs,
+    (SELECT count(*) FROM toolyard.durable_runs WHERE tenant = ? AND status IN ('running', 'waiting')) AS durable_runs,
     (SELECT CAST(coalesce(sum(documents), 0) AS bigint) FROM toolyard.knowledge_collections
       WHERE tenant = ? AND NOT gone) AS documents,
     (SELECT CAST(coalesce(sum(bytes + vectors * 4 * coalesce(dimensions, 0)), 0) AS bigint)

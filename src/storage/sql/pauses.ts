@@ -10,6 +10,7 @@ import type {
 } from '../../core/storage/pause-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ask, type Database, Where } from './database.ts'
+import { wakeRun } from './durable-runs.ts'
 import { readCursor, tenantOf } from './runs.ts'
 
 const COLUMNS = [
@@ -36,6 +37,7 @@ const OPEN = `
   WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
     AND expires_at > ? AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
   ORDER BY requested_at DESC, id DESC LIMIT 1`
+const OF_CALL = 'SELECT * FROM toolyard.pauses WHERE tenant = ? AND run_id = ? AND call_id = ?'
 const PENDING_OF_CALLER = `
   SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND decision IS NULL AND expires_at > ?`
 const PENDING = 'SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND decision IS NULL AND expires_at > ?'
@@ -74,9 +76,13 @@ export class Pauses implements PauseStore {
     const { tenant, caller, requested_at: now } = request
     // One change at a time, so that neither the limit nor the search for an identical call needs a lock.
     return this.#database.change('pauses', function* () {
-      // Each call of a run has its own pause.
-      const open = request.run_id === null && (yield* ask<PauseRow>(OPEN, openValues(request, now))).rows[0]
-      if (open) return { pause: readPause(open), isNew: false }
+      // Each call of a run has its own pause, and asks for it again if the server died.
+      const { rows: known } =
+        request.run_id === null
+          ? yield* ask<PauseRow>(OPEN, openValues(request, now))
+          : yield* ask<PauseRow>(OF_CALL, [tenant, request.run_id, request.call_id])
+      const [open] = known
+      if (open !== undefined) return { pause: readPause(open), isNew: false }
       const { rows: counts } = yield* ask<{ count: number }>(PENDING_OF_CALLER, [tenant, caller, now])
       if (Number(counts[0]?.count) >= maxPending) throw tooMany(maxPending)
       const { rows } = yield* ask<PauseRow>(
@@ -119,12 +125,15 @@ export class Pauses implements PauseStore {
     return Number(rows[0]?.count)
   }
 
-  async decide(tenant: string, id: string, given: PauseDecision): Promise<boolean> {
+  decide(tenant: string, id: string, given: PauseDecision): Promise<boolean> {
     const { decision, decided_params, decided_by, decided_by_name, decided_at, reason, expires_at } = given
     const params = decided_params === null ? null : JSON.stringify(decided_params)
     const values = [decision, params, decided_by, decided_by_name, decided_at, reason, expires_at]
-    const { count } = await this.#database.change('pauses', () => ask(DECIDE, [...values, tenant, id, decided_at]))
-    return count > 0
+    return this.#database.change('pauses', function* () {
+      const { count } = yield* ask(DECIDE, [...values, tenant, id, decided_at])
+      if (count > 0) yield* wakeRun(id, decided_at)
+      return count > 0
+    })
   }
 
   async begin(tenant: string, id: string, now: number): Promise<boolean> {

@@ -111,7 +111,7 @@ export class Runs implements RunStore {
 /** The tenant of a row, by its id. */
 export async function tenantOf(
   database: Database,
-  table: 'runs' | 'jobs' | 'pauses',
+  table: 'runs' | 'jobs' | 'pauses' | 'durable_runs',
   id: string,
 ): Promise<string | undefined> {
   const sql = ['SELECT tenant FROM', `toolyard.${table}`, 'WHERE id = ? LIMIT 1'].join(' ')
@@ -349,4 +349,4 @@ export class Chats implements ChatStore {
 
 const nameOf = ({ tenant, caller, chat }: ChatKey) => [tenant, caller, chat]
 
-const usageOf = ({ tenant }: ChatKey) => [tenant, tenant, tenant, tenant]
+const usageOf = ({ tenant }: ChatKey) => [tenant, tenant, tenant, tenant, tenant]

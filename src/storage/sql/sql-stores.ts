@@ -7,6 +7,7 @@ import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, Where } from './database.ts'
+import { DurableRuns } from './durable-runs.ts'
 import type { Engine } from './engine.ts'
 import { Pauses } from './pauses.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
@@ -27,6 +28,7 @@ type Stores = Pick<
   | 'jobs'
   | 'chats'
   | 'pauses'
+  | 'durableRuns'
 >
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
@@ -39,6 +41,7 @@ export function sqlStores(
   const jobs = new Jobs(database)
   const chats = new Chats(database, clock)
   const pauses = new Pauses(database)
+  const durableRuns = new DurableRuns(database)
   return {
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
@@ -51,12 +54,14 @@ export function sqlStores(
     jobs,
     chats,
     pauses,
+    durableRuns,
     async sweep() {
       await once.sweep()
       const before = clock.wall() - keepDays * DAY_MS
       await jobs.sweep(before)
       await chats.sweep(before)
       await pauses.sweep(before, SWEEP_LIMIT)
+      await durableRuns.sweep(clock.wall() - DAY_MS)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
     },
   }
@@ -304,7 +309,7 @@ class Jobs implements JobStore {
     const bytes = Buffer.byteLength(params)
     await this.#database.transaction(function* () {
       if (quota !== undefined) {
-        const { rows } = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant])
+        const { rows } = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
         checkQuota(tenant, quota, rows[0] as Usage, { queued_jobs: 1, storage_bytes: bytes })
       }
       yield* ask(CREATE_JOB, [id, tenant, caller, tool, params, timeout_ms, created_at, bytes])

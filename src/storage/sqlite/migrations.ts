@@ -3,7 +3,7 @@ import { copyAuditBlocks } from './audit-blocks.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 10
+export const VERSION = 11
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -27,9 +27,19 @@ export function migrate(database: SqliteDatabase): void {
       )
     }
     if (version === 0) {
-      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS, CHATS, PAUSES]) {
-        database.exec(sql)
-      }
+      const layout = [
+        LAYOUT,
+        RUNS_BY_ID,
+        AUDIT,
+        AUDIT_INDEXES,
+        EVENT_INDEXES,
+        ACCESS,
+        QUOTAS,
+        CHATS,
+        PAUSES,
+        DURABLE_RUNS,
+      ]
+      for (const sql of layout) database.exec(sql)
     } else {
       if (version < 5) {
         database.exec(AUDIT)
@@ -43,6 +53,7 @@ export function migrate(database: SqliteDatabase): void {
       if (version < 8) database.exec(QUOTAS)
       if (version < 9) database.exec(CHATS)
       if (version < 10) database.exec(PAUSES)
+      if (version < 11) database.exec(DURABLE_RUNS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -420,6 +431,40 @@ const PAUSES = `
   CREATE INDEX pauses_by_expiry ON pauses (expires_at);
   CREATE INDEX pauses_pending ON pauses (tenant, caller, expires_at) WHERE decision IS NULL;
   CREATE INDEX pauses_by_run ON pauses (run_id) WHERE run_id IS NOT NULL`
+
+/** Runs that survive their process, and their steps. */
+const DURABLE_RUNS = `
+  CREATE TABLE durable_runs (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    model TEXT NOT NULL,
+    status TEXT NOT NULL,
+    owner TEXT,
+    fence INTEGER NOT NULL,
+    resumes INTEGER NOT NULL,
+    steps INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,
+    request TEXT NOT NULL,
+    answer TEXT,
+    wake_at REAL,
+    created_at REAL NOT NULL,
+    ended_at REAL
+  ) STRICT;
+  CREATE INDEX durable_runs_open ON durable_runs (tenant) WHERE status IN ('running', 'waiting');
+  CREATE INDEX durable_runs_running ON durable_runs (created_at) WHERE status = 'running';
+  CREATE INDEX durable_runs_waiting ON durable_runs (wake_at) WHERE status = 'waiting';
+  CREATE INDEX durable_runs_ended ON durable_runs (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE TABLE run_steps (
+    run_id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    data TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (run_id, seq)
+  ) STRICT, WITHOUT ROWID`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;

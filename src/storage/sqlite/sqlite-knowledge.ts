@@ -248,7 +248,7 @@ class SqliteDocuments {
   }
 
   #usage(tenant: string): Usage {
-    return this.#database.get<Usage>(USAGE_SQL, tenant, tenant, tenant, tenant) as Usage
+    return this.#database.get<Usage>(USAGE_SQL, tenant, tenant, tenant, tenant, tenant) as Usage
   }
 
   #markGone(id: number): void {

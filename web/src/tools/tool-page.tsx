@@ -11,6 +11,7 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 import { CallHistory } from './call-history.tsx'
 import { CopyAs } from './copy-as.tsx'
 import { EffectChip } from './effect-chip.tsx'
+import { StepGraph } from './step-graph.tsx'
 import { TryTool } from './try-tool.tsx'
 
 /** A tool with a form to try it, its history, and code snippets. */
@@ -63,6 +64,7 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
           <Note tone="bad">This tool cannot be called: {tool.broken}</Note>
         </div>
       )}
+      {tool.pipeline !== undefined && <StepGraph graph={tool.pipeline} />}
       <TryTool tool={tool} params={params} onParams={setParams} />
       <Tabs.Root defaultValue="schema" className="mt-8">
         <Tabs.List aria-label="More about the tool" className="flex gap-1 border-b border-line">

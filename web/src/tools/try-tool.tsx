@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
 import { Link } from 'wouter'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
-import { useMay } from '../api/queries.ts'
+import { toolQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
@@ -38,6 +38,7 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
   const call = useToolCall(tool.name, () => {
     void client.invalidateQueries({ queryKey: ['history', tool.name] })
     void client.invalidateQueries({ queryKey: ['figures'] })
+    if (tool.pipeline !== undefined) void client.invalidateQueries(toolQuery(tool.name))
   })
   const live = writesLive(tool)
   const start = () => {

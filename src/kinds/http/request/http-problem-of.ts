@@ -4,6 +4,7 @@ import { valueInWords } from '../../../core/schema/problem-words.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../../core/tool.ts'
 import { ToolExecutionError } from '../../../core/tool-result.ts'
+import { JsonPath } from '../../path/json-path.ts'
 import {
   HTTP_IMPLEMENTATION_SCHEMA,
   type HttpImplementation,
@@ -11,7 +12,6 @@ import {
 } from '../definition/http-implementation.ts'
 import { literalSecrets, SECRET_AUTH, SecretValues } from '../definition/secret-values.ts'
 import { DomainList, type NetworkRules } from '../network/network-rules.ts'
-import { JsonPath } from '../response/json-path.ts'
 import { expandUrl, standInImplementation } from './expand-implementation.ts'
 import { namedParameters } from './placed-parameters.ts'
 import { unfitImplementation } from './request-errors.ts'

@@ -1,4 +1,5 @@
 import { type Log, writeLog } from '../../../core/log.ts'
+import { JsonPath } from '../../path/json-path.ts'
 import type { HttpImplementation, Pagination } from '../definition/http-implementation.ts'
 import { SecretValues } from '../definition/secret-values.ts'
 import { answerTooLarge, brokenAnswer } from '../exchange/exchange-error.ts'
@@ -11,7 +12,6 @@ import {
   withQuery,
 } from '../exchange/outgoing-request.ts'
 import type { ToolNetwork } from '../network/network-rules.ts'
-import { JsonPath } from './json-path.ts'
 import { readBody } from './read-body.ts'
 import { checkStatus, lookingThrough, type Reading, shapeOf } from './read-response.ts'
 

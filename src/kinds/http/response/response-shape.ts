@@ -1,6 +1,6 @@
 import { type Log, writeLog } from '../../../core/log.ts'
+import { JsonPath } from '../../path/json-path.ts'
 import type { HttpImplementation } from '../definition/http-implementation.ts'
-import { JsonPath } from './json-path.ts'
 
 /** Extracts the result from a response: `response_path`, then `max_items`, then `pick`. */
 export class ResponseShape {

@@ -1,5 +1,5 @@
 import { JSONPathEnvironment, JSONPathError, type JSONPathQuery, jsonpath } from 'json-p3'
-import { isObject } from '../../../core/schema/schema-keywords.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import { PathBudget, PathFilter, type Test, type Walk } from './path-filter.ts'
 
 /** Takes less than 250 ms over the worst 5 MB. */
@@ -11,6 +11,8 @@ const environment = new JSONPathEnvironment()
 export class JsonPath {
   /** Whether it selects at most one value. */
   readonly singular: boolean
+  /** The names that the path begins with: `['steps', 'fetch']` for `$.steps.fetch[*].id`. */
+  readonly names: readonly string[]
   readonly #walk: Walk
   readonly #budget = new PathBudget(MAX_STEPS)
 
@@ -18,6 +20,7 @@ export class JsonPath {
     try {
       const query = environment.compile(path)
       this.singular = query.singularQuery()
+      this.names = leadingNames(query)
       this.#walk = pathWalk(query, this.#budget)
     } catch (error) {
       const what = error instanceof JSONPathError ? error.message : `${(error as Error).message} cannot be used`
@@ -39,6 +42,17 @@ export class JsonPath {
 }
 
 const { selectors } = jsonpath
+
+function leadingNames({ segments }: JSONPathQuery): string[] {
+  const names: string[] = []
+  for (const segment of segments) {
+    const [selector, ...others] = segment.selectors
+    const isName = others.length === 0 && selector instanceof selectors.NameSelector
+    if (!isName || segment.toString().startsWith('..')) break
+    names.push(selector.name)
+  }
+  return names
+}
 
 /**
  * Compiles a path that json-p3 parsed. json-p3's own evaluation stores the location of every node, takes seconds over

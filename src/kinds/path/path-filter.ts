@@ -1,5 +1,5 @@
 import { type JSONPathQuery, jsonpath } from 'json-p3'
-import { linearPattern } from '../../../core/schema/linear-pattern.ts'
+import { linearPattern } from '../../core/schema/linear-pattern.ts'
 
 export class PathTooMuch extends Error {}
 

@@ -1,0 +1,158 @@
+import { hash } from 'node:crypto'
+import type { JournalStep } from '../chat/journal.ts'
+import type { PendingApproval, RunAnswer, RunRequest } from '../chat/run.ts'
+import { endedRecord, StepView } from '../chat/run-record.ts'
+import type { Clock } from '../core/clock.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { type Log, writeLog } from '../core/log.ts'
+import type { TextSeal } from '../core/sealed-text.ts'
+import type {
+  DurableEnd,
+  DurableRun,
+  DurableRunStore,
+  DurableStep,
+  NewDurableRun,
+} from '../core/storage/durable-run-store.ts'
+import type { PauseStore } from '../core/storage/pause-store.ts'
+import type { Quota } from '../core/storage/quota.ts'
+import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+
+export interface DurableOptions {
+  readonly session?: string | undefined
+  /** A hash of the request, if an idempotency key started the run. */
+  readonly fingerprint?: string
+}
+
+/** The request as it is stored. */
+interface StoredRequest extends Omit<RunRequest, 'model' | 'context' | 'journal' | 'prices'> {
+  readonly model: string
+  readonly session?: string
+}
+
+export interface DurableRunDataOptions {
+  readonly store: DurableRunStore
+  readonly pauses: PauseStore
+  readonly seal: TextSeal
+  readonly log: Log
+  readonly clock: Clock
+  readonly quota: (tenant: string) => Quota
+  /** Whether texts, parameters and results are shown. */
+  readonly showsContents: () => boolean
+  /** Receives the record of a run that ended while nothing ran. */
+  readonly onRun: (run: StoredRun) => void
+}
+
+/** What is stored of durable runs: sealed for their continuation, bounded and redacted for people. */
+export class DurableRunData {
+  readonly #options: DurableRunDataOptions
+
+  constructor(options: DurableRunDataOptions) {
+    this.#options = options
+  }
+
+  /** Stores a new run; with an answer, one that waits already. Undefined if there is one with this id. */
+  create(
+    request: RunRequest,
+    { session, fingerprint = '' }: DurableOptions,
+    waiting?: { readonly answer: RunAnswer; readonly steps: readonly JournalStep[] },
+  ): Promise<DurableRun | undefined> {
+    const { store, quota, seal, clock } = this.#options
+    const { model, context = {}, journal: _journal, prices: _prices, ...rest } = request
+    const { tenant = LOCAL_TENANT, caller = '', runId: id } = context
+    if (id === undefined) throw new TypeError('A durable run needs context.runId')
+    const stored: StoredRequest = { ...rest, model: model.id, ...(session !== undefined && { session }) }
+    const sealed = seal.seal(JSON.stringify(stored), id)
+    const created_at = clock.wall()
+    const run: NewDurableRun = { id, tenant, caller, model: model.id, fingerprint, request: sealed, created_at }
+    if (waiting === undefined) return store.create(run, quota(tenant))
+    const view = this.view([])
+    const steps = waiting.steps.map((step) => this.sealed(id, step, view))
+    return store.create(run, quota(tenant), this.#ending(id, waiting.answer, steps))
+  }
+
+  view(before: readonly JournalStep[]): StepView {
+    return new StepView(before, this.#options.showsContents())
+  }
+
+  sealed(id: string, step: JournalStep, view: StepView): DurableStep {
+    const { seal, clock } = this.#options
+    const shown = JSON.stringify(view.of(step, new Date(clock.wall()).toISOString()))
+    return { kind: step.kind, data: seal.seal(JSON.stringify(step), id), shown }
+  }
+
+  requestOf({ id, request }: DurableRun): StoredRequest {
+    return JSON.parse(this.#options.seal.open(request, id))
+  }
+
+  async stepsOf({ id }: DurableRun): Promise<JournalStep[]> {
+    const { store, seal } = this.#options
+    return (await store.data(id)).map((data): JournalStep => JSON.parse(seal.open(data, id)))
+  }
+
+  /** The answer of a run that waits or has ended. */
+  answerOf({ id, answer }: DurableRun): RunAnswer | undefined {
+    return answer === null ? undefined : JSON.parse(this.#options.seal.open(answer, id))
+  }
+
+  /** The steps for people. */
+  async shown({ tenant, id }: DurableRun): Promise<readonly RunStep[]> {
+    return (await this.#options.store.shown(tenant, id, 0)).flatMap(({ shown }): RunStep[] => JSON.parse(shown))
+  }
+
+  /** Adds when the approvals were asked for, and the validated parameters. */
+  async withApprovals(id: string, tenant: string, answer: RunAnswer): Promise<RunAnswer> {
+    if (answer.approvals === undefined) return answer
+    const stored = answer.approvals.map(async (approval): Promise<PendingApproval> => {
+      const pause = await this.#options.pauses.get(tenant, approval.id)
+      if (pause === undefined) return approval
+      return { ...approval, params: pause.params, requested_at: new Date(pause.requested_at).toISOString() }
+    })
+    return { ...answer, run_id: id, approvals: await Promise.all(stored) }
+  }
+
+  /** Returns false if the run belongs to another server, or has ended. */
+  end({ id, fence }: DurableRun, answer: RunAnswer, steps: readonly DurableStep[]): Promise<boolean> {
+    return this.#options.store.end(id, fence, this.#ending(id, answer, steps))
+  }
+
+  /** Ends a run that can't be continued. */
+  async fail(run: DurableRun, error: string): Promise<void> {
+    const [service = '', model = ''] = run.model.split(':', 2)
+    const answer = { content: '', service, model, tool_calls: [], stop_reason: 'error', error } as const
+    if (await this.end(run, answer, [])) await this.#record(run, 'error', error)
+  }
+
+  /** Returns false if the run has ended. */
+  async cancel(run: DurableRun): Promise<boolean> {
+    const { store, clock } = this.#options
+    const cancelled = await store.cancel(run.tenant, run.id, clock.wall())
+    if (cancelled) await this.#record(run, 'cancelled')
+    return cancelled
+  }
+
+  async #record(run: DurableRun, reason: 'cancelled' | 'error', error?: string): Promise<void> {
+    const { log, clock, onRun } = this.#options
+    try {
+      const { messages } = this.requestOf(run)
+      const ended = { at: clock.wall(), reason, ...(error !== undefined && { error }) }
+      onRun(endedRecord(run, messages, await this.shown(run), ended))
+    } catch (err) {
+      writeLog(log, 'error', { err, run_id: run.id }, 'Could not store a run')
+    }
+  }
+
+  #ending(id: string, answer: RunAnswer, steps: readonly DurableStep[]): DurableEnd {
+    const { seal, clock } = this.#options
+    return { status: statusOf(answer), answer: seal.seal(JSON.stringify(answer), id), at: clock.wall(), steps }
+  }
+}
+
+function statusOf({ stop_reason }: RunAnswer): DurableEnd['status'] {
+  if (stop_reason === 'approval_required') return 'waiting'
+  if (stop_reason === 'cancelled') return 'cancelled'
+  return stop_reason === 'error' ? 'failed' : 'finished'
+}
+
+/** The id of the run that an idempotency key of a caller starts. */
+export const keyedRunId = (tenant: string, caller: string, key: string): string =>
+  hash('sha256', JSON.stringify(['run', tenant, caller, key])).slice(0, 32)

@@ -1,0 +1,336 @@
+import type { Journal, JournalStep } from '../chat/journal.ts'
+import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
+import type { ToolLoop } from '../chat/tool-loop.ts'
+import type { CallContext } from '../core/call-context.ts'
+import { Cancellation } from '../core/cancellation.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { writeLog } from '../core/log.ts'
+import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
+import type { ModelCatalogue } from '../models/model-catalogue.ts'
+import { UnknownModelError } from '../models/model-error.ts'
+import { type DurableOptions, DurableRunData, type DurableRunDataOptions } from './durable-run-data.ts'
+
+/** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
+const POLL_MS = 5_000
+const MAX_RUNNING = 100
+const MAX_RESUMES = 5
+const KEY_ENDED = 'The API key that started the run was revoked or has expired'
+
+export interface DurableRunsOptions extends DurableRunDataOptions {
+  readonly loop: () => ToolLoop
+  readonly models: () => Promise<ModelCatalogue>
+  /** The caller with its current rights; undefined if its key is no longer valid. */
+  readonly contextOf: (caller: string, session: string | undefined) => CallContext | undefined
+}
+
+type Events = AsyncGenerator<RunEvent, void, undefined>
+
+/** A run of this server. */
+interface Running {
+  readonly run: DurableRun
+  readonly ended: Promise<void>
+  /** Ends it here, without a record. */
+  readonly lose: () => void
+}
+
+/** The run can't be continued, now or later. */
+class HopelessRun extends Error {}
+
+/** The run goes on elsewhere, or was cancelled. */
+class LostRun extends Error {}
+
+/** Runs that survive their process: they wait for approvals, and continue after a crash. */
+export class DurableRuns {
+  readonly #options: DurableRunsOptions
+  readonly #data: DurableRunData
+  readonly #running = new Map<string, Running>()
+  /** Runs that were encrypted with another key. */
+  readonly #unreadable = new Set<string>()
+  /** Runs that could not be given up because the store failed. */
+  readonly #stranded = new Map<string, number>()
+  #stopPolling: () => void = () => {}
+  #polling: Promise<void> | undefined
+  #pollAgain = false
+  #working = false
+  #closing = false
+
+  constructor(options: DurableRunsOptions) {
+    this.#options = options
+    this.#data = new DurableRunData(options)
+  }
+
+  /** A run that becomes durable when one of its calls needs approval. It ends with its client. */
+  async *pausing(request: RunRequest, options: DurableOptions = {}): Events {
+    const steps: JournalStep[] = []
+    const append = async (step: JournalStep) => void steps.push(step)
+    for await (const event of this.#options.loop().run({ ...request, journal: { steps: [], keyed: false, append } })) {
+      if (event.type !== 'answer' || event.answer.stop_reason !== 'approval_required') yield event
+      else yield { ...event, answer: await this.#pause(request, options, event.answer, steps) }
+    }
+  }
+
+  /** Starts a durable run. It goes on without its client. Resolves when the run is stored. */
+  async start(request: RunRequest, options: DurableOptions = {}): Promise<Events> {
+    const created = await this.#data.create(request, options)
+    if (created === undefined) {
+      throw new ToolExecutionError('INVALID_PARAMETERS', `The run '${request.context?.runId}' was started before`)
+    }
+    return this.#drive(created, request, []).read()
+  }
+
+  /** Starts a durable run and gives its events; none if the client does not wait for them. */
+  async *run(request: RunRequest, options: DurableOptions = {}, detached = false): Events {
+    const events = await this.start(request, options)
+    if (!detached) yield* events
+  }
+
+  /** Continues runs that are due, from now on. */
+  work(): void {
+    this.#working = true
+    this.wake()
+  }
+
+  /** Looks for runs that are due. */
+  wake(): void {
+    if (!this.#working || this.#closing) return
+    if (this.#polling !== undefined) {
+      this.#pollAgain = true
+      return
+    }
+    this.#stopPolling()
+    this.#polling = this.#poll().finally(() => {
+      this.#polling = undefined
+      if (this.#closing) return
+      if (this.#pollAgain) {
+        this.#pollAgain = false
+        this.wake()
+      } else this.#stopPolling = this.#options.clock.after(POLL_MS, () => this.wake())
+    })
+  }
+
+  get(tenant: string, id: string): Promise<DurableRun | undefined> {
+    return this.#options.store.get(tenant, id)
+  }
+
+  /** A run that has no record yet, bounded and redacted. */
+  async view(run: DurableRun): Promise<object> {
+    const { id, tenant, caller, model, status, created_at } = run
+    const started_at = new Date(created_at).toISOString()
+    return { id, tenant, caller, model, started_at, status, steps: await this.#data.shown(run) }
+  }
+
+  /** The answer of a run that waits or has ended. */
+  answerOf(run: DurableRun): RunAnswer | undefined {
+    return this.#data.answerOf(run)
+  }
+
+  /** Returns false if the run has ended. */
+  async cancel(run: DurableRun): Promise<boolean> {
+    const cancelled = await this.#data.cancel(run)
+    if (cancelled) this.#running.get(run.id)?.lose()
+    return cancelled
+  }
+
+  /** Ends the runs of callers whose keys have ended. Those that wait fail when they would go on. */
+  async endCallers(ids: ReadonlySet<string>): Promise<void> {
+    for (const { run, lose } of [...this.#running.values()]) {
+      if (!ids.has(run.caller)) continue
+      lose()
+      await this.#data.fail(run, KEY_ENDED).catch((err) => {
+        writeLog(this.#options.log, 'error', { err, run_id: run.id }, 'The run of an ended key could not be ended')
+      })
+    }
+  }
+
+  /** Leaves the runs to other servers, or to the next start. */
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#stopPolling()
+    await this.#polling
+    for (const { lose } of this.#running.values()) lose()
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+  }
+
+  async #poll(): Promise<void> {
+    const { store, clock, log } = this.#options
+    try {
+      for (const [id, fence] of this.#stranded) {
+        await store.release(id, fence)
+        this.#stranded.delete(id)
+      }
+      const before = [...this.#running]
+      const owned = before.length === 0 ? undefined : new Set(await store.owned())
+      // Cancelled by another server, or taken while this one seemed dead.
+      for (const [id, { lose }] of before) if (owned?.has(id) === false) lose()
+      for (const id of await store.due(clock.wall(), MAX_RUNNING - this.#running.size + this.#unreadable.size)) {
+        if (!this.#running.has(id) && !this.#unreadable.has(id)) await this.#resume(id)
+      }
+    } catch (err) {
+      if (!this.#closing) writeLog(log, 'error', { err }, 'Could not look for runs to continue')
+    }
+  }
+
+  async #resume(id: string): Promise<void> {
+    const { store, clock, log } = this.#options
+    const run = await store.take(id, clock.wall())
+    if (run === undefined) return
+    try {
+      const { request, steps } = await this.#restore(run)
+      writeLog(log, 'info', { run_id: id, steps: steps.length, resumes: run.resumes }, 'Continuing a run')
+      this.#drive(run, request, steps)
+    } catch (err) {
+      writeLog(log, 'error', { err, run_id: id }, 'A run cannot be continued')
+      if (err instanceof HopelessRun || err instanceof UnknownModelError) return this.#data.fail(run, err.message)
+      // Another server may have the encryption key, or this one after a restart.
+      const isSealed = err instanceof ToolExecutionError && err.code === 'SERVICE_UNAVAILABLE'
+      if (isSealed) this.#unreadable.add(id)
+      await this.#release(run, isSealed)
+    }
+  }
+
+  /** Reads the request and the steps of a run, with the current rights of its caller. */
+  async #restore(run: DurableRun): Promise<{ request: RunRequest; steps: JournalStep[] }> {
+    const { models, contextOf } = this.#options
+    const { id, resumes } = run
+    if (resumes > MAX_RESUMES) throw new HopelessRun(`The run was resumed ${MAX_RESUMES} times without progress`)
+    const { model: name, session, ...request } = this.#data.requestOf(run)
+    const context = contextOf(run.caller, session)
+    if (context === undefined) throw new HopelessRun(KEY_ENDED)
+    const catalogue = await models()
+    const model = catalogue.get(name, context.models)
+    const { prices } = catalogue.info(name)
+    const steps = await this.#data.stepsOf(run)
+    return { request: { ...request, model, prices, context: { ...context, runId: id } }, steps }
+  }
+
+  /** The next poll tries again if the store fails. */
+  async #release({ id, fence }: DurableRun, untried = false): Promise<void> {
+    await this.#options.store.release(id, fence, untried).catch(() => this.#stranded.set(id, fence))
+  }
+
+  #drive(run: DurableRun, request: RunRequest, steps: readonly JournalStep[]): Feed {
+    const feed = new Feed()
+    const cancellation = new Cancellation()
+    let lost = false
+    const lose = () => {
+      lost = true
+      cancellation.abort(undefined)
+    }
+    const ended = this.#follow(run, request, steps, { cancellation, isLost: () => lost }, feed).finally(() => {
+      this.#running.delete(run.id)
+      if (this.#running.size === MAX_RUNNING - 1) this.wake()
+    })
+    this.#running.set(run.id, { run, ended, lose })
+    return feed
+  }
+
+  async #follow(
+    run: DurableRun,
+    request: RunRequest,
+    steps: readonly JournalStep[],
+    { cancellation, isLost }: { readonly cancellation: Cancellation; readonly isLost: () => boolean },
+    feed: Feed,
+  ): Promise<void> {
+    const { loop, store, clock, log } = this.#options
+    const view = this.#data.view(steps)
+    let held: DurableStep[] = []
+    let refused = false
+    const lose = (): never => {
+      refused = true
+      throw new LostRun('The run was cancelled, or goes on elsewhere')
+    }
+    const journal: Journal = {
+      steps,
+      keyed: true,
+      abandoned: () => refused || isLost(),
+      append: async (step, waits) => {
+        if (isLost()) lose()
+        const stored = this.#data.sealed(run.id, step, view)
+        // Stored with the answer.
+        if (waits) held = [stored]
+        else if (!(await store.append(run.id, run.fence, [stored], clock.wall()))) lose()
+      },
+    }
+    try {
+      const context = { ...request.context, runId: run.id, signal: cancellation }
+      for await (const event of loop().run({ ...request, context, journal })) {
+        if (event.type !== 'answer') feed.add(event)
+        else if (!isLost()) {
+          const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
+          await this.#data.end(run, answer, held)
+          feed.add({ ...event, answer })
+        } else if ((await store.get(run.tenant, run.id))?.status === 'cancelled') feed.add(event)
+        else lose()
+      }
+      feed.end()
+    } catch (err) {
+      if (!(err instanceof LostRun)) writeLog(log, 'error', { err, run_id: run.id }, 'A durable run was interrupted')
+      await this.#release(run)
+      feed.end(err)
+    }
+  }
+
+  async #pause(
+    request: RunRequest,
+    options: DurableOptions,
+    given: RunAnswer,
+    steps: readonly JournalStep[],
+  ): Promise<RunAnswer> {
+    const { runId = '', tenant = LOCAL_TENANT } = request.context ?? {}
+    const answer = await this.#data.withApprovals(runId, tenant, given)
+    try {
+      await this.#data.create(request, options, { answer, steps })
+      return answer
+    } catch (error) {
+      if (!(error instanceof ToolExecutionError)) throw error
+      const { approvals: _approvals, status: _status, ...rest } = answer
+      return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
+    }
+  }
+}
+
+/** The events of a run for a client that may leave. */
+class Feed {
+  #events: RunEvent[] = []
+  #wake: () => void = () => {}
+  #over = false
+  #error: unknown = undefined
+  #left = true
+
+  add(event: RunEvent): void {
+    if (this.#left) return
+    this.#events.push(event)
+    this.#wake()
+  }
+
+  end(error?: unknown): void {
+    this.#over = true
+    this.#error = error
+    this.#wake()
+  }
+
+  /** Must be called before the run has sent its first event. */
+  read(): Events {
+    this.#left = false
+    return this.#read()
+  }
+
+  async *#read(): Events {
+    try {
+      for (;;) {
+        const event = this.#events.shift()
+        if (event !== undefined) yield event
+        else if (this.#over) break
+        else
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve
+          })
+      }
+      if (this.#error !== undefined) throw this.#error
+    } finally {
+      this.#left = true
+      this.#events = []
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { ToolResult } from '../core/tool-result.ts'
+import type { FinishReason, Metadata, Model, ModelEvent, ToolCall, Usage } from '../models/model.ts'
+
+/** A complete model answer that calls tools. Stored before its calls run. */
+interface AnswerStep {
+  readonly kind: 'answer'
+  readonly text: string
+  readonly calls: readonly ToolCall[]
+  readonly reason: FinishReason
+  readonly raw_reason?: string
+  readonly usage?: Usage
+  readonly metadata?: Metadata
+  /** The time that the run has worked so far. Waiting for a person doesn't count. */
+  readonly used_ms: number
+}
+
+/** Results of the answer before it. A call that waits for approval gets another result later. */
+interface ResultsStep {
+  readonly kind: 'results'
+  readonly results: readonly { readonly index: number; readonly result: ToolResult }[]
+  readonly used_ms: number
+}
+
+export type JournalStep = AnswerStep | ResultsStep
+
+/** The stored steps of a run. The loop replays them instead of asking the model and running the calls again. */
+export interface Journal {
+  readonly steps: readonly JournalStep[]
+  /** Calls that may write get idempotency keys of the run and the step, so that none runs twice. */
+  readonly keyed: boolean
+  /** Rejects if the run belongs to another process now. `waits`: the run ends here, until calls are approved. */
+  append(step: JournalStep, waits: boolean): Promise<void>
+  /** The run goes on elsewhere: its end is not recorded here. */
+  abandoned?(): boolean
+}
+
+/** What the calls of one turn need of the journal. */
+export interface TurnJournal {
+  readonly keyed: boolean
+  readonly stored: ReadonlyMap<number, ToolResult>
+}
+
+/** The steps of a run, one after the other. */
+export class Replay {
+  readonly #steps: readonly JournalStep[]
+  #next = 0
+
+  constructor(steps: readonly JournalStep[]) {
+    this.#steps = steps
+  }
+
+  get usedMs(): number {
+    return this.#steps.at(-1)?.used_ms ?? 0
+  }
+
+  /** A model that repeats the next stored answer, if there is one. */
+  answer(id: string): Model | undefined {
+    const step = this.#steps[this.#next]
+    if (step?.kind !== 'answer') return undefined
+    this.#next++
+    return {
+      id,
+      async *stream(): AsyncGenerator<ModelEvent> {
+        const { text, calls, reason, raw_reason, usage, metadata } = step
+        if (text !== '') yield { type: 'text-delta', text }
+        for (const call of calls) yield { type: 'tool-call-end', call }
+        yield {
+          type: 'finish',
+          reason,
+          ...(raw_reason !== undefined && { raw_reason }),
+          ...(usage !== undefined && { usage }),
+          ...(metadata !== undefined && { metadata }),
+        }
+      },
+    }
+  }
+
+  /** The stored results of the last answer, by the index of the call. */
+  results(): ReadonlyMap<number, ToolResult> {
+    const stored = new Map<number, ToolResult>()
+    for (let step = this.#steps[this.#next]; step?.kind === 'results'; step = this.#steps[++this.#next]) {
+      for (const { index, result } of step.results) stored.set(index, result)
+    }
+    return stored
+  }
+}

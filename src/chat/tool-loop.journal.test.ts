@@ -1,0 +1,94 @@
+import { expect, test, vi } from 'vitest'
+import { type GivenTurn, scripted } from '../testing/stand-ins.ts'
+import { GO, loopSetup, told } from './fixtures/loop-setup.ts'
+import type { Journal, JournalStep } from './journal.ts'
+
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+const look = (n: number) => ({ name: 'look', id: `look-${n}`, arguments: { n } })
+const TURNS: readonly GivenTurn[] = [
+  {
+    text: 'I look.',
+    calls: [look(1), look(2), { name: 'pay', id: 'a', arguments: { n: 1 } }],
+    usage,
+    metadata: { secret: 'x' },
+  },
+  {
+    calls: [
+      { name: 'pay', id: 'b', arguments: { n: 2 } },
+      { name: 'gone', id: 'c' },
+    ],
+    usage,
+  },
+  { text: 'Done.', usage },
+]
+
+/** A loop whose steps are stored in a list. Each `run` stands for a new process. */
+function durableSetup() {
+  const setup = loopSetup()
+  const pay = vi.fn((params: unknown) => ({ paid: params }))
+  setup.add('look', ({ n }) => ({ seen: n }), { effect: 'read' })
+  setup.add('pay', pay)
+  const steps: JournalStep[] = []
+  const run = (turns: readonly GivenTurn[], dieAt = Number.POSITIVE_INFINITY, budget = {}) => {
+    const model = scripted(...turns)
+    const journal: Journal = {
+      steps: structuredClone(steps),
+      keyed: true,
+      async append(step) {
+        if (steps.length >= dieAt) throw new Error('killed')
+        steps.push(structuredClone(step))
+      },
+    }
+    const context = { runId: 'r1', caller: 'key-1' }
+    return { model, answer: told(setup.loop.run({ model, messages: GO, context, journal, ...budget })) }
+  }
+  return { ...setup, pay, steps, run }
+}
+
+const untimed = (value: unknown): string => JSON.stringify(value).replaceAll(/execution_time_ms\\*":[\d.]+/g, '')
+
+test('stores an answer with its calls, then the results, and nothing for the last turn', async () => {
+  const { run, steps } = durableSetup()
+  await run(TURNS).answer
+  expect(steps.map(({ kind }) => kind)).toEqual(['answer', 'results', 'answer', 'results'])
+  expect(steps[0]).toMatchObject({ text: 'I look.', usage, metadata: { secret: 'x' } })
+})
+
+test.each([0, 1, 2, 3, 4])('ends with the same answer after a crash with %d stored steps', async (stored) => {
+  const whole = durableSetup()
+  const expected = await whole.run(TURNS).answer
+  const { run, pay, steps } = durableSetup()
+  const first = run(TURNS, stored)
+  // With all steps stored, the last answer was lost.
+  if (stored < 4) await expect(first.answer).rejects.toThrow('killed')
+  else await first.answer
+  const answers = steps.filter(({ kind }) => kind === 'answer').length
+  const second = run(TURNS.slice(answers))
+  const { answer, messages } = await second.answer
+  expect(untimed(answer)).toEqual(untimed(expected.answer))
+  expect(untimed(messages)).toEqual(untimed(expected.messages))
+  expect(second.model.requests).toHaveLength(3 - answers)
+  expect(pay.mock.calls.map(([params]) => params)).toEqual([{ n: 1 }, { n: 2 }])
+})
+
+test('counts only working time against the time limit', async () => {
+  const { run, steps } = durableSetup()
+  await run(TURNS).answer
+  steps.splice(2)
+  steps[1] = { ...(steps[1] as JournalStep), used_ms: 60_000 }
+  const { answer } = await run(['Too late.'], 9, { budget: { wall_time_ms: 60_000 } }).answer
+  expect(answer).toMatchObject({ stop_reason: 'timeout', tool_calls: { length: 3 } })
+  steps[1] = { ...(steps[1] as JournalStep), used_ms: 1_000 }
+  expect((await run(['In time.'], 9, { budget: { wall_time_ms: 60_000 } }).answer).answer.stop_reason).toBe('stop')
+})
+
+test('refuses repeated calls after a crash as before it', async () => {
+  const same = { calls: [{ name: 'pay', arguments: { n: 1 } }] }
+  const { run, pay, steps } = durableSetup()
+  await expect(run([same, same, same, same], 5).answer).rejects.toThrow('killed')
+  expect(steps).toHaveLength(5)
+  const { answer } = await run([same, 'Enough.']).answer
+  expect(answer.stop_reason).toBe('repeated_calls')
+  expect(answer.tool_calls.map(({ not_run = false }) => not_run)).toEqual([false, false, true, true])
+  expect(pay).toHaveBeenCalledTimes(2)
+})

@@ -1,0 +1,187 @@
+import type {
+  DurableEnd,
+  DurableRun,
+  DurableRunStore,
+  DurableStep,
+  NewDurableRun,
+} from '../../core/storage/durable-run-store.ts'
+import type { Quota } from '../../core/storage/quota.ts'
+import { checkQuota, type Usage } from '../../core/storage/quota.ts'
+import { ask, type Database, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import { tenantOf } from './runs.ts'
+
+const INSERT = `
+  INSERT INTO toolyard.durable_runs (id, tenant, caller, model, fingerprint, request, created_at, owner, status, fence,
+    resumes, steps)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'running', 1, 0, 0) ON CONFLICT (id) DO NOTHING RETURNING *`
+/** Locks the run, and numbers its next steps. */
+const ADVANCE = `
+  UPDATE toolyard.durable_runs SET steps = steps + ?, resumes = 0 WHERE id = ? AND fence = ? AND status = 'running'
+  RETURNING steps, tenant`
+const STEP = 'INSERT INTO toolyard.run_steps (run_id, tenant, seq, kind, data, shown, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
+const END = `
+  UPDATE toolyard.durable_runs SET status = ?, answer = ?, owner = NULL, ended_at = ?, wake_at = ?
+  WHERE id = ? AND fence = ? AND status = 'running'`
+const WAKE_AT = `
+  SELECT max(expires_at) AS wake_at FROM toolyard.pauses WHERE run_id = ? AND decision IS NULL AND expires_at > ?`
+const CANCEL = `
+  UPDATE toolyard.durable_runs SET status = 'cancelled', owner = NULL, fence = fence + 1, ended_at = ?
+  WHERE tenant = ? AND id = ? AND status IN ('running', 'waiting')`
+const EXPIRE_PAUSES =
+  'UPDATE toolyard.pauses SET expires_at = ? WHERE run_id = ? AND decision IS NULL AND expires_at > ?'
+const SHOWN = `
+  SELECT kind, shown FROM toolyard.run_steps WHERE run_id = ? AND tenant = ? AND seq > ? ORDER BY seq`
+const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'
+const RELEASE = `
+  UPDATE toolyard.durable_runs SET owner = NULL, resumes = resumes - ? WHERE id = ? AND fence = ? AND status = 'running'`
+const TAKE = `
+  UPDATE toolyard.durable_runs SET status = 'running', owner = ?, fence = fence + 1, resumes = resumes + 1
+  WHERE id = ? AND`
+const SWEEP_STEPS = `
+  DELETE FROM toolyard.run_steps WHERE run_id IN (
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`
+const SWEEP_RUNS = `
+  DELETE FROM toolyard.durable_runs WHERE id IN (
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`
+
+/** Wakes the run of a pause if no other pause of it is pending. Part of the transaction that decides the pause. */
+export function* wakeRun(pauseId: string, now: number): Work<void> {
+  const values = [now, pauseId, now]
+  yield* ask(
+    `UPDATE toolyard.durable_runs SET wake_at = ?
+     WHERE status = 'waiting' AND id = (SELECT run_id FROM toolyard.pauses WHERE id = ?) AND NOT EXISTS (
+       SELECT 1 FROM toolyard.pauses WHERE run_id = durable_runs.id AND decision IS NULL AND expires_at > ?)`,
+    values,
+  )
+}
+
+type RunRow = DurableRun & { readonly owner: string | null; readonly wake_at: number | null; readonly steps: number }
+
+/** Runs that survive their process. */
+export class DurableRuns implements DurableRunStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  create(run: NewDurableRun, quota?: Quota, end?: DurableEnd): Promise<DurableRun | undefined> {
+    const { id, tenant, caller, model, fingerprint, request, created_at } = run
+    const values = [id, tenant, caller, model, fingerprint, request, created_at, this.#database.names[0]]
+    const create = function* () {
+      const { rows } = yield* ask<RunRow>(INSERT, values)
+      if (rows[0] === undefined) return undefined
+      if (quota !== undefined) {
+        const used = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
+        // The new one is counted already.
+        const usage = used.rows[0] as Usage
+        checkQuota(tenant, quota, { ...usage, durable_runs: usage.durable_runs - 1 }, { durable_runs: 1 })
+      }
+      if (end !== undefined) yield* endRun(id, 1, end)
+      return readRun(rows[0])
+    }
+    return this.#write(end, create)
+  }
+
+  async get(tenant: string, id: string): Promise<DurableRun | undefined> {
+    const sql = 'SELECT * FROM toolyard.durable_runs WHERE tenant = ? AND id = ?'
+    const { rows } = await this.#database.run<RunRow>(sql, [tenant, id])
+    return rows[0] && readRun(rows[0])
+  }
+
+  tenantOf(id: string): Promise<string | undefined> {
+    return tenantOf(this.#database, 'durable_runs', id)
+  }
+
+  async shown(tenant: string, id: string, after: number): Promise<readonly Pick<DurableStep, 'kind' | 'shown'>[]> {
+    return (await this.#database.run<DurableStep>(SHOWN, [id, tenant, after])).rows
+  }
+
+  async data(id: string): Promise<readonly string[]> {
+    return (await this.#database.run<{ data: string }>(DATA, [id])).rows.map(({ data }) => data)
+  }
+
+  append(id: string, fence: number, steps: readonly DurableStep[], at: number): Promise<boolean> {
+    return this.#database.transaction(() => appendSteps(id, fence, steps, at))
+  }
+
+  end(id: string, fence: number, end: DurableEnd): Promise<boolean> {
+    return this.#write(end, () => endRun(id, fence, end))
+  }
+
+  cancel(tenant: string, id: string, at: number): Promise<boolean> {
+    return this.#database.change('pauses', function* () {
+      const { count } = yield* ask(CANCEL, [at, tenant, id])
+      if (count > 0) yield* ask(EXPIRE_PAUSES, [at, id, at])
+      return count > 0
+    })
+  }
+
+  async release(id: string, fence: number, untried = false): Promise<void> {
+    await this.#database.run(RELEASE, [untried ? 1 : 0, id, fence])
+  }
+
+  async owned(): Promise<readonly string[]> {
+    const { names } = this.#database
+    const owner = ["SELECT id FROM toolyard.durable_runs WHERE status = 'running' AND owner IN", placeholders(names)]
+    return (await this.#database.run<{ id: string }>(owner.join(' '), names)).rows.map(({ id }) => id)
+  }
+
+  async due(now: number, limit: number): Promise<readonly string[]> {
+    const { sql: due, values } = this.#due(now)
+    const sql = ['SELECT id FROM toolyard.durable_runs WHERE', due, 'ORDER BY created_at, id LIMIT ?'].join(' ')
+    return (await this.#database.run<{ id: string }>(sql, [...values, limit])).rows.map(({ id }) => id)
+  }
+
+  async take(id: string, now: number): Promise<DurableRun | undefined> {
+    const { sql: due, values } = this.#due(now)
+    const sql = [TAKE, due, 'RETURNING *'].join(' ')
+    const { rows } = await this.#database.run<RunRow>(sql, [this.#database.names[0], id, ...values])
+    return rows[0] && readRun(rows[0])
+  }
+
+  /** Removes runs that ended before this time, with their steps. */
+  async sweep(before: number): Promise<void> {
+    await this.#database.transaction(function* () {
+      yield* ask(SWEEP_STEPS, [before, SWEEP_LIMIT])
+      yield* ask(SWEEP_RUNS, [before, SWEEP_LIMIT])
+    })
+  }
+
+  /** No pause may be decided while a run begins to wait: nobody would wake it. */
+  #write<T>(end: DurableEnd | undefined, work: () => Work<T>): Promise<T> {
+    if (end?.status !== 'waiting') return this.#database.transaction(work)
+    return this.#database.change('pauses', work)
+  }
+
+  #due(now: number) {
+    const alive = this.#database.alive('durable_runs.owner')
+    const dead = ["(status = 'running' AND (owner IS NULL OR NOT", alive.sql, '))'].join(' ')
+    return { sql: ["((status = 'waiting' AND wake_at <= ?) OR", dead, ')'].join(' '), values: [now, ...alive.values] }
+  }
+}
+
+function* appendSteps(id: string, fence: number, steps: readonly DurableStep[], at: number): Work<boolean> {
+  const { rows } = yield* ask<{ steps: number; tenant: string }>(ADVANCE, [steps.length, id, fence])
+  const [run] = rows
+  if (run === undefined) return false
+  const first = Number(run.steps) - steps.length
+  for (const [index, { kind, data, shown }] of steps.entries()) {
+    yield* ask(STEP, [id, run.tenant, first + index + 1, kind, data, shown, at])
+  }
+  return true
+}
+
+function* endRun(id: string, fence: number, { status, answer, at, steps = [] }: DurableEnd): Work<boolean> {
+  if (steps.length > 0 && !(yield* appendSteps(id, fence, steps, at))) return false
+  const waits = status === 'waiting'
+  const { rows } = waits ? yield* ask<{ wake_at: number | null }>(WAKE_AT, [id, at]) : { rows: [] }
+  const { count } = yield* ask(END, [status, answer, waits ? null : at, rows[0]?.wake_at ?? at, id, fence])
+  return count > 0
+}
+
+const readRun = ({ owner: _owner, wake_at: _wake, steps: _steps, ...run }: RunRow): DurableRun => ({
+  ...run,
+  fence: Number(run.fence),
+  resumes: Number(run.resumes),
+})
