@@ -76,6 +76,16 @@ test('own-server: tools in code over HTTP', async () => {
   expect(output).toMatch(/^400 \{.*error_code: 'INVALID_PARAMETERS'/ms)
 })
 
+test('approval-server: a person decides, not the key that asked', async () => {
+  expect((await run('approval-server.ts')).trim().split('\n')).toEqual([
+    "20: { payment: 'p1', refunded: 20 }",
+    '250 asks: true',
+    'the agent decides: 403',
+    'ann decides: approved',
+    "250 runs: { payment: 'p1', refunded: 150 }",
+  ])
+})
+
 test('http-tool: an API as a tool, its secret kept, and a parameter that leads astray refused', async () => {
   const output = await run('http-tool.ts')
   expect(output).toContain("result: { name: 'Ann', key: '[redacted]' }")

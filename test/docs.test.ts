@@ -123,7 +123,7 @@ test('every page is linked from the README, or from a page that is', () => {
 })
 
 describe('code on the pages', () => {
-  const EXAMPLES = ['with-ai-sdk', 'with-langchain', 'with-openai', 'mcp-client', 'own-server']
+  const EXAMPLES = ['with-ai-sdk', 'with-langchain', 'with-openai', 'mcp-client', 'own-server', 'approval-server']
 
   test('is that of the examples, where it names one', () => {
     const shown = pages.flatMap((page) =>

@@ -78,6 +78,16 @@ describe('Callers', () => {
     expect(clock.pending).toBe(0)
   })
 
+  test('unknown and revoked keys have no rights once there are keys', async () => {
+    const { callers, add, revokeAll } = await callersYard()
+    const toolsOf = (...ids: (string | null)[]) => ids.map((id) => callers.rightsOf(id, 'acme').tools)
+    expect(toolsOf('somebody', 'local', null)).toEqual([undefined, undefined, undefined])
+    await add({ id: 'mine', tools: ['get_*'] })
+    expect(toolsOf('mine', 'somebody', 'local', null)).toEqual([['get_*'], [], undefined, undefined])
+    await revokeAll()
+    expect(callers.rightsOf('mine', 'acme')).toMatchObject({ tools: [], models: [] })
+  })
+
   test('revoked and expired keys have no caller', async () => {
     const { callers, clock, add, revokeAll } = await callersYard()
     const lasting = await add()

@@ -274,9 +274,11 @@ export class Callers {
     }
   }
 
-  /** The rights of a caller by the id of its key. */
+  /** The rights of a caller by the id of its key. Once there are keys, an unknown or revoked one has no rights. */
   rightsOf(id: string | null, tenant: string): Rights {
-    return this.#rights(this.#byId.get(id ?? '')?.caller ?? { ...LOCAL_CALLER, tenant })
+    const known = this.#byId.get(id ?? '')?.caller
+    const isLocal = !this.#keyed || id === null || id === '' || id === LOCAL_CALLER.id
+    return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
   #rights({ tenant, tools, models }: Caller): Rights {
@@ -293,7 +295,13 @@ export class Callers {
     if (session !== undefined) {
       const limit = this.#limits.calls_per_session ?? CALLS_PER_SESSION
       const description = `A session may make ${limit} tool calls`
-      rates.push({ key: `session ${tenant} ${id} ${session}`, calls: limit, perMs: SESSION_MS, description })
+      rates.push({
+        key: `session ${tenant} ${id} ${session}`,
+        calls: limit,
+        perMs: SESSION_MS,
+        description,
+        ofSession: true,
+      })
     }
     return rates
   }

@@ -287,7 +287,9 @@ export class Installation {
   async #load(config: Config): Promise<ToolManager> {
     const { env, handlers, tools = [], tracer, sinks = [] } = this.#options
     const gate = await openGate(config.validation, this.storage.toolUse, this.log)
+    const id = await this.storage.settings.putFirst({ kind: 'secret', name: 'installation', value: randomUUID() })
     const parts: Parts = {
+      installation: String(id),
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, ...sinks],

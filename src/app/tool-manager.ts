@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Chat, TRIAL_PROMPT } from '../chat/chat.ts'
 import { type ResponseRule, ResponseRules, unknownTools } from '../chat/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, ToolLoop } from '../chat/tool-loop.ts'
@@ -32,6 +33,8 @@ import type { ToolDefinition } from '../core/tool.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
+import { AgentKind } from '../kinds/composite/agent.ts'
+import type { CompositeParts } from '../kinds/composite/callees.ts'
 import { type PipelineGraph, PipelineKind } from '../kinds/composite/pipeline.ts'
 import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
@@ -88,6 +91,8 @@ export interface Parts {
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */
   readonly gate?: ToolGate
+  /** Identifies the installation in chains of agents. Default: a random id. */
+  readonly installation?: string
   /** The environment that `${VAR}` in definitions refers to. */
   readonly env?: Environment
 }
@@ -108,10 +113,11 @@ export class ToolManager {
   constructor(config: Config, parts: Parts = {}) {
     this.#config = checkConfig(config, 'ToolManager configuration')
     const model = knowledgeModel(this.#config)
-    this.#parts = assemble(this.#config, parts, {
+    const asking: Omit<ModelToolParts, 'clock'> = {
       model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
       embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
-    })
+    }
+    this.#parts = assemble(this.#config, parts, asking, () => this.getModels())
   }
 
   /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */
@@ -281,7 +287,12 @@ export function defaultRules(config: Config): ResponseRule[] {
 }
 
 /** Connects all parts of a configuration. */
-function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'clock'>) {
+function assemble(
+  config: Config,
+  parts: Parts,
+  models: Omit<ModelToolParts, 'clock'>,
+  catalogue: () => Promise<ModelCatalogue>,
+) {
   const { log = createLog(), handlers = new ToolHandlers(), clock = systemClock, env = process.env } = parts
   const { isolate = new ProcessPool({ log }), sinks = [], toolUse } = parts
   const { default_timeout_ms, max_iterations, max_parallel_calls } = config.tools ?? {}
@@ -299,11 +310,18 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
-  const pipeline = new PipelineKind({
+  const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),
-  })
-  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, log })
+    calleesOf(tool) {
+      const kind = table[tool.implementation.type]
+      return kind?.problem?.(tool) === undefined ? kind?.callees?.(tool) : undefined
+    },
+  }
+  const pipeline = new PipelineKind(composite)
+  const { installation = randomUUID() } = parts
+  const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
+  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, agent, log })
   const executor: ToolExecutor = new ToolExecutor(registry, {
     ...parts,
     kinds: table,
@@ -313,7 +331,7 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
     sinks,
     ...(default_timeout_ms !== undefined && { defaultTimeoutMs: default_timeout_ms }),
   })
-  const loop = new ToolLoop(registry, executor, {
+  const loop: ToolLoop = new ToolLoop(registry, executor, {
     ...parts,
     log,
     clock,

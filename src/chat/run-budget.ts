@@ -1,3 +1,4 @@
+import type { Allowance, Spending } from '../core/call-context.ts'
 import type { MediaPart } from '../core/tool-result.ts'
 import { mediaIn, textIn } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
@@ -10,20 +11,28 @@ const MIN_RESERVED_TOKENS = 256
 const MIN_RESERVED_MS = 5_000
 const MIN_ANSWER_TOKENS = 16
 
+const NOTHING: Spending = Object.freeze({ tokens: 0, cost: 0 })
+
 /** The exhausted limit, as part of a sentence. */
 export interface Exhausted {
   readonly limit: string
 }
 
 /** Tracks the remaining tokens and cost of a run, and refuses requests that could exceed them. */
-export class RunBudget {
+export class RunBudget implements Allowance {
   readonly #tokens: number
   readonly #cost: number
   readonly #prices: ModelPrices
   readonly #limits: Budget
   readonly #reserved: { readonly tokens: number; readonly cost: number }
+  /** The allowance of the run that called this one. */
+  readonly #outer: Allowance | undefined
   #spentTokens = 0
   #spentCost = 0
+  /** Set aside by the runs of agents. */
+  #held: Spending = NOTHING
+  /** Set aside in the outer allowance by the current request. */
+  #holding: Spending = NOTHING
   /** Upper bound for the tokens of the next prompt. */
   #prompt: number
 
@@ -32,7 +41,13 @@ export class RunBudget {
     prices: ModelPrices | undefined,
     messages: readonly Message[],
     tools: readonly OfferedTool[],
+    outer?: Allowance,
   ) {
+    const given = outer?.left()
+    if (given !== undefined && Number.isFinite(given.cost) && prices === undefined) {
+      throw new TypeError('The caller has a cost budget, which needs the prices of the model: set models[].prices')
+    }
+    this.#outer = outer
     if (limits.cost !== undefined && prices === undefined) {
       throw new TypeError('A cost budget needs the prices of the model: set models[].prices')
     }
@@ -47,28 +62,73 @@ export class RunBudget {
   allow(maxTokens: number | undefined, last: boolean): number | undefined | Exhausted {
     const { output } = this.#prices
     const reserved = last ? { tokens: 0, cost: 0 } : this.#reserved
-    const tokens = this.#tokens - this.#spentTokens - this.#prompt - reserved.tokens
-    const money = this.#cost - this.#spentCost - costOf(this.#prices, this.#prompt, 0) - reserved.cost
+    const left = this.#leftBut(reserved)
+    const tokens = left.tokens - this.#prompt
+    const money = left.cost - costOf(this.#prices, this.#prompt, 0)
     const affordable = money < 0 ? -1 : output === 0 ? Number.POSITIVE_INFINITY : (money * 1_000_000) / output
     const least = Math.min(maxTokens ?? MIN_ANSWER_TOKENS, MIN_ANSWER_TOKENS)
-    if (tokens < least) return { limit: `the limit of ${this.#limits.tokens} tokens` }
-    if (affordable < least) return { limit: `the cost limit of ${this.#limits.cost}` }
+    if (tokens < least) return { limit: limitOf('token', this.#limits.tokens) }
+    if (affordable < least) return { limit: limitOf('cost', this.#limits.cost) }
     const most = Math.floor(Math.min(maxTokens ?? Number.POSITIVE_INFINITY, tokens, affordable))
-    return Number.isFinite(most) ? most : undefined
+    const isBounded = Number.isFinite(most)
+    if (this.#outer !== undefined && isBounded) {
+      this.#holding = { tokens: this.#prompt + most, cost: costOf(this.#prices, this.#prompt, most) }
+      this.#outer.hold(this.#holding, 1)
+    }
+    return isBounded ? most : undefined
+  }
+
+  left(): Spending {
+    return this.#leftBut(this.#reserved)
+  }
+
+  hold({ tokens, cost }: Spending, sign: 1 | -1): void {
+    this.#held = { tokens: this.#held.tokens + sign * tokens, cost: this.#held.cost + sign * cost }
+    this.#outer?.hold({ tokens, cost }, sign)
+  }
+
+  /** What the run of an agent has spent. */
+  charge(amount: Spending): void {
+    this.#spentTokens += amount.tokens
+    this.#spentCost += amount.cost
+    this.#outer?.charge(amount)
+  }
+
+  /** Gives back what the last request has set aside. */
+  release(): void {
+    this.#outer?.hold(this.#holding, -1)
+    this.#holding = NOTHING
+  }
+
+  #leftBut(reserved: Spending): Spending {
+    const outer = this.#outer?.left()
+    const tokens = this.#tokens - this.#spentTokens - this.#held.tokens - reserved.tokens
+    const cost = this.#cost - this.#spentCost - this.#held.cost - reserved.cost
+    return outer === undefined
+      ? { tokens, cost }
+      : { tokens: Math.min(tokens, outer.tokens), cost: Math.min(cost, outer.cost) }
   }
 
   /** Records a turn; its answer becomes part of the next prompt. */
   spend(usage: Usage | undefined, said: string): void {
     const prompt = usage?.prompt_tokens ?? this.#prompt
     const completion = usage?.completion_tokens ?? textBound(said)
-    this.#spentTokens += Math.max(usage?.total_tokens ?? 0, prompt + completion)
-    this.#spentCost += costOf(this.#prices, prompt, completion)
+    this.release()
+    this.charge({
+      tokens: Math.max(usage?.total_tokens ?? 0, prompt + completion),
+      cost: costOf(this.#prices, prompt, completion),
+    })
     this.#prompt = prompt + completion + TOKENS_PER_MESSAGE
   }
 
   grow(message: Message): void {
     this.#prompt += promptBound([message], [])
   }
+}
+
+function limitOf(what: 'token' | 'cost', limit: number | undefined): string {
+  if (limit === undefined) return `the ${what} limit of the run that called me`
+  return what === 'token' ? `the limit of ${limit} tokens` : `the cost limit of ${limit}`
 }
 
 /** The time until tools and turns are cancelled; the rest is reserved for a final request. */

@@ -314,6 +314,7 @@ export class RunRecord implements RunObserver {
         .sort((a, b) => a.step.iteration - b.step.iteration || a.index - b.index)
         .map(({ step }) => step),
       ...(answer.gate !== undefined && { gate: answer.gate }),
+      ...(this.#request.parent_run !== undefined && { parent_run: this.#request.parent_run }),
       recording: this.#recording.end(answer, this.#tools, this.#request.max_iterations ?? this.#options.maxIterations),
     }
   }

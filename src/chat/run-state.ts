@@ -1,3 +1,4 @@
+import type { Allowance, ParentCall } from '../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
@@ -114,6 +115,7 @@ export class RunState {
   /** Whether the current turn is a stored one. */
   #replayed = false
   readonly #startedMs: number
+  readonly #wallTimeMs: number | undefined
 
   constructor(request: RunRequest, tools: readonly OfferedTool[], silence: SilenceWatch, effectOf: EffectOf) {
     const { messages, budget, prices, context } = request
@@ -122,14 +124,16 @@ export class RunState {
     this.#effectOf = effectOf
     this.messages = [...messages]
     this.tracked = [...(request.prior_calls ?? [])]
+    const outer = context?.allowance
     this.#budget =
-      budget?.tokens === undefined && budget?.cost === undefined
+      budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
-        : new RunBudget(budget, prices, messages, tools)
+        : new RunBudget(budget ?? {}, prices, messages, tools, outer)
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs
-    this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, usedMs, silence.clock)
+    this.#wallTimeMs = wallTime(budget?.wall_time_ms, context?.parent, silence.clock)
+    this.#signals = new RunSignals(context?.signal, this.#wallTimeMs, usedMs, silence.clock)
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
@@ -167,6 +171,7 @@ export class RunState {
 
   failed(turn: TurnReader): Ending {
     const { interruption } = this.#signals
+    this.#budget?.release()
     for (const observer of this.observers) observer.turnEnded?.(turn, interruption ?? 'error')
     if (interruption !== undefined) return this.#interrupted(interruption)
     const thrown = turn.failure?.thrown
@@ -313,7 +318,13 @@ export class RunState {
     return turn
   }
 
+  /** What agents that are called may spend. */
+  get allowance(): Allowance | undefined {
+    return this.#budget
+  }
+
   close(): void {
+    this.#budget?.release()
     this.#signals.close()
   }
 
@@ -331,8 +342,14 @@ export class RunState {
   }
 
   #interrupted(reason: Interruption): Ending {
-    return { reason, limit: `the time limit of ${(this.#request.budget?.wall_time_ms ?? 0) / 1_000} s` }
+    return { reason, limit: `the time limit of ${(this.#wallTimeMs ?? 0) / 1_000} s` }
   }
+}
+
+/** A run that a call makes ends with the call. */
+function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
+  if (parent === undefined || !Number.isFinite(parent.deadline)) return limit
+  return Math.round(Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(1, parent.deadline - clock.now())))
 }
 
 /** Other errors may contain addresses. */

@@ -25,6 +25,8 @@ export interface RunRequest {
   readonly prices?: ModelPrices | undefined
   /** The caller and its permissions; the signal cancels the run. */
   readonly context?: CallContext
+  /** The run whose call started this one. */
+  readonly parent_run?: string | undefined
   /** The stored steps of the run. Without it, the model is told that a call needs approval, and the run goes on. */
   readonly journal?: Journal
 }

@@ -4,6 +4,7 @@ import { image } from '../core/fixtures/media.ts'
 import type { Model } from '../models/model.ts'
 import { ManualClock, scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
+import { RunBudget } from './run-budget.ts'
 
 const spent = (prompt_tokens: number, completion_tokens: number) => ({
   usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
@@ -157,5 +158,37 @@ describe('a time budget', () => {
     const answer = await loop.answer({ model, messages: GO, budget: { wall_time_ms: 60 } })
     expect(answer).toMatchObject({ stop_reason: 'timeout', content: expect.stringContaining('0.06 s') })
     expect(model.requests).toHaveLength(1)
+  })
+})
+
+describe('the budget of a run that agents spend from', () => {
+  const prices = { input: 1, output: 1 }
+  const inner = (outer: RunBudget, limits = {}) =>
+    new RunBudget(limits, prices, [{ role: 'user', content: 'Go' }], [], outer)
+
+  test('is never exceeded by agents that run at once', () => {
+    const outer = new RunBudget({ tokens: 10_000 }, prices, [], [])
+    const first = inner(outer).allow(undefined, false) as number
+    const second = inner(outer).allow(undefined, false)
+    expect(first).toBeGreaterThan(5_000)
+    expect(second).toEqual({ limit: 'the token limit of the run that called me' })
+  })
+
+  test('gets back what a request has not used', () => {
+    const outer = new RunBudget({ tokens: 10_000, cost: 1 }, prices, [], [])
+    const before = outer.left()
+    const agent = inner(outer, { tokens: 2_000 })
+    expect(agent.allow(undefined, false)).toBeLessThan(2_000)
+    expect(outer.left().tokens).toBeLessThan(before.tokens)
+    agent.spend({ prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }, '')
+    expect(outer.left().tokens).toBe(before.tokens - 120)
+    agent.allow(undefined, false)
+    agent.release()
+    expect(outer.left().tokens).toBe(before.tokens - 120)
+  })
+
+  test('needs prices for a cost limit of the caller', () => {
+    const outer = new RunBudget({ cost: 1 }, prices, [], [])
+    expect(() => new RunBudget({}, undefined, [], [], outer)).toThrow('needs the prices of the model')
   })
 })

@@ -135,6 +135,7 @@ export class ToolLoop {
       model: request.model.id,
       visible: names,
       signal: run.signal,
+      allowance: run.allowance,
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)

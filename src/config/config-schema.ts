@@ -1,3 +1,4 @@
+import { AGENT_SCHEMA } from '../kinds/composite/agent-schema.ts'
 import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './config.ts'
@@ -320,8 +321,8 @@ const SHIPPED_SCHEMA = {
 export function publishedSchema(): object {
   const { tools } = CONFIG_SCHEMA.properties
   const { implementation, ...rest } = DEFINITION_SCHEMA.properties
-  const others = { properties: { type: { not: { enum: ['http', 'pipeline'] } } } }
-  const kinds = { ...implementation, anyOf: [HTTP_IMPLEMENTATION_SCHEMA, PIPELINE_SCHEMA, others] }
+  const others = { properties: { type: { not: { enum: ['http', 'pipeline', 'agent'] } } } }
+  const kinds = { ...implementation, anyOf: [HTTP_IMPLEMENTATION_SCHEMA, PIPELINE_SCHEMA, AGENT_SCHEMA, others] }
   const definition = { ...DEFINITION_SCHEMA, properties: { ...rest, implementation: kinds } }
   const items = { anyOf: [definition, INCLUDE_SCHEMA, SHIPPED_SCHEMA] }
   const registry = { ...tools.properties.registry, items }

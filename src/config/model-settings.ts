@@ -50,12 +50,15 @@ const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
 
 /** Adds the entries of well-known providers that a rule or a model names. */
 export function withUsualProviders(config: Config): Config {
-  const { providers = {} } = config
-  const named = namedModels(config).map((id) => splitModelId(id)?.provider ?? '')
-  const missing = named.filter((name) => Object.hasOwn(USUAL_PROVIDERS, name) && !Object.hasOwn(providers, name))
-  if (missing.length === 0) return config
-  const usual = Object.fromEntries(missing.map((name) => [name, USUAL_PROVIDERS[name] as ProviderConfig]))
-  return { ...config, providers: { ...providers, ...usual } }
+  const usual = usualProviders(namedModels(config))
+  return Object.keys(usual).length === 0 ? config : { ...config, providers: { ...usual, ...config.providers } }
+}
+
+/** The entries of well-known providers of these models. */
+export function usualProviders(models: readonly string[]): Readonly<Record<string, ProviderConfig>> {
+  const named = models.map((id) => splitModelId(id)?.provider ?? '')
+  const known = named.filter((name) => Object.hasOwn(USUAL_PROVIDERS, name))
+  return Object.fromEntries(known.map((name) => [name, USUAL_PROVIDERS[name] as ProviderConfig]))
 }
 
 /** The model of the knowledge tools: the first that can write text. */

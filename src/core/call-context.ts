@@ -1,13 +1,30 @@
 import type { CancelSignal } from './cancellation.ts'
 import type { CallerRate, RateState } from './rates.ts'
 
+/** What a run may still spend. Runs of agents spend from that of their caller. */
+export interface Allowance {
+  /** Tokens, and USD; infinite without a limit. */
+  left(): Spending
+  /** Sets aside what a request may cost, or gives it back. */
+  hold(amount: Spending, sign: 1 | -1): void
+  charge(amount: Spending): void
+}
+
+export interface Spending {
+  readonly tokens: number
+  readonly cost: number
+}
+
 /** The call of a tool that calls another one. */
 export interface ParentCall {
+  /** Empty for a call of another server. */
   readonly id: string
   /** The child must end by then. */
   readonly deadline: number
   /** The tools from the outermost call to this one. */
   readonly path: readonly string[]
+  /** The agents above, outermost first, each as `installation/tool`: also those of other servers. */
+  readonly agents?: readonly string[] | undefined
 }
 
 /** The caller of a tool and its rights. Everything is optional: the default is the local caller. */
@@ -39,10 +56,14 @@ export interface CallContext {
   readonly idempotencyKey?: string | undefined
   /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
   readonly approvalId?: string | undefined
+  /** The caller can't name an approval: if it repeats the call, the approval that it asked for counts. */
+  readonly repeats?: boolean | undefined
   readonly traceparent?: string | undefined
   readonly report?: ((progress: unknown) => void) | undefined
   /** Passed to tools in code by reference. Never recorded. */
   readonly app?: unknown
+  /** What the run of the caller may still spend. Set by the loop. */
+  readonly allowance?: Allowance | undefined
   /** The call that made this one. Set by the executor. */
   readonly parent?: ParentCall | undefined
 }

@@ -59,6 +59,12 @@ export class DeadlineWheel {
     this.#size--
   }
 
+  entries(): DeadlineEntry[] {
+    const all: DeadlineEntry[] = []
+    for (const head of this.#slots) for (let entry = head; entry !== undefined; entry = entry.next) all.push(entry)
+    return all
+  }
+
   #schedule(): void {
     this.#stop = this.#clock.after(TICK_MS, () => this.#turn())
   }

@@ -1,3 +1,4 @@
+import type { CallContext } from './call-context.ts'
 import type { Log } from './log.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
@@ -21,6 +22,8 @@ export interface HandlerContext {
   readonly idempotencyKey?: string | undefined
   /** Sets what adds details to the envelope if this call fails, also at its deadline. Absent in isolated handlers. */
   onFailure?(details: () => FailureExtras['details']): void
+  /** The context of calls that this call makes. Only for kinds. */
+  child?(): CallContext
 }
 
 export interface ChildCallOptions {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CoarseRateLimit } from './rates.ts'
+import { CoarseRateLimit, LocalRates } from './rates.ts'
 
 test('never more calls than allowed in any window, whenever they come', () => {
   const gaps = fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { maxLength: 300 })
@@ -55,9 +55,14 @@ test('drops idle keys and retains busy ones', () => {
   expect(limit.take('busy', 700).waitMs).toBeGreaterThan(0)
 })
 
-test('limits the number of keys', () => {
-  const limit = new CoarseRateLimit(1, 86_400_000)
-  for (let n = 0; n < 100_050; n++) limit.take(`session ${n}`, 1)
-  expect(limit.take('session 100049', 2).waitMs).toBeGreaterThan(0)
-  expect(limit.take('session 0', 2).waitMs).toBe(0)
+test('forgets the oldest sessions, many at once, and no other limit', () => {
+  const rates = new LocalRates()
+  const rate = { calls: 1, perMs: 86_400_000 }
+  rates.take('tool', rate, 1)
+  const session = { ...rate, ofSession: true }
+  for (let n = 0; n < 100_050; n++) rates.take(`session ${n}`, session, 1)
+  expect(rates.take('session 100049', session, 2).waitMs).toBeGreaterThan(0)
+  expect(rates.take('session 10100', session, 2).waitMs).toBeGreaterThan(0)
+  expect(rates.take('session 9000', session, 2).waitMs).toBe(0)
+  expect(rates.take('tool', rate, 2).waitMs).toBeGreaterThan(0)
 })

@@ -2,6 +2,8 @@
 export interface Rate {
   readonly calls: number
   readonly perMs: number
+  /** Callers choose the names of sessions, so there can be any number. If there are too many, the oldest are forgotten. */
+  readonly ofSession?: boolean
 }
 
 /** The state of a limit after a call. */
@@ -66,8 +68,10 @@ abstract class WindowedLimit<Window> {
     for (const [key, window] of this.#windows) {
       if (this.stateOf(window, now).remaining === this.calls) this.#windows.delete(key)
     }
+    // Many at once, because a sweep looks at all of them.
+    const least = this.#windows.size < this.#maxKeys ? this.#maxKeys : Math.floor(this.#maxKeys * 0.9)
     for (const key of this.#windows.keys()) {
-      if (this.#windows.size < this.#maxKeys) break
+      if (this.#windows.size <= least) break
       this.#windows.delete(key)
     }
     this.#sweepAt = Math.min(this.#maxKeys, Math.max(64, this.#windows.size * 2))
@@ -101,8 +105,7 @@ export class RateLimit extends WindowedLimit<{ readonly times: Float64Array; nex
 const SLOTS = 64
 /** One more slot than in the window: the oldest has passed only in part. */
 const RING = SLOTS + 1
-/** Session names come from callers, and sessions are long. */
-const MAX_COARSE_KEYS = 100_000
+const MAX_SESSIONS = 100_000
 
 interface SlotWindow {
   /** A ring buffer of calls per slot. */
@@ -118,8 +121,8 @@ interface SlotWindow {
 export class CoarseRateLimit extends WindowedLimit<SlotWindow> {
   readonly #slotMs: number
 
-  constructor(calls: number, perMs: number) {
-    super(calls, perMs, MAX_COARSE_KEYS)
+  constructor(calls: number, perMs: number, maxKeys?: number) {
+    super(calls, perMs, maxKeys)
     this.#slotMs = perMs / SLOTS
   }
 
@@ -163,25 +166,38 @@ export class CoarseRateLimit extends WindowedLimit<SlotWindow> {
 const MAX_EXACT_CALLS = 10_000
 const MAX_EXACT_MS = 10 * 60_000
 
+/** By `perMs`, then by `calls`. */
+type Limits = Map<number, Map<number, RateLimit | CoarseRateLimit>>
+
 /** Rate limits of this process. */
 export class LocalRates implements Rates {
-  /** By `perMs`, then by `calls`. */
-  readonly #limits = new Map<number, Map<number, RateLimit | CoarseRateLimit>>()
+  readonly #limits: Limits = new Map()
+  /** Apart from the others, which are never forgotten. */
+  readonly #sessions: Limits = new Map()
 
-  take(key: string, { calls, perMs }: Rate, now: number): RateState {
-    const limit = this.#limits.get(perMs)?.get(calls) ?? this.#add(calls, perMs)
+  take(key: string, rate: Rate, now: number): RateState {
+    const limit = this.#limitsOf(rate).get(rate.perMs)?.get(rate.calls) ?? this.#add(rate)
     return limit.take(key, now)
   }
 
-  look(key: string, { calls, perMs }: Rate, now: number): RateState {
-    return this.#limits.get(perMs)?.get(calls)?.look(key, now) ?? { waitMs: 0, remaining: calls }
+  look(key: string, rate: Rate, now: number): RateState {
+    const limit = this.#limitsOf(rate).get(rate.perMs)?.get(rate.calls)
+    return limit?.look(key, now) ?? { waitMs: 0, remaining: rate.calls }
   }
 
-  #add(calls: number, perMs: number): RateLimit | CoarseRateLimit {
-    const coarse = calls > MAX_EXACT_CALLS || perMs > MAX_EXACT_MS
-    const limit = coarse ? new CoarseRateLimit(calls, perMs) : new RateLimit(calls, perMs)
-    const limits = this.#limits.get(perMs) ?? new Map<number, RateLimit | CoarseRateLimit>()
-    this.#limits.set(perMs, limits.set(calls, limit))
+  #limitsOf({ ofSession }: Rate): Limits {
+    return ofSession ? this.#sessions : this.#limits
+  }
+
+  #add(rate: Rate): RateLimit | CoarseRateLimit {
+    const { calls, perMs, ofSession } = rate
+    const coarse = ofSession || calls > MAX_EXACT_CALLS || perMs > MAX_EXACT_MS
+    const limit = coarse
+      ? new CoarseRateLimit(calls, perMs, ofSession ? MAX_SESSIONS : undefined)
+      : new RateLimit(calls, perMs)
+    const all = this.#limitsOf(rate)
+    const limits = all.get(perMs) ?? new Map<number, RateLimit | CoarseRateLimit>()
+    all.set(perMs, limits.set(calls, limit))
     return limit
   }
 }

@@ -45,6 +45,7 @@ describe('snapshotParams', () => {
     ['Infinity', { n: JSON.parse('1e400') }, 'Infinity is not a finite number'],
     ['NaN', { n: Number.NaN }, 'NaN is not a finite number'],
     ['a BigInt', { n: 1n }, 'a BigInt is not valid JSON'],
+    ['a Set', { ids: new Set([1]) }, 'a value of type Set is not valid JSON'],
     ['a lone surrogate', { text: '\ud800' }, 'lone surrogate'],
     ['a lone surrogate in a list', { texts: ['\udfff'] }, 'lone surrogate'],
     ['65 levels', nested(65), 'nested deeper than 64 levels'],
@@ -91,6 +92,15 @@ describe('snapshotResult', () => {
     expect(snapshotResult(undefined, 1_000)).toBeNull()
   })
 
+  test('copies the fields of an instance, also if it has none', () => {
+    class Row {}
+    expect(snapshotResult([new Row(), Object.assign(new Row(), { id: 1 }), Object.create(null)], 1_000)).toEqual([
+      {},
+      { id: 1 },
+      {},
+    ])
+  })
+
   test('treats a __proto__ key as data', () => {
     const result = snapshotResult(JSON.parse('{"__proto__":{"polluted":{"deep":1}}}'), 1_000)
     expect(JSON.stringify(result)).toBe('{"__proto__":{"polluted":{"deep":1}}}')
@@ -103,6 +113,11 @@ describe('snapshotResult', () => {
     ['circular', circular, 'nested deeper than 512 levels, or circular'],
     ['BigInt', { n: 1n }, 'a BigInt is not valid JSON'],
     ['NaN', { n: Number.NaN }, 'NaN is not a finite number'],
+    ['Map', { rows: new Map([[1, 'one']]) }, 'a value of type Map is not valid JSON: use objects'],
+    ['Promise', { rows: Promise.resolve(1) }, 'a value of type Promise is not valid JSON: await it'],
+    ['AsyncGenerator', (async function* () {})(), 'a value of type AsyncGenerator is not valid JSON'],
+    ['Uint8Array', new Uint8Array([1]), 'a value of type Uint8Array is not valid JSON'],
+    ['Error', new Error('returned'), 'a value of type Error is not valid JSON'],
     ['unreadable', Object.defineProperty({}, 'x', { enumerable: true, get: () => fail() }), 'it could not be read'],
   ])('refuses a %s value as EXECUTION_ERROR', (_, value, message) => {
     expect(() => snapshotResult(value, 1_000_000)).toThrow(

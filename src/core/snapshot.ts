@@ -173,10 +173,22 @@ function copyObject(value: object, depth: number): unknown {
       replace(result, key, copy(one, depth + 1))
     }
   }
+  if (entries === 0 || ArrayBuffer.isView(value)) refuseLossy(value)
   if (strict && entries > LIMITS.paramsEntries) throw tooManyEntries('an object')
   walk.nodes += entries
   count(characters)
   return result
+}
+
+const PLAIN = '[object Object]'
+
+/** A Map, a stream or a forgotten promise has no properties: it would silently become an empty object. */
+function refuseLossy(value: object): void {
+  const tag = Object.prototype.toString.call(value)
+  if (tag === PLAIN) return
+  const name = tag.slice('[object '.length, -1)
+  const fix = name === 'Promise' ? 'await it' : 'use objects, arrays, texts and numbers'
+  throw new Refusal(`a value of type ${name} is not valid JSON: ${fix}`)
 }
 
 function replace(result: Record<string, unknown>, key: string, value: unknown): void {

@@ -147,12 +147,17 @@ describe('a LangChain tool', () => {
   })
 
   test('reads effect and permissions from its metadata', async () => {
-    const toolyard = { effect: 'read', timeout_ms: 5_000, permissions: ['weather'], name: 'other' }
+    const toolyard = { effect: 'read', timeout_ms: 5_000, permissions: ['weather'] }
     const { executor, registry } = langchainYard([giving(() => 'sunny', { metadata: { toolyard } })])
     expect(registry.definitions()).toMatchObject([{ name: 'probe', effect: 'read', timeout_ms: 5_000 }])
     expect(await executor.execute('probe', { city: 'x' })).toMatchObject({ error_code: 'PERMISSION_DENIED' })
     const allowed = { flags: { weather: true } }
     expect(await executor.execute('probe', { city: 'x' }, allowed)).toMatchObject({ result: 'sunny' })
+  })
+
+  test.each(['permission', 'timeoutMs', 'name'])('is refused with the unknown key %s in its metadata', (key) => {
+    const unknown = giving(() => 'sunny', { metadata: { toolyard: { [key]: ['weather'] } } })
+    expect(() => langchainYard([unknown])).toThrow(`metadata.toolyard has an unknown key "${key}": known are effect`)
   })
 
   test('that replaced another never uses its cached results', async () => {

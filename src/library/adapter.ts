@@ -38,10 +38,11 @@ export const adapterContext = (options: AdapterOptions | undefined): CallContext
 
 /** The tools that work and that the caller may use; with `patterns`, only those that match. */
 export function handOut(
-  executor: ToolExecutor,
+  executor: ToolExecutor | undefined,
   patterns: readonly string[] | undefined,
   caller: CallContext,
 ): HandedOut[] {
+  if (executor?.registry === undefined) throw new TypeError('Pass the instance of Toolyard: await createToolyard()')
   const { registry } = executor
   const unknown = patterns?.find((name) => !name.includes('*') && registry.find(name) === undefined)
   if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the list of tools`)
@@ -67,6 +68,7 @@ function contextOf(executor: ToolExecutor, tool: string, caller: CallContext, ca
   const isOnce = runId !== undefined && id !== undefined && executor.effectOf(tool) === 'write'
   return {
     ...caller,
+    repeats: true,
     ...(signal !== undefined && { signal: signals.length > 1 ? AbortSignal.any(signals) : signal }),
     ...(report !== undefined && { report }),
     ...(isOnce && { idempotencyKey: hash('sha256', JSON.stringify([runId, tool, id])) }),

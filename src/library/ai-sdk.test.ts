@@ -88,6 +88,10 @@ describe('toAiSdk', () => {
     expect(() => toAiSdk(yard, { tools: ['forcast'] })).toThrow("There is no tool 'forcast'")
   })
 
+  test.each([undefined, Promise.resolve(), []])('says what to pass instead of %j', (wrong) => {
+    expect(() => toAiSdk(wrong as never)).toThrow('Pass the instance of Toolyard: await createToolyard()')
+  })
+
   test('calls for the tenant and the user, with app', async () => {
     const caller = { tenant: 'acme', user: 'ann', app: { rows: 1 }, flags: { vault: true } }
     const { seen } = await calledIn('vault', {}, caller)
@@ -278,9 +282,7 @@ describe('fromAiSdk', () => {
     expect(await yard.call('probe', { city: 'Rome' })).toMatchObject({ result: 'Rome' })
     expect(await yard.call('probe', {} as never)).toMatchObject({ error: "Invalid parameters: missing 'city'" })
     for (const inputSchema of [zod3.object({}), jsonSchema(Promise.resolve(parameters)), undefined, 'x', () => ({})]) {
-      expect(() => fromAiSdk({ probe: { ...described, inputSchema, execute: () => 1 } })).toThrow(
-        "Tool 'probe': Tool parameters",
-      )
+      expect(() => fromAiSdk({ probe: { ...described, inputSchema, execute: () => 1 } })).toThrow("Tool 'probe': input")
     }
   })
 
@@ -397,11 +399,30 @@ describe('fromAiSdk', () => {
       "Tool 'probe' of the AI SDK has no execute",
     )
     expect(() => fromAiSdk({ probe: { inputSchema, execute } })).toThrow('needs a description')
-    for (const needsApproval of [true, () => false]) {
-      expect(() => fromAiSdk({ probe: tool({ ...described, inputSchema, execute, needsApproval }) })).toThrow(
-        'has needsApproval',
-      )
-    }
+  })
+
+  test('makes needsApproval the approval of the tool, unless the fields have another rule', async () => {
+    const ran = vi.fn()
+    const probe = (needsApproval: boolean | (() => boolean)) =>
+      tool({ ...described, inputSchema: city, execute: ran, needsApproval })
+    const when = { properties: { city: { const: 'Oslo' } } }
+    const tools = fromAiSdk(
+      {
+        always: probe(true),
+        perhaps: probe(() => false),
+        never: probe(false),
+        ruled: probe(() => true),
+        open: probe(true),
+      },
+      { ruled: { approval: { when } }, open: { approval: false } },
+    )
+    expect(tools.map(({ name, approval }) => [name, approval])).toEqual([
+      ['always', true],
+      ['perhaps', true],
+      ['never', undefined],
+      ['ruled', { when }],
+      ['open', false],
+    ])
   })
 
   test('serves the tools in a run', async () => {

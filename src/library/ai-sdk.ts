@@ -43,7 +43,7 @@ export function toAiSdk<App>(
   ...[options]: Rest<AiSdkOptions, App>
 ): Record<string, AiSdkTool> {
   const given: AiSdkOptions | undefined = options
-  const tools = handOut(yard.executor, given?.tools, adapterContext(given))
+  const tools = handOut(yard?.executor, given?.tools, adapterContext(given))
   return Object.fromEntries(tools.map((one) => [one.definition.name, aiSdkTool(one, given?.progress === true)]))
 }
 
@@ -164,9 +164,6 @@ function codeTool(name: string, given: GivenAiSdkTool, { modelOutput: isForModel
   const refuse = (problem: string) => new TypeError(`Tool '${name}' of the AI SDK ${problem}`)
   if (typeof execute !== 'function') throw refuse('has no execute: the provider or the client runs it, not Toolyard')
   if (typeof description !== 'string') throw refuse(`needs a description: pass {${name}: {description: '…'}}`)
-  if (needsApproval !== undefined && needsApproval !== false) {
-    throw refuse('has needsApproval, which Toolyard would not ask for: remove it, or leave the tool out')
-  }
   if (toModelOutput !== undefined && isForModels === undefined) {
     const choice = `pass {${name}: {modelOutput: true}}, or false to return what execute returns`
     throw refuse(`has toModelOutput: to return what it returns, ${choice}`)
@@ -174,8 +171,11 @@ function codeTool(name: string, given: GivenAiSdkTool, { modelOutput: isForModel
   const contextCheck = contextSchema === undefined ? undefined : standardSchema(contextSchema)
   const run = execute as (input: unknown, options: object) => unknown
   const show = toModelOutput as ((options: object) => unknown) | undefined
+  // A function decides by code that only the AI SDK runs: every call then needs approval, unless `fields` has a rule.
+  const { approval = (needsApproval ?? false) !== false } = fields
   return tool({
     ...fields,
+    ...(approval !== false && { approval }),
     name,
     description,
     input: standardSchema(inputSchema) as StandardSchema,

@@ -7,8 +7,12 @@ export type GivenLog = Log | Pick<Console, LogLevel> | { readonly level: string 
 /** Without a log, nothing is printed. */
 export function asLog(given: GivenLog | undefined): Log {
   if (given === undefined) return silentLog
-  if ('isLevelEnabled' in given) return given
-  return 'info' in given ? consoleLog(given) : stderrLog(given.level)
+  if (typeof given === 'object' && given !== null) {
+    if ('isLevelEnabled' in given) return given
+    if ('info' in given) return consoleLog(given)
+    if ('level' in given) return stderrLog(given.level)
+  }
+  throw new TypeError(`log must be a pino logger, console or {level: 'info'}, not ${inspect(given, { depth: 0 })}`)
 }
 
 /** A console takes the message first. Debug messages are for loggers with levels. */

@@ -42,6 +42,10 @@ describe('toLangChain', () => {
     ])
   })
 
+  test.each([undefined, Promise.resolve(), []])('says what to pass instead of %j', async (wrong) => {
+    await expect(toLangChain(wrong as never)).rejects.toThrow('Pass the instance of Toolyard: await createToolyard()')
+  })
+
   test('takes a manager as well', async () => {
     const { executor } = langchainYard([mock('now', 'noon')])
     expect(await toLangChain({ getExecutor: () => executor })).toHaveLength(1)

@@ -32,11 +32,12 @@ export async function toLangChain(
   caller: CallContext = {},
 ): Promise<unknown[]> {
   const { ExecutedTool } = await loadOptional('toLangChain', ['@langchain/core'], () => import('./executed-tool.ts'))
-  if ('executor' in runtime) {
+  const known = Object(runtime) as typeof runtime
+  if ('executor' in known) {
     const options = given as AdapterOptions | undefined
-    const tools = handOut(runtime.executor, options?.tools, adapterContext(options))
+    const tools = handOut(known.executor, options?.tools, adapterContext(options))
     return tools.map((tool) => new ExecutedTool(tool))
   }
-  const executor = 'getExecutor' in runtime ? runtime.getExecutor() : runtime
+  const executor = 'getExecutor' in known ? known.getExecutor() : known
   return handOut(executor, given as readonly string[] | undefined, caller).map((tool) => new ExecutedTool(tool))
 }

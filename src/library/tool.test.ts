@@ -68,7 +68,16 @@ describe('tool', () => {
     [{ json: { type: 'object' } }, "Tool 'one': json is only allowed with a schema of a validation library"],
     [{ output: zod3.string() }, "Tool 'one': output must be a JSON Schema"],
     [{ input: z.object({ at: z.date() }) }, 'Date cannot be represented in JSON Schema'],
-    [{ input: z.string() }, "Tool 'one': Tool parameters must be an object schema"],
+    [{ input: z.string() }, "Tool 'one': input must be an object schema"],
+    [{ name: 5 }, "Tool '5': a name has 1 to 64 letters"],
+    [{ description: undefined }, "Tool 'one' needs a description"],
+    [{ effect: 'reads' }, "Tool 'one': invalid effect: it must be read, idempotent, write, not reads"],
+    [{ timeoutMs: '5s' }, "Tool 'one': invalid timeoutMs: it must be a number above 0, not 5s"],
+    [{ retry: 3 }, "Tool 'one': invalid retry: it must be an object with maxAttempts and backoffMs, not 3"],
+    [{ cache: { ttl: 5 } }, "Tool 'one': invalid cache: unknown key 'ttl', known are ttlMs"],
+    [{ cache: {} }, "Tool 'one': invalid cache.ttlMs"],
+    [{ rateLimit: { calls: 1 } }, "Tool 'one': invalid rateLimit.perMs"],
+    [{ approval: { expiresMs: 1 } }, "Tool 'one': invalid approval: expiresMs must be a whole number from 1000"],
     [{ input: v.object({ a: v.string() }) }, 'toStandardJsonSchema of @valibot/to-json-schema'],
   ])('rejects %j', (wrong, message) => {
     const options = { name: 'one', description, input: { type: 'object' }, execute: () => 1, ...wrong }

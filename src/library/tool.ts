@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
-import { codeVersion, REFINEMENT, RESULT, type ToolView } from '../core/execution/tool-view.ts'
+import { checkFields } from '../core/execution/bound-tool.ts'
+import { codeVersion, FIELDS, isText, REFINEMENT, RESULT, type ToolView } from '../core/execution/tool-view.ts'
 import type { Handler, IsolatedHandler } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { readOutput, readSchema } from '../core/schema/json-schema-of.ts'
@@ -57,6 +58,32 @@ export type ReturnedBy<Output> =
       ? Input
       : TypeOf<Output, Record<never, never>, unknown>
 
+/** What callers get of a value that `execute` returns: plain JSON. A Date is a string, `undefined` is null. */
+export type JsonOf<Value> = 0 extends 1 & Value
+  ? Value
+  : Value extends void
+    ? null
+    : Value extends string | number | boolean | null
+      ? Value
+      : Value extends { toJSON(...key: never): infer Json }
+        ? JsonOf<Json>
+        : Value extends bigint | PromiseLike<unknown> | ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
+          ? never
+          : Value extends readonly unknown[]
+            ? { [Index in keyof Value]: JsonOf<Value[Index]> }
+            : Value extends (...call: never) => unknown
+              ? null
+              : Value extends object
+                ? { [Key in keyof Value]: JsonProperty<Value[Key]> }
+                : Value
+
+/** Properties without a value, and functions, are left out. */
+type JsonProperty<Value> = Value extends undefined
+  ? Value
+  : Value extends (...call: never) => unknown
+    ? undefined
+    : JsonOf<Value>
+
 /** The second argument of `execute`. */
 export interface ToolContext<App = unknown> {
   /** Aborts at the deadline, or when the caller cancels. */
@@ -76,19 +103,6 @@ export interface ToolContext<App = unknown> {
    */
   call<Result = unknown>(name: string, input: unknown): Promise<ToolResult<Result>>
 }
-
-/** The optional fields of a definition that `tool()` takes in camelCase. */
-const FIELDS = [
-  'effect',
-  'timeout_ms',
-  'permissions',
-  'retry',
-  'cache',
-  'max_concurrency',
-  'max_result_bytes',
-  'rate_limit',
-  'approval',
-] as const satisfies readonly (keyof ToolDefinition)[]
 
 type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name
 
@@ -131,7 +145,11 @@ export interface AnyTool<App = never> extends ToolDefinition {
 export interface Tool<Name extends string, Input, Result, App> extends AnyTool<App> {
   readonly name: Name
   readonly input: Input
-  readonly '~types'?: { readonly input: InputOf<Input>; readonly result: Result; readonly app: (app: App) => void }
+  readonly '~types'?: {
+    readonly input: InputOf<Input>
+    readonly result: JsonOf<Result>
+    readonly app: (app: App) => void
+  }
   readonly execute: ((input: ParsedOf<Input>, context: ToolContext<App>) => Result | Promise<Result>) | IsolatedHandler
 }
 
@@ -146,8 +164,14 @@ export function tool<
   Result extends ReturnedBy<Output> = ReturnedBy<Output>,
   App = unknown,
 >(options: ToolOptions<Name, Input, Output, Result, App>): Tool<Name, Input, Result, App> {
+  if (!isObject(options)) throw new TypeError('tool() takes an object: tool({ name, description, input, execute })')
   const { name, description, input, json, output, execute } = options
-  if (!NAME.test(name)) throw new TypeError(`Tool '${name}': a name has 1 to 64 letters, digits, _ or -`)
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    throw new TypeError(`Tool '${String(name)}': a name has 1 to 64 letters, digits, _ or -`)
+  }
+  if (!isText(description)) {
+    throw new TypeError(`Tool '${name}' needs a description: say what the tool does and when to use it`)
+  }
   if (typeof execute !== 'function' && typeof Object(execute).module !== 'string') {
     throw new TypeError(`Tool '${name}' needs execute: a function, or isolated(module, export)`)
   }
@@ -163,14 +187,20 @@ export function tool<
     [REFINEMENT]: read.refinement,
     [RESULT]: output === undefined ? undefined : named(name, () => readOutput(output)),
   }
+  named(name, () => checkFields(made))
   return Object.freeze(made)
 }
 
+/** The errors of definitions, in the words of `tool()`. */
 function named<Value>(name: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {
-    throw new TypeError(`Tool '${name}': ${(error as Error).message}`, { cause: error })
+    const problem = (error as Error).message
+      .replace(/^Tool parameters/, 'input')
+      .replace(`Tool '${name}' has an invalid `, 'invalid ')
+      .replaceAll(/\b[a-z]+(_[a-z]+)*_(ms|attempts|bytes|concurrency|limit)\b/g, camelCase)
+    throw new TypeError(`Tool '${name}': ${problem}`, { cause: error })
   }
 }
 

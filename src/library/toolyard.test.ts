@@ -281,6 +281,18 @@ describe('run and stream', () => {
     },
   })
 
+  test('sets up the provider of a model id, and says what it lacks', async () => {
+    vi.stubEnv('OPENAI_API_KEY', '')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { yard } = await open([forecast], { models: { fast: scripted('Hi') } })
+    const error = expect.stringContaining('the environment variable OPENAI_API_KEY is not set. Set it')
+    expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+    await expect(yard.run({ model: 'openia:gpt-5', prompt: 'Hi' })).rejects.toThrow('Provider openia not found')
+    await expect(yard.run({ model: 'fats', prompt: 'Hi' })).rejects.toThrow(
+      "There is no model 'fats': pass one of models (fast), or an id such as openai:gpt-5",
+    )
+  })
+
   test('runs the loop to the answer', async () => {
     const { yard } = await open([forecast])
     const model = scripted(askForecast, 'It is 20 degrees.')
@@ -390,18 +402,19 @@ describe('log', () => {
 })
 
 describe('rights', () => {
-  const open = async (pay: AnyTool) => {
+  const open = async (...tools: AnyTool[]) => {
     const folder = await mkdtemp(join(tmpdir(), 'toolyard-library-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const installation = await Installation.open({
       config: {},
-      tools: [pay],
+      tools,
       log: silentLog,
       env: { TOOLYARD_DATA: folder },
     })
     onTestFinished(() => installation.close())
-    return installation.manager.getExecutor()
+    return installation
   }
+  const executorOf = async (...tools: AnyTool[]) => (await open(...tools)).manager.getExecutor()
 
   test.each([{ action: 'delete' }, { action: 'DELETE ' }, {}])(
     'approval looks at what the handler gets: %j',
@@ -414,16 +427,36 @@ describe('rights', () => {
         approval: { when: { properties: { action: { const: 'delete' } }, required: ['action'] } },
         execute,
       })
-      const executor = await open(pay)
+      const executor = await executorOf(pay)
       expect(await executor.execute('pay', params)).toMatchObject({ error_code: 'APPROVAL_REQUIRED' })
       expect(execute).not.toHaveBeenCalled()
       expect(await executor.execute('pay', { action: 'look' })).toMatchObject({ success: true })
     },
   )
 
+  test('a call within a call has its own row in the audit, which names the outer one', async () => {
+    const inner = tool({ name: 'inner', description, input: none, execute: () => 1 })
+    const outer = tool({ name: 'outer', description, input: none, execute: (_, { call }) => call('inner', {}) })
+    const { manager, sink, storage } = await open(inner, outer)
+    await manager.getExecutor().execute('outer', {}, { tenant: 'acme', caller: 'ann' })
+    manager.getExecutor().flush()
+    await sink.flush()
+    const { rows } = await storage.ledger.audit({ tenant: 'acme', limit: 10 })
+    const [first, second] = rows.toSorted((a, b) => (a.tool < b.tool ? -1 : 1))
+    expect([first, second]).toMatchObject([
+      { tool: 'inner', caller: 'ann', outcome: 'success' },
+      { tool: 'outer', caller: 'ann', outcome: 'success' },
+    ])
+    const { call_id } = JSON.parse(String(second?.detail))
+    expect(JSON.parse(String(first?.detail))).toEqual({ parent_id: call_id })
+    expect((await storage.ledger.verify()).faults).toEqual([])
+  })
+
   test('parameters that are too long to read need no person: they are refused', async () => {
     const input = { type: 'object', properties: { text: { type: 'string' } } } as const
-    const executor = await open(tool({ name: 'pay', description: 'Pays.', input, approval: true, execute: () => 1 }))
+    const executor = await executorOf(
+      tool({ name: 'pay', description: 'Pays.', input, approval: true, execute: () => 1 }),
+    )
     const refused = await executor.execute('pay', { text: 'x'.repeat(20_000) })
     expect(refused).toMatchObject({ error_code: 'INVALID_PARAMETERS', error: expect.stringContaining('16384') })
   })

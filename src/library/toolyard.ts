@@ -5,10 +5,11 @@ import type { Clock } from '../core/clock.ts'
 import { loadCompiler } from '../core/execution/bound-tool.ts'
 import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
-import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
+import { isText, type LangchainTool, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Isolate } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import type { RecordSink } from '../core/recorder.ts'
+import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
@@ -121,6 +122,8 @@ export class Toolyard<
   Open extends boolean = boolean,
 > {
   readonly #parts: ToolyardParts
+  readonly #closing = new AbortController()
+  #closed: Promise<void> | undefined
 
   constructor(parts: ToolyardParts) {
     this.#parts = parts
@@ -156,23 +159,40 @@ export class Toolyard<
     return new RunStream(this.#run(options))
   }
 
-  /** Closes what was opened, and hands over the last records. */
-  async close(): Promise<void> {
-    this.#parts.executor.flush()
-    await this.#parts.close()
+  /** Cancels running calls and runs, closes what was opened, and hands over the last records. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
+  async #close(): Promise<void> {
+    const { executor, close } = this.#parts
+    this.#closing.abort()
+    executor.close()
+    // Cancelled calls are recorded in the same turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve))
+    executor.flush()
+    await close()
+  }
+
   async *#run(options: RunOptions): AsyncGenerator<RunEvent, void, undefined> {
+    const { signal: closing } = this.#closing
+    if (closing.aborted) throw new Error('Toolyard is closed: create another instance')
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
+    const { signal } = options
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, configured, models, registry } = this.#parts
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
     const named = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as GivenModel) : given
+    if (typeof named === 'string' && !named.includes(':')) {
+      const known = Object.keys(models).length === 0 ? '' : `one of models (${Object.keys(models).join(', ')}), or `
+      throw new TypeError(`There is no model '${named}': pass ${known}an id such as openai:gpt-5`)
+    }
     const { model, prices } = typeof named === 'string' ? await configured(named) : { model: await asModel(named) }
     yield* (await loop()).run({
       model,
@@ -186,9 +206,12 @@ export class Toolyard<
       ...(maxTokens !== undefined && { max_tokens: maxTokens }),
       ...(temperature !== undefined && { temperature }),
       ...(budget !== undefined && {
-        budget: { ...pick(budget, 'tokens', 'cost'), ...(budget.wallTimeMs && { wall_time_ms: budget.wallTimeMs }) },
+        budget: {
+          ...pick(budget, 'tokens', 'cost'),
+          ...(budget.wallTimeMs !== undefined && { wall_time_ms: budget.wallTimeMs }),
+        },
       }),
-      context: callContext(options),
+      context: { ...callContext(options), signal: AbortSignal.any([closing, ...(signal ? [signal] : [])]) },
     })
   }
 }
@@ -250,12 +273,13 @@ export interface CreateToolyard<Config> {
   ): Promise<Toolyard<Tools, App, true>>
 }
 
-/** Opens what a configuration describes; without one, the models that need none. */
-export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenParts) => Promise<Opened>
+/** Opens what a configuration describes; without one, the provider of this model. */
+export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenParts, model?: string) => Promise<Opened>
 
 /** Makes a `createToolyard`. The caller brings what reads configurations: it is too large for the library. */
 export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>): CreateToolyard<Config> {
   return async (options: ToolyardOptions<readonly GivenTool[], Config | undefined>): Promise<Toolyard> => {
+    checkOptions(options)
     const { tools = [], config, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
@@ -269,6 +293,37 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
       throw error
     }
     return new Toolyard({ ...opened, models })
+  }
+}
+
+const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
+  tools: true,
+  config: true,
+  models: true,
+  log: true,
+  sinks: true,
+  clock: true,
+}
+
+/** For programs that no compiler checks. */
+function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {
+  const isObject = typeof options === 'object' && options !== null
+  if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
+  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key))
+  if (unknown !== undefined) {
+    const [near] = suggest(unknown, Object.keys(OPTIONS))
+    const fix = near === undefined ? `Known options are ${Object.keys(OPTIONS).join(', ')}` : `Did you mean "${near}"?`
+    throw new TypeError(`createToolyard: unknown option "${unknown}". ${fix}`)
+  }
+  const { tools = [], sinks = [] } = options
+  if (!Array.isArray(tools)) throw new TypeError('createToolyard: tools must be an array, such as [forecast]')
+  const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
+  if (at !== -1) {
+    const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
+    throw new TypeError(`createToolyard: tools[${at}] is not a tool: ${fix}`)
+  }
+  if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
+    throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
   }
 }
 
@@ -296,7 +351,7 @@ async function openLight(
   const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
   const isolate = new LazyPool(parts.log)
   const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
-  let opened: Promise<Opened> | undefined
+  const providers = new Map<string, Promise<Opened>>()
   let loop: Promise<ToolLoop> | undefined
   return {
     registry,
@@ -305,18 +360,16 @@ async function openLight(
       loop ??= import('../chat/tool-loop.ts').then(({ ToolLoop }) => new ToolLoop(registry, executor, parts))
       return loop
     },
-    configured(id) {
-      opened ??= openConfigured(undefined, parts)
-      return opened.then(({ configured }) => configured(id))
+    async configured(id) {
+      const [provider = ''] = id.split(':')
+      const opened = providers.get(provider) ?? openConfigured(undefined, parts, id)
+      providers.set(provider, opened)
+      return (await opened).configured(id)
     },
     async close() {
-      await Promise.all([
-        isolate.close(),
-        opened?.then(
-          ({ close }) => close(),
-          () => {},
-        ),
-      ])
+      const opened = await Promise.allSettled(providers.values())
+      const closed = opened.map((one) => one.status === 'fulfilled' && one.value.close())
+      await Promise.all([isolate.close(), ...closed])
     },
   }
 }

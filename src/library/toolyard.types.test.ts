@@ -109,6 +109,34 @@ test('infers inputs and results by the name of a tool', async () => {
   await yard.run({ model: 'none', prompt: 'Hi', tools: ['zod_tol'] }).catch(() => {})
 })
 
+test('types results as the JSON that callers get', async () => {
+  interface Row {
+    readonly id: number
+    readonly at: Date
+    readonly tags?: readonly string[]
+    readonly link: URL | undefined
+  }
+  const row: Row = { id: 1, at: new Date(0), link: undefined }
+  const dates = tool({ name: 'dates', description: 'A tool.', input: wide, execute: () => [row] })
+  const nothing = tool({ name: 'nothing', description: 'A tool.', input: wide, execute: () => {} })
+  const loose = tool({ name: 'loose', description: 'A tool.', input: wide, execute: (): unknown => 1 })
+  await using yard = await createToolyard({ tools: [dates, nothing, loose] })
+  const rows = await yard.call('dates', {})
+  expectTypeOf(rows).toEqualTypeOf<
+    ToolResult<
+      {
+        readonly id: number
+        readonly at: string
+        readonly tags?: readonly string[]
+        readonly link: string | undefined
+      }[]
+    >
+  >()
+  expect(rows).toMatchObject({ result: [{ id: 1, at: '1970-01-01T00:00:00.000Z' }] })
+  expectTypeOf(yard.call('nothing', {})).resolves.toEqualTypeOf<ToolResult<null>>()
+  expectTypeOf(yard.call('loose', {})).resolves.toEqualTypeOf<ToolResult>()
+})
+
 test('allows other names if there is a configuration, and still checks the known ones', async () => {
   await using yard = await createToolyard({ tools: [zodTool], config: {} })
   expectTypeOf(yard.call('anything', { a: 1 })).resolves.toEqualTypeOf<ToolResult>()

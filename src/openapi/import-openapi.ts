@@ -72,7 +72,7 @@ export function importOpenapi(document: unknown, options: ImportOptions = {}): I
     documents,
     reader,
     parts: new SchemaParts(documents, version === '3.1'),
-    variables: new VariableNames(prefix, title, reader.securitySchemes),
+    variables: new VariableNames(reader.securitySchemes),
   }
   const listing = listOperations(root, documents)
   const names = toolNames(listing.operations, prefix)

@@ -28,27 +28,35 @@ function secured(security: unknown, names: Names, more: object = {}) {
 
 describe('a security scheme becomes auth, its secret a variable', () => {
   test.each([
-    ['token', { type: 'bearer', token: '${SHOP_TOKEN}' }, ['SHOP_TOKEN']],
+    ['token', { type: 'bearer', token: '${SHOP_EXAMPLE_TOKEN}' }, ['SHOP_EXAMPLE_TOKEN']],
     [
       'login',
-      { type: 'basic', username: '${SHOP_USERNAME}', password: '${SHOP_PASSWORD}' },
-      ['SHOP_PASSWORD', 'SHOP_USERNAME'],
+      { type: 'basic', username: '${SHOP_EXAMPLE_USERNAME}', password: '${SHOP_EXAMPLE_PASSWORD}' },
+      ['SHOP_EXAMPLE_PASSWORD', 'SHOP_EXAMPLE_USERNAME'],
     ],
-    ['key', { type: 'api_key', in: 'header', name: 'X-Key', value: '${SHOP_API_KEY}' }, ['SHOP_API_KEY']],
-    ['app', { type: 'api_key', in: 'query', name: 'app_id', value: '${SHOP_API_KEY}' }, ['SHOP_API_KEY']],
+    [
+      'key',
+      { type: 'api_key', in: 'header', name: 'X-Key', value: '${SHOP_EXAMPLE_API_KEY}' },
+      ['SHOP_EXAMPLE_API_KEY'],
+    ],
+    [
+      'app',
+      { type: 'api_key', in: 'query', name: 'app_id', value: '${SHOP_EXAMPLE_API_KEY}' },
+      ['SHOP_EXAMPLE_API_KEY'],
+    ],
     [
       'machine',
       {
         type: 'oauth2',
         token_url: 'https://shop.example/oauth/token',
-        client_id: '${SHOP_CLIENT_ID}',
-        client_secret: '${SHOP_CLIENT_SECRET}',
+        client_id: '${SHOP_EXAMPLE_CLIENT_ID}',
+        client_secret: '${SHOP_EXAMPLE_CLIENT_SECRET}',
         scope: 'read write',
       },
-      ['SHOP_CLIENT_ID', 'SHOP_CLIENT_SECRET'],
+      ['SHOP_EXAMPLE_CLIENT_ID', 'SHOP_EXAMPLE_CLIENT_SECRET'],
     ],
-    ['person', { type: 'bearer', token: '${SHOP_TOKEN}' }, ['SHOP_TOKEN']],
-    ['connect', { type: 'bearer', token: '${SHOP_TOKEN}' }, ['SHOP_TOKEN']],
+    ['person', { type: 'bearer', token: '${SHOP_EXAMPLE_TOKEN}' }, ['SHOP_EXAMPLE_TOKEN']],
+    ['connect', { type: 'bearer', token: '${SHOP_EXAMPLE_TOKEN}' }, ['SHOP_EXAMPLE_TOKEN']],
   ] as const)('%s', (name, auth, variables) => {
     const { http, report } = one(secured([{ [name]: ['read', 'write'] }], [name]))
     expect(http.auth).toEqual(auth)
@@ -57,14 +65,14 @@ describe('a security scheme becomes auth, its secret a variable', () => {
 
   test('a flow that a person must go through is noted', () => {
     expect(one(secured([{ person: [] }], ['person'])).notes).toEqual([
-      'a token of "person" (OAuth 2) must be in ${SHOP_TOKEN}: tools do not log in',
+      'a token of "person" (OAuth 2) must be in ${SHOP_EXAMPLE_TOKEN}: tools do not log in',
     ])
     expect(one(secured([{ connect: [] }], ['connect'])).notes).toEqual([expect.stringContaining('OpenID Connect')])
   })
 
   test('a key in a cookie is sent there, and noted', () => {
     const { tool, notes } = one(secured([{ session: [] }], ['session']))
-    expect(request(tool, {}, { SHOP_API_KEY: 'secret-1' }).headers.cookie).toBe('sid=secret-1')
+    expect(request(tool, {}, { SHOP_EXAMPLE_API_KEY: 'secret-1' }).headers.cookie).toBe('sid=secret-1')
     expect(notes).toEqual(['the key "session" is sent in a cookie, which most APIs give only to browsers'])
   })
 
@@ -103,11 +111,15 @@ describe('the security of an operation', () => {
 
   test('several at once: one as auth, further keys as headers and query', () => {
     const { tool, http, report } = one(secured([{ key: [], app: [], token: [] }], ['key', 'app', 'token']))
-    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_TOKEN}' })
-    expect(http.headers).toEqual({ 'x-key': '${SHOP_KEY_API_KEY}' })
-    expect(http.query).toEqual({ app_id: '${SHOP_APP_API_KEY}' })
-    expect(report.variables).toEqual(['SHOP_APP_API_KEY', 'SHOP_KEY_API_KEY', 'SHOP_TOKEN'])
-    const sent = request(tool, {}, { SHOP_TOKEN: 'token-1', SHOP_KEY_API_KEY: 'key-12', SHOP_APP_API_KEY: 'app-12' })
+    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_EXAMPLE_TOKEN}' })
+    expect(http.headers).toEqual({ 'x-key': '${SHOP_EXAMPLE_KEY_API_KEY}' })
+    expect(http.query).toEqual({ app_id: '${SHOP_EXAMPLE_APP_API_KEY}' })
+    expect(report.variables).toEqual(['SHOP_EXAMPLE_APP_API_KEY', 'SHOP_EXAMPLE_KEY_API_KEY', 'SHOP_EXAMPLE_TOKEN'])
+    const sent = request(
+      tool,
+      {},
+      { SHOP_EXAMPLE_TOKEN: 'token-1', SHOP_EXAMPLE_KEY_API_KEY: 'key-12', SHOP_EXAMPLE_APP_API_KEY: 'app-12' },
+    )
     expect(sent.path).toBe('/v1/a?app_id=app-12')
     expect(sent.headers['x-key']).toBe('key-12')
   })
@@ -128,10 +140,10 @@ describe('the security of an operation', () => {
 
   test('two that are both a token are one, as no request has two', () => {
     const { http, notes, report } = one(secured([{ person: [], connect: [] }], ['person', 'connect']))
-    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_PERSON_TOKEN}' })
-    expect(report.variables).toEqual(['SHOP_PERSON_TOKEN'])
+    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_EXAMPLE_PERSON_TOKEN}' })
+    expect(report.variables).toEqual(['SHOP_EXAMPLE_PERSON_TOKEN'])
     expect(notes).toEqual([
-      'a token of "person" (OAuth 2) must be in ${SHOP_PERSON_TOKEN}: tools do not log in',
+      'a token of "person" (OAuth 2) must be in ${SHOP_EXAMPLE_PERSON_TOKEN}: tools do not log in',
       'one token is used for several schemes: a request has only one',
     ])
   })
@@ -153,18 +165,38 @@ describe('the security of an operation', () => {
 })
 
 describe('the names of variables', () => {
-  const variables = (title: string, prefix = '') =>
-    importOpenapi({ ...secured([{ token: [] }], ['token']), info: { title } }, { prefix }).variables
+  const variables = (url: string, prefix = '') =>
+    importOpenapi({ ...secured([{ token: [] }], ['token']), info: { title: 'OpenAI' }, servers: [{ url }] }, { prefix })
+      .variables
 
   test.each([
-    ['Pet Store API', '', 'PET_STORE_TOKEN'],
-    ['Pet Store', 'my-pets', 'MY_PETS_TOKEN'],
-    ['3D Café', '', 'API_3D_CAFE_TOKEN'],
-    ['寵物', '', 'API_TOKEN'],
-    ['', '', 'API_TOKEN'],
-    [`${'x'.repeat(500)}`, '', `${'X'.repeat(40)}_TOKEN`],
-  ])('follow the title %j and the prefix %j', (title, prefix, variable) => {
-    expect(variables(title, prefix)).toEqual([variable])
+    ['https://api.pets.example/v1', '', 'API_PETS_EXAMPLE_TOKEN'],
+    ['https://api.pets.example:8443', 'openai', 'API_PETS_EXAMPLE_TOKEN'],
+    ['https://api-pets.example', '', 'API__PETS_EXAMPLE_TOKEN'],
+    ['https://api_pets.example', '', 'API__PETS_EXAMPLE_TOKEN'],
+    ['https://Bücher.example', '', 'XN____BCHER__KVA_EXAMPLE_TOKEN'],
+    ['http://openai', '', 'API_OPENAI_TOKEN'],
+    ['http://192.0.2.1', '', 'API_192_0_2_1_TOKEN'],
+    [`https://${'x'.repeat(60)}.pets.example`, '', `${'X'.repeat(27)}_PETS_EXAMPLE_TOKEN`],
+  ])('name the host of %j, whatever the title and the prefix are', (url, prefix, variable) => {
+    expect(variables(url, prefix)).toEqual([variable])
+  })
+
+  test('are others for each host: one gets no secret of another', () => {
+    const token = { security: [{ token: [] }] }
+    const paths = {
+      '/a': { get: { operationId: 'a', ...token } },
+      '/b': { get: { operationId: 'b', ...token, servers: [{ url: 'https://evil.example' }] } },
+      '/c': { get: { operationId: 'c', security: [{ machine: [] }] } },
+    }
+    const machine = { type: 'oauth2', flows: { clientCredentials: { tokenUrl: 'https://login.example/token' } } }
+    const securitySchemes = { token: SCHEMES.token, machine }
+    expect(importOpenapi(api(paths, { components: { securitySchemes } })).variables).toEqual([
+      'EVIL_EXAMPLE_TOKEN',
+      'LOGIN_EXAMPLE_CLIENT_ID',
+      'LOGIN_EXAMPLE_CLIENT_SECRET',
+      'SHOP_EXAMPLE_TOKEN',
+    ])
   })
 
   test('contain the scheme if two would be equal', () => {
@@ -172,7 +204,7 @@ describe('the names of variables', () => {
     const get = { operationId: 'a', security: [{ 'api-key': [], api_key: [], other: [] }] }
     const { variables: found } = importOpenapi(api({ '/a': { get } }, { components: { securitySchemes } }))
     expect(found).toHaveLength(3)
-    expect(found).toContain('SHOP_OTHER_API_KEY')
+    expect(found).toContain('SHOP_EXAMPLE_OTHER_API_KEY')
     for (const name of found) expect(name).toMatch(/^[A-Z_][A-Z0-9_]*$/)
   })
 })

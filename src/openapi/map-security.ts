@@ -86,7 +86,7 @@ function piece(
   names: VariableNames,
   server: string,
 ): Piece {
-  const variable = (...[secret]: [Parameters<VariableNames['of']>[1]]): string => `\${${names.of(name, secret)}}`
+  const variable = (secret: Secret, url = server): string => `\${${names.of(name, secret, url)}}`
   const token = { type: 'bearer', token: variable('TOKEN') } as const
   switch (ownText(scheme, 'type')) {
     case 'http':
@@ -106,10 +106,10 @@ function piece(
           note: `a token of ${quoted(name)} (OAuth 2) must be in ${token.token}: tools do not log in`,
         }
       }
-      return clientCredentials(flow, scopes, server, {
-        client_id: variable('CLIENT_ID'),
-        client_secret: variable('CLIENT_SECRET'),
-      })
+      return clientCredentials(flow, scopes, server, (url) => ({
+        client_id: variable('CLIENT_ID', url),
+        client_secret: variable('CLIENT_SECRET', url),
+      }))
     }
     case 'mutualTLS':
       return { problem: `${quoted(name)} is a client certificate` }
@@ -149,7 +149,7 @@ function clientCredentials(
   flow: RawObject,
   scopes: unknown,
   server: string,
-  client: { readonly client_id: string; readonly client_secret: string },
+  clientOf: (url: string) => { readonly client_id: string; readonly client_secret: string },
 ): Piece {
   const written = ownText(flow, 'tokenUrl') ?? ''
   const url = URL.parse(written, `${server}/`)
@@ -160,7 +160,7 @@ function clientCredentials(
     .filter((one) => typeof one === 'string' && /^[!#-[\]-~]+$/.test(one))
     .join(' ')
   if (scope.includes('${')) return { problem: 'one of its scopes has "${" in it' }
-  return { auth: { type: 'oauth2', token_url: url.href, ...client, ...(scope !== '' && { scope }) } }
+  return { auth: { type: 'oauth2', token_url: url.href, ...clientOf(url.href), ...(scope !== '' && { scope }) } }
 }
 
 const MAX_NAME_PART = 40
@@ -171,28 +171,38 @@ type Secret = 'TOKEN' | 'API_KEY' | 'USERNAME' | 'PASSWORD' | 'CLIENT_ID' | 'CLI
 type Family = 'token' | 'key' | 'basic' | 'client'
 
 /**
- * Names the environment variables of an API, such as `PETSTORE_TOKEN`. If several schemes would share a name, the name
- * of the scheme is added.
+ * Names environment variables after the host that gets their values, such as `PETS_EXAMPLE_TOKEN`: a document must not
+ * choose a variable that is set for somebody else. If several schemes would share a name, the name of the scheme is added.
  */
 export class VariableNames {
-  readonly #start: string
   readonly #schemes: ReadonlyMap<string, RawObject>
 
-  constructor(prefix: string, title: string, schemes: ReadonlyMap<string, RawObject>) {
-    this.#start = capitals(prefix) || capitals(title.slice(0, 200)).replace(/_API$/, '') || 'API'
+  constructor(schemes: ReadonlyMap<string, RawObject>) {
     this.#schemes = schemes
   }
 
-  of(scheme: string, secret: Secret): string {
+  of(scheme: string, secret: Secret, url: string): string {
     const family = familyOf(this.#schemes.get(scheme))
     const rivals = [...this.#schemes].filter(([, other]) => familyOf(other) === family).map(([name]) => name)
-    const start = /^\d/.test(this.#start) ? `API_${this.#start}` : this.#start
+    const start = hostPart(url)
     if (rivals.length <= 1) return `${start}_${secret}`
     const own = capitals(scheme)
     const same = rivals.filter((name) => capitals(name) === own).length
     const middle = own === '' || same > 1 ? `${own}${own && '_'}${shortHash(scheme, 6).toUpperCase()}` : own
     return `${start}_${middle}_${secret}`
   }
+}
+
+/** `api.example.com` as `API_EXAMPLE_COM`. No other domain has the same text: a dash is two underscores. */
+function hostPart(url: string): string {
+  const hostname = URL.parse(url)?.hostname ?? ''
+  const name = hostname
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9.]/g, '__')
+    .replaceAll('.', '_')
+    .slice(-MAX_NAME_PART)
+  // A host without a dot could be called like any variable.
+  return hostname.includes('.') && /^[A-Z]/.test(name) ? name : `API_${name}`
 }
 
 function capitals(text: string): string {

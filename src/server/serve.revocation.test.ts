@@ -3,6 +3,8 @@ import { connect } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import type { Handler } from '../core/handler.ts'
 import { INITIALIZE, POST_HEADERS, statelessMessage } from '../mcp/server/fixtures/http-yard.ts'
+import type { GivenTurn } from '../testing/stand-ins.ts'
+import { Conversations } from './ai-sdk/conversations.ts'
 import { openScriptedServer } from './fixtures/open-scripted-server.ts'
 
 /** A server whose tool `wait` waits until it is cancelled, and the calls of it so far. */
@@ -134,4 +136,40 @@ test('a request whose key is revoked while its body is sent is refused', async (
   await installation.callers.load(keys)
   expect([await finish(), await finishMcp()]).toEqual(['HTTP/1.1 401', 'HTTP/1.1 401'])
   expect((await keys.list()).map(({ name }) => name)).not.toContain('another')
+})
+
+test('a replay ends with its key, and a question that waited for another one is not asked', async () => {
+  const asked: AbortSignal[] = []
+  const waiting: GivenTurn = async ({ signal }) => {
+    asked.push(signal as AbortSignal)
+    await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    return ''
+  }
+  const { url, key, installation } = await openScriptedServer(['Hi.', waiting, waiting, waiting])
+  const [admin, doomed] = [await key('acme'), await key('acme', 'operator')]
+  const post = (path: string, body: object) =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': doomed },
+      body: JSON.stringify(body),
+    })
+  const { run_id } = (await (await post('/chat', { message: 'Go.' })).json()) as { run_id: string }
+  await vi.waitFor(async () => expect(await installation.storage.runs.get('acme', run_id)).toBeDefined())
+  const replay = post(`/api/runs/${run_id}/replay`, { model: 'scripted:turns' })
+  await vi.waitFor(() => expect(asked).toHaveLength(1))
+  const question = (id: string) => ({
+    id: 'chat',
+    model: 'scripted:turns',
+    messages: [{ id, role: 'user', parts: [{ type: 'text', text: 'Go.' }] }],
+  })
+  const first = post('/api/ai-sdk/chat', question('one'))
+  await vi.waitFor(() => expect(asked).toHaveLength(2))
+  // Waits until the first question has ended.
+  const entered = vi.spyOn(Conversations.prototype, 'begin')
+  const second = post('/api/ai-sdk/chat', question('two'))
+  await vi.waitFor(() => expect(entered).toHaveBeenCalled())
+  const id = installation.callers.find(doomed)?.id
+  await fetch(`${url}/api/keys/${id}`, { method: 'DELETE', headers: { 'x-api-key': admin } })
+  await Promise.all([replay, first, second].map(async (sent) => rest(await sent)))
+  expect(asked.map(({ aborted }) => aborted)).toEqual([true, true])
 })

@@ -43,6 +43,19 @@ describe('a limit that servers share', () => {
     expect(rates.look('ci', rate, clock.now())).toMatchObject({ remaining: 0, waitMs: rate.perMs })
   })
 
+  test('forgets the oldest sessions if there are too many, and no other limit', async () => {
+    const { clock, server } = setUp()
+    const rates = server('a')
+    await calls(rates, 1, clock)
+    const session = { ...rate, ofSession: true }
+    const taken = Array.from({ length: 10_001 }, (_, n) => rates.take(`session ${n}`, session, clock.now()))
+    await settle()
+    await Promise.all(taken)
+    const remaining = (key: string) => rates.look(key, rate, clock.now()).remaining
+    expect(['ci', 'session 0', 'session 1', 'session 10000'].map(remaining)).toEqual([99, 100, 99, 99])
+    await rates.close()
+  })
+
   test('one server alone may use all of it, and no more in any window', async () => {
     const { clock, server } = setUp()
     const rates = server('a')

@@ -11,6 +11,8 @@ const TICK_MS = 500
 const LATE_MS = 2_000
 const DENIED_MS = 100
 const BATCH_LIMIT = 1_000
+/** Every tick looks at all of them. */
+const MAX_SESSIONS = 10_000
 
 /**
  * Limits that several servers share. Each server leases a share of every limit it needs, so that most calls do not wait
@@ -24,6 +26,8 @@ export class LeasedRates implements Rates {
   readonly #clock: Clock
   readonly #log: Log
   readonly #limits = new Map<string, LeasedLimit>()
+  /** The limits of sessions, oldest first. */
+  readonly #sessions = new Set<LeasedLimit>()
   readonly #contact = new SharedContact()
   /** Limits to ask the store about. */
   readonly #due = new Set<LeasedLimit>()
@@ -83,9 +87,16 @@ export class LeasedRates implements Rates {
     if (limit === undefined) {
       limit = new LeasedLimit(name, rate)
       this.#limits.set(name, limit)
+      if (rate.ofSession) this.#sessions.add(limit)
+      if (this.#sessions.size > MAX_SESSIONS) this.#forget(this.#sessions.values().next().value as LeasedLimit)
       if (this.#cancelTick === undefined && !this.#closed) this.#tick()
     }
     return limit
+  }
+
+  #forget(limit: LeasedLimit): void {
+    this.#limits.delete(limit.key)
+    this.#sessions.delete(limit)
   }
 
   #wait(limit: LeasedLimit): Promise<RateState> {
@@ -117,7 +128,7 @@ export class LeasedRates implements Rates {
     this.#cancelTick = this.#clock.after(TICK_MS, () => {
       const now = this.#clock.now()
       for (const limit of this.#limits.values()) {
-        if (limit.idle(now)) this.#limits.delete(limit.key)
+        if (limit.idle(now)) this.#forget(limit)
         else if (!this.#contact.lost && limit.hasNews(now, this.#contact.servers)) this.#due.add(limit)
       }
       this.#cancelTick = undefined

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Databases, startDatabases } from '../postgres/databases.ts'
@@ -16,6 +20,17 @@ let folder: string
 let env: Record<string, string>
 let servers: [StartedServer, StartedServer]
 let key: string
+/** The payments that arrived. */
+const payments: string[] = []
+const bank = createServer(async (request, response) => {
+  payments.push(((await json(request)) as { id: string }).id)
+  response.setHeader('content-type', 'application/json').end('{"paid":true}')
+})
+
+async function startBank(): Promise<string> {
+  await once(bank.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(bank.address() as AddressInfo).port}/pay`
+}
 
 const notes = async (): Promise<string[]> => (await readFile(join(folder, 'notes'), 'utf8')).trim().split('\n')
 
@@ -31,9 +46,17 @@ beforeAll(async () => {
     implementation: { type: 'mock', mock_response: 'here' },
     rate_limit: { calls: LIMIT, per_ms: 600_000 },
   }
+  const payment = {
+    name: 'pay',
+    description: 'Pays.',
+    parameters: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+    implementation: { type: 'http', method: 'POST', url: await startBank() },
+    approval: true,
+  }
   const guarded = { ...limited, name: 'guarded', permissions: ['special'], rate_limit: undefined }
   const config = {
-    tools: { enabled: true, registry: [limited, guarded] },
+    tools: { enabled: true, registry: [limited, guarded, payment] },
+    http: { allow_private: ['127.0.0.1'] },
     storage: { audit: 'durable' },
     server: { drain_ms: 0 },
     mcpServers: { notes: { command: process.execPath, args: [notingServer, join(folder, 'notes')] } },
@@ -51,6 +74,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const { process } of servers ?? []) process.kill('SIGKILL')
+  bank.close()
   await databases?.stop()
   await rm(folder, { recursive: true, force: true })
 })
@@ -104,6 +128,50 @@ describe('two servers on one Postgres', () => {
     expect(await statuses()).toEqual([403, 403])
     await command(['tenants', 'set', 'acme', 'special=true'], env, folder)
     await expect.poll(statuses).toEqual([200, 200])
+  })
+
+  test('share approvals: of two decisions one counts, and an approved call runs once', async () => {
+    const create = async (role: string) =>
+      (await command(['keys', 'create', '--tenant', 'acme', '--role', role], env, folder)).document.key as string
+    const [asking, deciding] = [await create('user'), await create('operator')]
+    const send = async (url: string, path: string, sender: string, body: object) => {
+      const headers = { 'x-api-key': sender, 'content-type': 'application/json' }
+      const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+      // biome-ignore lint/suspicious/noExplicitAny: envelopes and approvals.
+      return { status: response.status, body: (await response.json()) as any }
+    }
+    const bothKnow = () =>
+      Promise.all(
+        servers.map(
+          async ({ url }) => (await send(url, '/api/approvals/none', deciding, { decision: 'reject' })).status,
+        ),
+      )
+    await expect.poll(bothKnow).toEqual([404, 404])
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, async (_, index) => {
+        const call = { tool_name: 'pay', params: { id: `asked-${index}` } }
+        const asked = await Promise.all(servers.map(({ url }) => send(url, '/tools/execute', asking, call)))
+        const ids = new Set(asked.map(({ body }) => body.details.approval.id))
+        expect(ids.size).toBe(1)
+        const [id] = ids
+        const decisions = await Promise.all([
+          send(servers[0].url, `/api/approvals/${id}`, deciding, {
+            decision: 'approve',
+            params: { id: `paid-${index}` },
+          }),
+          send(servers[1].url, `/api/approvals/${id}`, deciding, { decision: 'reject' }),
+        ])
+        expect(decisions.map(({ status }) => status).sort()).toEqual([200, 409])
+        const runs = servers.flatMap(({ url }) =>
+          [0, 1, 2].map(() => send(url, '/tools/execute', asking, { ...call, approval_id: id })),
+        )
+        const results = new Set((await Promise.all(runs)).map(({ status }) => status))
+        const approved = decisions[0]?.status === 200
+        expect([...results]).toEqual([approved ? 200 : 403])
+        return approved ? [`paid-${index}`] : []
+      }),
+    )
+    expect(payments.sort()).toEqual(outcomes.flat().sort())
   })
 
   test('share limits: together they let through what one may, give or take 5 %', async () => {

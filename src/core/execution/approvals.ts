@@ -124,13 +124,13 @@ export class Approvals {
 
   /**
    * Whether the call needs approval. Finds the approval that it names, even if the rule no longer demands one: a rejected call
-   * must not run, nor an approved one twice. MCP clients can't name one: they repeat the call.
+   * must not run, nor an approved one twice. MCP clients, frameworks and tools can't name one: they repeat the call.
    */
   async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
     const needed = needsApproval(call, tool, snapshot)
-    const { approvalId, source, callId } = call.context
+    const { approvalId, callId } = call.context
     const isNamed = approvalId !== undefined && (needed || this.#parts !== undefined)
-    if (!isNamed && !(needed && source === 'mcp' && callId === undefined)) return needed
+    if (!isNamed && !(needed && mayRepeat(call) && callId === undefined)) return needed
     const { pauses } = this.#store(tool)
     const now = this.#clock.wall()
     const asked = callOf(call, tool, snapshot.params)
@@ -169,7 +169,7 @@ export class Approvals {
       const reason = approval.reason === null ? '' : `: ${approval.reason}`
       throw new ToolExecutionError('PERMISSION_DENIED', `The call of tool '${tool.name}' was rejected${reason}`)
     }
-    if (status === 'pending') throw required(tool, approval)
+    if (status === 'pending') throw required(call, tool, approval)
     // A run asks once.
     if (approval.expires_at <= now && approval.run_id !== null) {
       throw new ToolExecutionError('PERMISSION_DENIED', `The approval of the call of tool '${tool.name}' has expired`)
@@ -194,7 +194,7 @@ export class Approvals {
     const { pause, isNew } = await pauses.ask(request, MAX_PENDING).catch(unavailable)
     call.approval = pause
     if (isNew) onAsk?.(pause)
-    return required(tool, pause)
+    return required(call, tool, pause)
   }
 
   #store({ name }: GuardedTool): ApprovalParts {
@@ -227,10 +227,13 @@ const placeOf = ({ context: { runId, callId } }: Call): Pick<Pause, 'run_id' | '
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
 
-function required(tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
+const mayRepeat = ({ context: { source, repeats } }: Call): boolean => source === 'mcp' || repeats === true
+
+function required({ context }: Call, tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
   const approval = { id, expires_at: new Date(expires_at).toISOString() }
   const when = decision === null ? 'when it is approved' : 'now: it is approved'
-  const message = `Tool '${tool.name}' runs only with approval. Repeat the call with approval_id '${id}' ${when}`
+  const how = context.repeats === true ? `(approval '${id}')` : `with approval_id '${id}'`
+  const message = `Tool '${tool.name}' runs only with approval. Repeat the call ${how} ${when}`
   return new ToolExecutionError('APPROVAL_REQUIRED', message, { details: { approval } })
 }
 

@@ -157,6 +157,31 @@ const DEFAULT_BACKOFF_MS = 1_000
 /** The rate limiter stores this many call times per tenant. */
 const MAX_CALLS = 100_000
 
+const PARTS: Readonly<Record<'retry' | 'cache' | 'rate_limit', readonly string[]>> = {
+  retry: ['max_attempts', 'backoff_ms'],
+  cache: ['ttl_ms'],
+  rate_limit: ['calls', 'per_ms'],
+}
+
+function checkParts(tool: ToolDefinition): void {
+  for (const [field, keys] of Object.entries(PARTS) as [keyof typeof PARTS, readonly string[]][]) {
+    const value: unknown = tool[field]
+    if (value === undefined || value === null) continue
+    if (typeof value !== 'object') throw invalid(tool, field, value, `an object with ${keys.join(' and ')}`)
+    const unknown = Object.keys(value).find((key) => !keys.includes(key))
+    if (unknown === undefined) continue
+    const message = `Tool '${tool.name}' has an invalid ${field}: unknown key '${unknown}', known are ${keys.join(', ')}`
+    throw new ToolExecutionError('EXECUTION_ERROR', message)
+  }
+}
+
+/** Throws if a field of a definition has a value with which every call would fail. */
+export function checkFields(tool: ToolDefinition): void {
+  toolEffect(tool, 'write')
+  toolLimits(tool, Number.POSITIVE_INFINITY)
+  bindApproval(tool)
+}
+
 /** Throws if a limit is invalid: it would silently have no effect. */
 function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?: ToolDefinition['retry']): ToolLimits {
   const given = <Usual>(field: string, value: number | null | undefined, usual: Usual, least = Number.MIN_VALUE) => {
@@ -164,6 +189,7 @@ function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?:
     if (Number.isFinite(value) && value >= least) return value
     throw invalid(tool, field, value, least === 0 ? '0 or more' : 'a number above 0')
   }
+  checkParts(tool)
   const { rate_limit: rate, retry = usualRetry, cache } = tool
   if (rate && !(Number.isInteger(rate.calls) && rate.calls > 0 && rate.calls <= MAX_CALLS)) {
     throw invalid(tool, 'rate_limit.calls', rate.calls, `a whole number from 1 to ${MAX_CALLS}`)
@@ -173,7 +199,7 @@ function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?:
     maxResultBytes: given('max_result_bytes', tool.max_result_bytes, LIMITS.resultBytes),
     maxConcurrency: given('max_concurrency', tool.max_concurrency, Number.POSITIVE_INFINITY),
     rate: rate ? { calls: rate.calls, perMs: given('rate_limit.per_ms', rate.per_ms ?? Number.NaN, 0) } : undefined,
-    cacheTtlMs: given('cache.ttl_ms', cache?.ttl_ms, undefined),
+    cacheTtlMs: cache ? given('cache.ttl_ms', cache.ttl_ms ?? Number.NaN, undefined) : undefined,
     retry: retry && {
       maxAttempts: given('retry.max_attempts', retry.max_attempts, 1),
       backoffMs: given('retry.backoff_ms', retry.backoff_ms, DEFAULT_BACKOFF_MS, 0),

@@ -80,7 +80,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   get parentId(): string | undefined {
-    return this.context.parent?.id
+    return this.context.parent?.id || undefined
   }
 
   /**
@@ -166,7 +166,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     this.#giveUp(timedOut(this.timeoutMs, this.execution?.task))
   }
 
-  /** The caller's signal aborted. */
+  /** The caller's signal aborted, or the executor was closed. */
   handleEvent(): void {
     this.#giveUp(cancelled())
   }

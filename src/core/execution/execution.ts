@@ -156,9 +156,11 @@ export class ExecutionContext implements HandlerContext {
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
   readonly onFailure: NonNullable<HandlerContext['onFailure']>
+  readonly child: NonNullable<HandlerContext['child']>
 
-  constructor(execution: Execution, call: CallTool) {
+  constructor(execution: Execution, call: CallTool, child: () => CallContext) {
     super(execution, call)
+    this.child = child
     this.onFailure = (details) => {
       execution.details = details
     }

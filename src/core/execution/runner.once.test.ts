@@ -148,6 +148,19 @@ describe('a call with an idempotency key', () => {
     expect(await executor.execute('pay', {}, keyed(key))).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
   })
 
+  test('is not forgotten for the keys of others: a tenant with too many is refused', async () => {
+    const { executor, add } = toolyard()
+    let runs = 0
+    add('pay', () => ++runs)
+    const pay = (tenant: string, key: string) => executor.execute('pay', {}, { ...keyed(key), tenant })
+    await pay('acme', 'first')
+    for (let n = 0; n < 10_000; n++) await pay('globex', `key ${n}`)
+    expect(await pay('acme', 'first')).toMatchObject({ success: true, result: 1 })
+    expect(await pay('globex', 'key 0')).toMatchObject({ success: true, result: 2 })
+    expect(await pay('globex', 'one more')).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+    expect(runs).toBe(10_001)
+  })
+
   test('expires after a day', async () => {
     const clock = new ManualClock()
     const { executor, add } = toolyard({ clock })

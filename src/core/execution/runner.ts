@@ -5,7 +5,7 @@ import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
-import type { ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
+import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Rates } from '../rates.ts'
 import type { RecordSink } from '../recorder.ts'
@@ -59,6 +59,7 @@ export class Runner {
   readonly #wheel: DeadlineWheel
   readonly #once: Once
   readonly #execute: RunnerParts['execute']
+  #closed = false
 
   constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
     this.#execute = execute
@@ -70,9 +71,19 @@ export class Runner {
     this.#once = new Once(clock, log, once)
   }
 
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Cancels the running calls, and starts no more. */
+  close(): void {
+    this.#closed = true
+    for (const call of this.#wheel.entries()) (call as Call).handleEvent()
+  }
+
   /** Starts the tool or joins an identical call. A returned promise always settles by the deadline. */
   run(call: Call, tool: BoundTool, params: Params): unknown {
-    if (call.context.signal && isAborted(call.context.signal)) throw cancelled()
+    if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
     const joined = call.key === undefined ? undefined : tool.joinable(call.key)
     if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
 
@@ -142,13 +153,9 @@ export class Runner {
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
-    const Context = tool.isCode ? CodeContext : KindContext
-    return handler(
-      params,
-      new Context(execution, (name, input, options) =>
-        this.#execute(name, input, childContext(call, execution, options)),
-      ),
-    )
+    const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
+    const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
+    return handler(params, tool.isCode ? new CodeContext(execution, make) : new KindContext(execution, make, child))
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -245,9 +252,10 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
   const { traceparent } = execution
   return {
     ...caller,
+    repeats: true,
     traceparent,
     signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
-    parent: { id: call.id, deadline: call.deadline, path },
+    parent: { id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents },
     ...(key !== undefined && step !== undefined && { idempotencyKey: hash('sha256', `${key}\n${step}`) }),
   }
 }
@@ -275,7 +283,7 @@ class Once {
     this.#clock = clock
     this.#log = log
     this.#memory = new MemoryOnce(clock)
-    this.#store = store ?? this.#memory
+    this.#store = store ?? new MemoryOnce(clock, 'refuse')
   }
 
   /** Runs the call once for its idempotency key, and once for its approval. */
@@ -411,26 +419,27 @@ interface Entry {
   readonly text: string
 }
 
-/** Stores results in memory. */
+/** Stores results in memory. If it is full, it forgets the oldest, or refuses more keys of the same tenant. */
 export class MemoryOnce implements OnceStore {
   readonly #clock: Clock
-  readonly #entries: LRUCache<string, Entry>
+  readonly #whenFull: 'forget' | 'refuse'
+  /** By tenant, if it refuses. */
+  readonly #entries = new Map<string, LRUCache<string, Entry>>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, whenFull: 'forget' | 'refuse' = 'forget') {
     this.#clock = clock
-    this.#entries = new LRUCache({
-      max: MAX_ENTRIES,
-      maxSize: MAX_CHARACTERS,
-      sizeCalculation: ({ text }, key) => text.length + key.length,
-      ttlResolution: 0,
-      perf: { now: () => clock.wall() },
-    })
+    this.#whenFull = whenFull
   }
 
   async claim(claim: OnceClaim): Promise<OnceState> {
-    const name = nameOf(claim)
-    const entry = this.#entries.get(name)
+    const entries = this.#of(claim)
+    const entry = entries.get(nameOf(claim))
     if (entry === undefined) {
+      const isFull = () => entries.size >= MAX_ENTRIES || entries.calculatedSize >= MAX_CHARACTERS
+      // A write must not run twice because its key was forgotten.
+      if (this.#whenFull === 'refuse' && isFull() && (!entries.purgeStale() || isFull())) {
+        throw new Error(`Tenant '${claim.tenant}' has too many idempotency keys in memory: use a store`)
+      }
       this.#store(claim, '')
       return { state: 'fresh' }
     }
@@ -443,12 +452,30 @@ export class MemoryOnce implements OnceStore {
   }
 
   async release(claim: OnceClaim): Promise<void> {
-    this.#entries.delete(nameOf(claim))
+    this.#of(claim).delete(nameOf(claim))
+  }
+
+  #of({ tenant }: OnceClaim): LRUCache<string, Entry> {
+    const name = this.#whenFull === 'refuse' ? tenant : ''
+    let entries = this.#entries.get(name)
+    if (entries === undefined) {
+      entries = new LRUCache({
+        // A maximum would reserve memory for each tenant.
+        ...(this.#whenFull === 'forget' && { max: MAX_ENTRIES }),
+        // Room for the results of calls that run when it becomes full.
+        maxSize: this.#whenFull === 'refuse' ? 4 * MAX_CHARACTERS : MAX_CHARACTERS,
+        sizeCalculation: ({ text }, key) => text.length + key.length,
+        ttlResolution: 0,
+        perf: { now: () => this.#clock.wall() },
+      })
+      this.#entries.set(name, entries)
+    }
+    return entries
   }
 
   #store(claim: OnceClaim, text: string): void {
     const ttl = Math.max(1, claim.expiresAt - this.#clock.wall())
-    this.#entries.set(nameOf(claim), { fingerprint: claim.fingerprint, text }, { ttl })
+    this.#of(claim).set(nameOf(claim), { fingerprint: claim.fingerprint, text }, { ttl })
   }
 }
 

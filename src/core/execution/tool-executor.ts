@@ -35,6 +35,7 @@ type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number
 /** A stored result: wrapped, because it may be null. */
 type Known = { readonly result: unknown }
 
+const CLOSED = 'Toolyard is closed: no more tools can be called'
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
 /** The maximum wait for the record of a durable call. The recorder reports lost records. */
@@ -96,6 +97,7 @@ export class ToolExecutor {
     let envelope: ToolResult
     try {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
+      if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
       const tool = this.#tools.find(call)
       permit(tool.definition, call)
@@ -205,6 +207,11 @@ export class ToolExecutor {
 
   flush(): void {
     this.#recorder.flush()
+  }
+
+  /** Cancels the running calls, and refuses further ones. */
+  close(): void {
+    this.#runner.close()
   }
 
   /** The stored answer of the call's idempotency key. Otherwise throws unless the call was approved. */

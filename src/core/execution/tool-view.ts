@@ -39,6 +39,19 @@ export interface ToolView extends ToolDefinition {
   readonly [RESULT]?: ReadSchema | undefined
 }
 
+/** The optional fields of a definition that every kind of tool has. */
+export const FIELDS = [
+  'effect',
+  'timeout_ms',
+  'permissions',
+  'retry',
+  'cache',
+  'max_concurrency',
+  'max_result_bytes',
+  'rate_limit',
+  'approval',
+] as const satisfies readonly (keyof ToolDefinition)[]
+
 const NO_SCHEMA = Object.freeze({})
 
 let versions = 0
@@ -48,6 +61,11 @@ export function toolView(tool: RegisteredTool, convert?: ConvertSchema): ToolDef
   if (!isLangchainTool(tool)) return withJsonSchema(tool)
   const name = isText(tool.name) ? tool.name : (langchainName(tool) ?? '')
   const { toolyard } = Object(tool.metadata) as { toolyard?: object }
+  const unknown = Object.keys(toolyard ?? {}).find((key) => !FIELDS.some((known) => known === key))
+  // A misspelled `permissions` must not open the tool.
+  if (unknown !== undefined) {
+    throw new TypeError(`metadata.toolyard has an unknown key "${unknown}": known are ${FIELDS.join(', ')}`)
+  }
   const view: ToolView = {
     ...toolyard,
     name,

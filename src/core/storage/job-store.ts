@@ -25,13 +25,19 @@ export interface Job {
 
 export type NewJob = Pick<Job, 'id' | 'tenant' | 'caller' | 'tool' | 'params' | 'timeout_ms' | 'created_at'>
 
+export type JobParts = 'whole' | 'result' | 'state'
+
 export interface JobStore {
   /** Rejects with RATE_LIMITED if the tenant would exceed the quota. */
   create(job: NewJob, quota?: Quota): Promise<void>
-  get(tenant: string, id: string): Promise<Job | undefined>
+  /** Parameters and results may have megabytes: `state` has neither, and `result` no parameters. */
+  get(tenant: string, id: string, parts?: JobParts): Promise<Job | undefined>
   /** The tenant of a job, to record that another one asked for it. */
   tenantOf(id: string): Promise<string | undefined>
-  /** Newest first, optionally of one caller. Only those of one tool have their parameters and results. */
+  /**
+   * Newest first, optionally of one caller. Only those of one tool have their parameters, and results of up to 10,000
+   * characters.
+   */
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */
   take(id: string, now: string): Promise<Job | undefined>

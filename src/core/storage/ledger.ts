@@ -17,6 +17,8 @@ export interface CallEntry {
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
   readonly approval?: { readonly id: string; readonly params: string | null } | undefined
+  /** Set if the tool called other tools, or was called by one. */
+  readonly nesting?: { readonly call_id?: string | undefined; readonly parent_id?: string | undefined } | undefined
   readonly code: ToolErrorCode | null
   /** Whether a failed write may have happened. */
   readonly unknown: boolean

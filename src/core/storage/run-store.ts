@@ -54,11 +54,13 @@ export interface StoredRun {
   readonly steps: readonly RunStep[]
   /** Absent if the gate made no decision. */
   readonly gate?: readonly GateDecision[]
+  /** The run whose call started this one, if it is the run of an agent. */
+  readonly parent_run?: string
   /** For replay: a `RunRecording` as JSON text. */
   readonly recording?: string
 }
 
-export type ListedRun = Omit<StoredRun, 'steps' | 'gate' | 'recording'>
+export type ListedRun = Omit<StoredRun, 'steps' | 'gate' | 'recording' | 'parent_run'>
 
 export interface RunFilter {
   readonly tenant: string
@@ -77,6 +79,8 @@ export interface RunPage {
 export interface RunStore {
   list(filter: RunFilter): Promise<RunPage>
   get(tenant: string, id: string): Promise<StoredRun | undefined>
+  /** The first `limit` runs of agents that a run has called. */
+  children(tenant: string, id: string, limit: number): Promise<readonly ListedRun[]>
   /** The tenant of a run, to record that another one asked for it. */
   tenantOf(id: string): Promise<string | undefined>
   /** Removes the oldest runs of a tenant that has more than `most`. Returns how many. */

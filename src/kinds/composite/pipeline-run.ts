@@ -151,8 +151,16 @@ export class PipelineRun {
     }
   }
 
-  #failureOf(name: string, { error, error_code: code, outcome, suggestions }: ToolFailure): ToolExecutionError {
-    const extras = { ...(outcome && { outcome }), ...(suggestions && { suggestions }) }
+  #failureOf(
+    name: string,
+    { error, error_code: code, outcome, suggestions, details }: ToolFailure,
+  ): ToolExecutionError {
+    const approval = details?.approval
+    const extras = {
+      ...(outcome && { outcome }),
+      ...(suggestions && { suggestions }),
+      ...(approval && { details: { approval, steps: this.reports } }),
+    }
     const isOwn = code === 'INVALID_PARAMETERS' || code === 'TOOL_NOT_FOUND'
     // Without a key, a caller that repeats the pipeline would repeat its writes.
     const repeats = TOOL_ERRORS[code].retryable && this.#context.idempotencyKey === undefined && this.#hasWritten()

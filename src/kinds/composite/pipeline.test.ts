@@ -26,6 +26,7 @@ function open(tools: Readonly<Record<string, Tool>>, maxParallel?: number) {
   const pipeline: PipelineKind = new PipelineKind({
     ...{ registry, clock: systemClock, maxParallel },
     effectOf: (name) => executor.effectOf(name),
+    calleesOf: (tool) => (tool.implementation.type === 'pipeline' ? pipeline.callees(tool) : undefined),
   })
   const executor: ToolExecutor = new ToolExecutor(registry, {
     kinds: { internal: handlerKind('Internal', handlers), pipeline },
@@ -54,7 +55,7 @@ describe('the kind pipeline', () => {
   handlers.register('greet', ({ word }) => ({ greeting: `Hello ${word}` }), { effect: 'read' })
   const registry = new ToolRegistry()
   registry.register(greet)
-  const kind = new PipelineKind({ registry, clock: systemClock, effectOf: () => 'read' })
+  const kind = new PipelineKind({ registry, clock: systemClock, effectOf: () => 'read', calleesOf: () => undefined })
   const steps = [{ id: 'greet', tool: 'greet', params: { word: { $: '$.params.word' } } }]
   const parameters = { type: 'object', properties: { word: { type: 'string' } } }
   const tool = define('tool', { type: 'pipeline', steps }, { parameters })
@@ -230,15 +231,20 @@ describe('a failed step', () => {
   })
 })
 
-test('a pipeline that misses its deadline says which steps have ended', async () => {
-  const { add, executor } = open({ look: echo, slow: () => new Promise(() => {}) })
+test('a pipeline that is ended early says which steps have ended', async () => {
+  const controller = new AbortController()
+  const slow: Handler = () => {
+    controller.abort()
+    return new Promise(() => {})
+  }
+  const { add, executor } = open({ look: echo, slow })
   const steps = [
     { id: 'look', tool: 'look' },
     { id: 'slow', tool: 'slow', params: { x: { $: '$.steps.look' } } },
   ]
-  add('p', steps, { timeout_ms: 50 })
-  expect(await executor.execute('p', {})).toMatchObject({
-    error_code: 'TIMEOUT',
+  add('p', steps)
+  expect(await executor.execute('p', {}, { signal: controller.signal })).toMatchObject({
+    error_code: 'CANCELLED',
     details: { steps: [{ id: 'look', status: 'done' }, { id: 'slow' }] },
   })
 })

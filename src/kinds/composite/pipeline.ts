@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../core/clock.ts'
-import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import type { Handler, Kind } from '../../core/handler.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
+import { type CompositeParts, strongestEffect } from './callees.ts'
 import { type Plan, planOf } from './pipeline-plan.ts'
 import { PipelineRun, type ShownStep } from './pipeline-run.ts'
 import { PIPELINE_SCHEMA } from './pipeline-schema.ts'
@@ -12,13 +11,6 @@ import { PIPELINE_SCHEMA } from './pipeline-schema.ts'
 const DEFAULT_MAX_PARALLEL = 8
 /** One per tool and tenant. */
 const MAX_LAST_RUNS = 200
-
-export interface CompositeParts {
-  readonly registry: ToolRegistry
-  readonly clock: Clock
-  readonly maxParallel?: number | undefined
-  effectOf(name: string): Effect | undefined
-}
 
 /** The steps of a pipeline, and those of its last run on this server. */
 export interface PipelineGraph {
@@ -53,7 +45,7 @@ export class PipelineKind implements Kind {
   /** The strongest effect of the steps. */
   effect(tool: ToolDefinition): Effect {
     if (this.problem(tool) !== undefined || this.#cycle(tool) !== undefined) return 'write'
-    return strongest(this.callees(tool).map((name) => this.#parts.effectOf(name) ?? 'write'))
+    return strongestEffect(tool, this.#parts)
   }
 
   problem(tool: ToolDefinition): string | undefined {
@@ -156,8 +148,3 @@ export class PipelineKind implements Kind {
 }
 
 const runKey = ({ name }: ToolDefinition, tenant: string): string => JSON.stringify([tenant, name])
-
-const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']
-
-const strongest = (effects: readonly Effect[]): Effect =>
-  EFFECTS[Math.max(0, ...effects.map((effect) => EFFECTS.indexOf(effect)))] ?? 'write'

@@ -164,7 +164,7 @@ export class Collections {
     }
     signal?.throwIfAborted()
     const pieces = questionPieces(query)
-    const asked = by === 'text' ? {} : await this.#questionVectors(collection, pieces, signal)
+    const asked = by === 'text' ? {} : await this.#questionVectors(collection, pieces, question.tenant, signal)
     signal?.throwIfAborted()
     const { vectors, note } = asked
     const way = vectors === undefined ? 'text' : by
@@ -249,6 +249,7 @@ export class Collections {
   async #questionVectors(
     { name, embedder: made, dimensions, without_vector: waiting, chunks }: Collection,
     pieces: readonly string[],
+    tenant: string,
     signal: AbortSignal | undefined,
   ): Promise<{ readonly vectors?: readonly Float32Array[]; readonly note?: string }> {
     if (made === null) return { note: `Collection ${quoted(name)} has no vectors: searched by words only.` }
@@ -264,7 +265,7 @@ export class Collections {
           note: `Collection ${quoted(name)} has vectors of ${quoted(made)}, but ${now}: searched by words only.`,
         }
       }
-      const vectors = await embedder.embed(pieces, 'query', signal)
+      const vectors = await embedder.embed(pieces, 'query', signal, tenant)
       const some =
         waiting > 0
           ? { note: `${waiting} of ${chunks} passages have no vector yet: searched those by words only.` }

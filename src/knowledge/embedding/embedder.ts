@@ -13,8 +13,16 @@ export interface Embedder {
   readonly batch: number
   /** Longer texts are probably cut off silently by the model. */
   readonly maxCharacters?: number
-  /** Returns unit vectors in order. Throws a `ModelError` or a `ToolExecutionError`. */
-  embed(texts: readonly string[], purpose: EmbeddingPurpose, signal?: AbortSignal): Promise<Float32Array[]>
+  /**
+   * Returns unit vectors in order. Throws a `ModelError` or a `ToolExecutionError`. Tenants take turns at a model that runs
+   * here.
+   */
+  embed(
+    texts: readonly string[],
+    purpose: EmbeddingPurpose,
+    signal?: AbortSignal,
+    tenant?: string,
+  ): Promise<Float32Array[]>
   close(): Promise<void>
 }
 
@@ -114,7 +122,7 @@ export async function embedDocuments(
       try {
         stop?.throwIfAborted()
         const sent = batch.map(({ text }) => text)
-        const received = inOneBuffer(await embedder.embed(sent, 'document', stop))
+        const received = inOneBuffer(await embedder.embed(sent, 'document', stop, tenant))
         const found = batch.map((one, index) => ({ hash: one.hash, vector: received[index] as Float32Array }))
         await cache.keepVectors(embedder.id, found)
         for (const one of found) vectors.set(one.hash, one.vector)

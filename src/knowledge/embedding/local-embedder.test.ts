@@ -186,11 +186,23 @@ describe('LocalEmbedder', () => {
     const refused = expect(first).rejects.toThrow()
     await expect(embedder.embed(['a'], 'query')).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: 'The local embedding model is not available: 1001 texts already wait for it. Try again later',
+      message: 'The local embedding model is not available: 1001 of your texts already wait for it. Try again later',
     })
     controller.abort(new Error('enough'))
     await refused
     expect((await embedder.embed(['a'], 'query')).length).toBe(1)
+  })
+
+  test('tenants take turns, and the waiting texts of one refuse none of another', async () => {
+    const embedder = open()
+    const controller = new AbortController()
+    const order: string[] = []
+    const flood = embedder.embed(['busy 200', ...Array(1000).fill('a')], 'document', controller.signal, 'acme')
+    const refused = expect(flood.finally(() => order.push('acme'))).rejects.toThrow()
+    await embedder.embed(['b'], 'document', undefined, 'other').then(() => order.push('other'))
+    expect(order).toEqual(['other'])
+    controller.abort()
+    await refused
   })
 
   test('rejects waiting texts when closed', async () => {

@@ -34,7 +34,10 @@ export interface LocalEmbedderOptions {
   readonly log?: Log
 }
 
-/** Runs the local model in child processes, because a text takes half a second. Queries and documents take turns. */
+/**
+ * Runs the local model in child processes, because a text takes half a second. Tenants take turns, and so do the queries
+ * and documents of each.
+ */
 export class LocalEmbedder implements Embedder {
   readonly id = `${LOCAL_PROVIDER}:${LOCAL_MODEL}`
   readonly dimensions = LOCAL_DIMENSIONS
@@ -44,7 +47,8 @@ export class LocalEmbedder implements Embedder {
   readonly #model: LocalModel
   readonly #log: Log
   readonly #pool: ProcessPool
-  #waiting = 0
+  /** The texts of each tenant that wait or run. */
+  readonly #waiting = new Map<string, number>()
   #closed = false
 
   constructor(
@@ -74,22 +78,28 @@ export class LocalEmbedder implements Embedder {
     return this.#pool.pids
   }
 
-  async embed(texts: readonly string[], purpose: EmbeddingPurpose, signal?: AbortSignal): Promise<Float32Array[]> {
+  async embed(
+    texts: readonly string[],
+    purpose: EmbeddingPurpose,
+    signal?: AbortSignal,
+    tenant = 'local',
+  ): Promise<Float32Array[]> {
     signal?.throwIfAborted()
     requireTexts(texts)
     if (this.#closed) throw unavailable('it is closed')
-    if (this.#waiting >= MAX_WAITING) {
-      throw unavailable(`${this.#waiting} texts already wait for it. Try again later`)
-    }
-    this.#waiting += texts.length
+    const waiting = this.#waiting.get(tenant) ?? 0
+    if (waiting >= MAX_WAITING) throw unavailable(`${waiting} of your texts already wait for it. Try again later`)
+    this.#waiting.set(tenant, waiting + texts.length)
     // The first failure drops the waiting texts.
     const controller = new AbortController()
     const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
     try {
-      return await Promise.all(texts.map((text) => this.#embed(text, purpose, stop)))
+      return await Promise.all(texts.map((text) => this.#embed(text, `${purpose} ${tenant}`, stop)))
     } finally {
       controller.abort()
-      this.#waiting -= texts.length
+      const left = (this.#waiting.get(tenant) ?? 0) - texts.length
+      if (left > 0) this.#waiting.set(tenant, left)
+      else this.#waiting.delete(tenant)
     }
   }
 
@@ -98,14 +108,14 @@ export class LocalEmbedder implements Embedder {
     return this.#pool.close()
   }
 
-  async #embed(text: string, purpose: EmbeddingPurpose, signal: AbortSignal): Promise<Float32Array> {
+  async #embed(text: string, turn: string, signal: AbortSignal): Promise<Float32Array> {
     const { engine, weights } = this.#model
     const task = {
       tool: this.id,
       module: MODULE,
       export: 'embedText',
       params: { engine, weights, text: text.slice(0, MAX_TEXT).toWellFormed() },
-      tenant: purpose,
+      tenant: turn,
       flags: {},
       report: () => {},
       log: this.#log,

@@ -22,7 +22,13 @@ import { cleanText } from '../stdio/clean-text.ts'
 import { isTooLarge } from '../stdio/message-reader.ts'
 import { StdioTransport } from '../stdio/stdio-transport.ts'
 import { AuthorizationFailure, ConnectFailure } from './failures.ts'
-import { MCP_CONNECT_TIMEOUT, MCP_PROBE_TIMEOUT, type McpServerSettings, type TokenSupply } from './server-settings.ts'
+import {
+  MCP_CONNECT_TIMEOUT,
+  MCP_HTTP_PROBE_TIMEOUT,
+  MCP_STDIO_PROBE_TIMEOUT,
+  type McpServerSettings,
+  type TokenSupply,
+} from './server-settings.ts'
 
 /** What a connection learned about its server, for the next one. */
 export interface Era {
@@ -81,7 +87,7 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
   const stderrTail = (): string => (transport instanceof StdioTransport ? transport.stderrTail() : '')
   try {
     transport = openTransport(settings, parts, era.sse)
-    const client = newClient(parts.onChanged)
+    const client = newClient(settings, parts.onChanged)
     extend?.(client)
     client.onerror = (error) => {
       // The SDK includes whole messages that it can't use.
@@ -111,7 +117,8 @@ function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse
   return sse ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
 }
 
-function newClient(onChanged: OpenParts['onChanged']): Client {
+function newClient({ reach }: McpServerSettings, onChanged: OpenParts['onChanged']): Client {
+  const probeMs = reach.type === 'stdio' ? MCP_STDIO_PROBE_TIMEOUT : MCP_HTTP_PROBE_TIMEOUT
   const changed = (list: 'tools' | 'resources' | 'prompts') => ({
     autoRefresh: false,
     debounceMs: SETTLE_MS,
@@ -121,7 +128,7 @@ function newClient(onChanged: OpenParts['onChanged']): Client {
     { name: 'toolyard', version: '0.2.0' },
     {
       jsonSchemaValidator: outputValidator,
-      versionNegotiation: { mode: 'auto', probe: { timeoutMs: MCP_PROBE_TIMEOUT } },
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeMs } },
       listChanged: { tools: changed('tools'), resources: changed('resources'), prompts: changed('prompts') },
     },
   )

@@ -56,8 +56,9 @@ export const MCP_RETRY_BASE_DELAY = 2_000
 
 /** Timeout of one attempt. A server that `npx` installs first needs this long. */
 export const MCP_CONNECT_TIMEOUT = 30_000
-/** Timeout for the question whether the server knows the newer protocol. */
-export const MCP_PROBE_TIMEOUT = 2_000
+/** Timeout for the question whether the server knows the newer protocol. Older stdio servers may never answer it. */
+export const MCP_STDIO_PROBE_TIMEOUT = 2_000
+export const MCP_HTTP_PROBE_TIMEOUT = 15_000
 
 /** Pauses between background attempts, doubled each time. */
 export const MCP_BACKGROUND_DELAY = 30_000

@@ -77,7 +77,7 @@ export class ClientRun {
       },
       traceparent: isTraceparent(traceparent) ? traceparent : undefined,
     }
-    app.traffic.calls.set(this.#cancellation, request.caller.id)
+    app.traffic.begin(this.#cancellation, request.caller.id)
     if (reply.raw.destroyed) this.#cancellation.abort(undefined)
     else reply.raw.once('close', () => this.#cancellation.abort(undefined))
   }

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller, Callers } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
 import { within } from '../../core/clock.ts'
+import { readChain } from '../../kinds/composite/agent.ts'
 import type { Prometheus } from '../../telemetry/prometheus.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { Streams } from './event-stream.ts'
@@ -39,8 +40,13 @@ declare module 'fastify' {
 export class Traffic {
   /** Running tool calls and runs of models, each with the id of its caller. */
   readonly calls = new Map<Cancellation, string>()
+  readonly #callers: Pick<Callers, 'isValid'>
   #requests = 0
   #draining = false
+
+  constructor(callers: Pick<Callers, 'isValid'>) {
+    this.#callers = callers
+  }
 
   /** True once the server is shutting down. */
   get draining(): boolean {
@@ -65,6 +71,13 @@ export class Traffic {
     this.#requests--
   }
 
+  /** Lets a call be cancelled with its caller. Delete it from `calls` when it has ended. */
+  begin(call: Cancellation, caller: string): void {
+    this.calls.set(call, caller)
+    // The key may have ended since the request was authenticated.
+    if (!this.#callers.isValid(caller)) call.abort(undefined)
+  }
+
   /** Cancels the calls of these callers, or all. */
   cancelCalls(callers?: ReadonlySet<string>): void {
     for (const [call, caller] of this.calls) if (callers?.has(caller) !== false) call.abort(undefined)
@@ -74,11 +87,13 @@ export class Traffic {
 /** The call context of a request: its caller, and the session it names. */
 export function contextOfRequest(
   { caller, headers }: FastifyRequest,
-  { callers }: Installation,
+  { callers, clock }: Installation,
   source: CallContext['source'],
   session?: string,
 ): CallContext {
-  return callers.context(caller, source, sessionName(session ?? headers['x-session-id']))
+  const context = callers.context(caller, source, sessionName(session ?? headers['x-session-id']))
+  const parent = readChain(headers, clock.now())
+  return parent === undefined ? context : { ...context, parent }
 }
 
 /** The session name, truncated; undefined if it is empty or not a string. */

@@ -2,6 +2,7 @@ import type { CallerLimit, Scope } from '../../app/callers.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import type { ValidationReport } from '../../validation/reports/build-report.ts'
@@ -109,6 +110,16 @@ export interface ListedSuiteRun {
 export interface SuiteRunView extends ListedSuiteRun {
   /** Null until the run has ended. A cancelled run has a report of the completed trials. */
   readonly report: ValidationReport | null
+}
+
+/** The run of an agent below another run. */
+export interface AgentRun extends Omit<ListedRun, 'question' | 'answer'> {
+  readonly agents: readonly AgentRun[]
+}
+
+export interface RunView extends StoredRun {
+  /** Absent if it called none. */
+  readonly agents?: readonly AgentRun[]
 }
 
 /** A tool in the list of the web UI. The list has no schemas, because there may be thousands of tools. */

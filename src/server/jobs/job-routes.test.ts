@@ -55,6 +55,7 @@ test('a job that is listened to tells its progress, then its result, and the str
   const slow = slowTool()
   const server = await openToolServer({ slow: slow.run })
   const { id } = await start(server, 'slow')
+  const reads = vi.spyOn(server.installation.storage.jobs, 'get')
   const response = await server.get(`/api/jobs/${id}`, { accept: 'text/event-stream' })
   expect(response.headers.get('content-type')).toBe('text/event-stream')
   const events = []
@@ -66,6 +67,10 @@ test('a job that is listened to tells its progress, then its result, and the str
     { event: 'progress', data: { percent: 50 } },
     { event: 'result', data: { success: true, result: 'done' } },
   ])
+  // Many streams of a large job must not read it again and again: the result is read at the beginning and at the end.
+  const parts = reads.mock.calls.map(([, , read]) => read)
+  expect(new Set(parts)).toEqual(new Set(['result', 'state']))
+  expect(parts.filter((read) => read === 'result')).toHaveLength(2)
 })
 
 test('a job is ended by DELETE, and twice is once', async () => {

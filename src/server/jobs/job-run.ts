@@ -270,7 +270,7 @@ export class JobRun {
           this.#unsaved = false
           await storage.jobs.progress(id, this.#progress)
         }
-        const now = await storage.jobs.get(tenant, id)
+        const now = await storage.jobs.get(tenant, id, 'state')
         if (now?.state !== 'running' || now.server !== server) this.cancel('lost')
       } catch (err) {
         writeLog(this.#installation.log, 'debug', { err, job: id }, 'The state of a job could not be checked')

@@ -6,7 +6,7 @@ import { pause } from '../../core/cancellation.ts'
 import { cancelled } from '../../core/execution/call.ts'
 import { writeLog } from '../../core/log.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
-import type { Job, JobQueue, NewJob } from '../../core/storage/job-store.ts'
+import type { Job, JobParts, JobQueue, NewJob } from '../../core/storage/job-store.ts'
 import { ToolExecutionError, type ToolResult } from '../../core/tool-result.ts'
 import { callOf, JobRun, type JobView, jobView, type StoredCall, type TaskName, type Tasks } from './job-run.ts'
 
@@ -123,7 +123,7 @@ export class Jobs {
 
   /** A job that the caller may see: a tool call, or the named task. */
   async get(caller: Caller, id: string, task?: TaskName): Promise<JobView | undefined> {
-    const job = await this.#find(caller, id, task)
+    const job = await this.#find(caller, id, task, 'result')
     return job && jobView(job, this.#runs.get(id)?.progress ?? job.progress)
   }
 
@@ -141,7 +141,7 @@ export class Jobs {
 
   /** A job that runs a task, with all its fields. */
   async getTask(caller: Caller, id: string, task: TaskName): Promise<Job | undefined> {
-    const job = await this.#find(caller, id, task)
+    const job = await this.#find(caller, id, task, 'whole')
     return job && { ...job, progress: this.#runs.get(id)?.progress ?? job.progress }
   }
 
@@ -152,7 +152,7 @@ export class Jobs {
 
   /** Cancels a job on any server. A finished job stays as it is. */
   async cancel(caller: Caller, id: string, task?: TaskName): Promise<JobView | undefined> {
-    const job = await this.#find(caller, id, task)
+    const job = await this.#find(caller, id, task, 'state')
     if (job === undefined) return undefined
     const run = this.#runs.get(id)
     if (run !== undefined) {
@@ -183,15 +183,19 @@ export class Jobs {
   /** Progress events, then the result. Ends early if the signal aborts. */
   async *events(caller: Caller, id: string, signal: AbortSignal, task?: TaskName): AsyncGenerator<JobEvent> {
     let last = 'null'
+    let job: Job | undefined
     while (!signal.aborted) {
       const run = this.#runs.get(id)
-      const job = await this.get(caller, id, task)
+      // A job that runs here is known: streams of it need no store until it has ended.
+      if (run === undefined || job === undefined) job = await this.#find(caller, id, task, 'state')
       if (job === undefined) return
-      const text = JSON.stringify(job.progress)
-      if (text !== last) yield { event: 'progress', data: job.progress }
+      const progress = run?.progress ?? job.progress
+      const text = JSON.stringify(progress)
+      if (text !== last) yield { event: 'progress', data: progress }
       last = text
-      if (job.result !== null) {
-        yield { event: 'result', data: job.result }
+      const ended = job.ended_at === null ? undefined : await this.get(caller, id, task)
+      if (ended?.result) {
+        yield { event: 'result', data: ended.result }
         return
       }
       const wait = pause(run === undefined ? POLL_ELSEWHERE_MS : POLL_HERE_MS, this.#installation.clock, signal)
@@ -250,9 +254,9 @@ export class Jobs {
     }
   }
 
-  async #find(caller: Caller, id: string, task: TaskName | undefined): Promise<Job | undefined> {
+  async #find(caller: Caller, id: string, task: TaskName | undefined, parts: JobParts): Promise<Job | undefined> {
     const { storage, events } = this.#installation
-    const job = await storage.jobs.get(caller.tenant, id)
+    const job = await storage.jobs.get(caller.tenant, id, parts)
     if (job === undefined) events.crossed(caller, `job ${id}`, storage.jobs.tenantOf(id))
     return job !== undefined && this.#does(job, task) && maySee(caller, job) ? job : undefined
   }

@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { StoredKey } from '../../core/storage/key-store.ts'
+import { newStoredKey } from '../fixtures/new-stored-key.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 interface MadeKey {
@@ -85,6 +87,23 @@ describe('keys', () => {
     expect((await make({ name: 'x' }, short)).status).toBe(403)
     expect((await make({ name: 'x', expires_at: later }, short)).status).toBe(403)
     expect((await make({ name: 'x', expires_at: soon }, short)).status).toBe(201)
+  })
+
+  test('are at most 1,000 of a tenant, with those that were revoked within a day', async () => {
+    const { make, installation } = await keyYard()
+    const { keys } = installation.storage
+    const stored = await keys.list()
+    const others = (count: number, tenant: string, revokedMsAgo?: number) => {
+      const revoked_at = revokedMsAgo === undefined ? null : new Date(Date.now() - revokedMsAgo).toISOString()
+      return Array.from({ length: count }, () => newStoredKey(tenant, 'user', { revoked_at }).stored)
+    }
+    const made = async (more: readonly StoredKey[]) => {
+      vi.spyOn(keys, 'list').mockResolvedValueOnce([...stored, ...more])
+      return (await make({ name: 'ci' })).status
+    }
+    expect(await made([...others(499, 'acme'), ...others(500, 'acme', 60_000)])).toBe(429)
+    expect(await made([...others(498, 'acme'), ...others(500, 'acme', 60_000), ...others(9, 'globex')])).toBe(201)
+    expect(await made([...others(499, 'acme'), ...others(500, 'acme', 2 * 86_400_000)])).toBe(201)
   })
 
   test('that a revoked key makes at the same moment are revoked, too', async () => {

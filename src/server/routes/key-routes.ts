@@ -196,6 +196,7 @@ export function keyRoutes(app: FastifyInstance): void {
       checkRights(caller, body)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
+      checkCount(await keys.list(), caller.tenant, installation.clock.wall())
       const key = newApiKey()
       const stored: StoredKey = {
         id: randomUUID(),
@@ -244,6 +245,22 @@ export function keyRoutes(app: FastifyInstance): void {
       await installation.callers.load(keys)
       return reply.code(204).send()
     },
+  )
+}
+
+/** All servers read all keys with every change of one. */
+const MAX_KEYS = 1_000
+const DAY_MS = 86_400_000
+
+/** Keys that were revoked lately count as well, so that creating and revoking them does not add up. */
+function checkCount(stored: readonly StoredKey[], tenant: string, now: number): void {
+  const isCounted = ({ revoked_at }: StoredKey) => revoked_at === null || Date.parse(revoked_at) > now - DAY_MS
+  const count = stored.filter((key) => key.tenant === tenant && isCounted(key)).length
+  if (count < MAX_KEYS) return
+  throw new HttpProblem(
+    429,
+    `A tenant may have ${MAX_KEYS} keys`,
+    `yours has ${count}, with those that were revoked within a day. Revoke keys that you don't need, and try again later`,
   )
 }
 

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
+import { Cancellation } from '../../core/cancellation.ts'
 import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
-import type { StoredRun } from '../../core/storage/run-store.ts'
+import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { ModelCatalogue } from '../../models/model-catalogue.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
@@ -15,6 +16,7 @@ import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import type { AgentRun, RunView } from '../http/views.ts'
 import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
@@ -192,7 +194,32 @@ const RUN_SCHEMA = object({
   },
   steps: list(STEP),
   gate: GATE,
+  parent_run: { ...TEXT, description: 'The run that called this one, if it is the run of an agent.' },
+  agents: {
+    type: 'array',
+    items: { type: 'object', additionalProperties: true },
+    description: 'The runs of agents that it called, each with `agents` of its own.',
+  },
 })
+
+/** More are left out. */
+const MAX_AGENT_RUNS = 100
+
+/** The runs of agents below a run, as a tree. */
+async function agentRuns(
+  runs: RunStore,
+  tenant: string,
+  id: string,
+  room = { left: MAX_AGENT_RUNS },
+): Promise<AgentRun[]> {
+  const children = await runs.children(tenant, id, room.left)
+  room.left -= children.length
+  const tree: AgentRun[] = []
+  for (const { question: _question, answer: _answer, ...child } of children) {
+    tree.push({ ...child, agents: room.left > 0 ? await agentRuns(runs, tenant, child.id, room) : [] })
+  }
+  return tree
+}
 
 const REPLAY_BODY = {
   ...exactly({
@@ -230,7 +257,7 @@ interface OneRun {
 
 /** Recorded runs. */
 export function runRoutes(app: FastifyInstance): void {
-  const { installation } = app
+  const { installation, traffic } = app
   const { storage } = installation
 
   /** Throws 404 unless the run is the caller's own, or the caller may observe its tenant. */
@@ -251,6 +278,11 @@ export function runRoutes(app: FastifyInstance): void {
     const run = await storage.runs.get(tenant, request.params.id)
     if (run === undefined || !mayRead(request.caller, run)) throw notFound(request)
     return run
+  }
+
+  const withAgents = async (run: StoredRun): Promise<RunView> => {
+    const agents = await agentRuns(storage.runs, run.tenant, run.id)
+    return agents.length === 0 ? run : { ...run, agents }
   }
 
   const durableRun = async (request: FastifyRequest<OneRun>): Promise<DurableRun | undefined> => {
@@ -282,11 +314,11 @@ export function runRoutes(app: FastifyInstance): void {
     }),
     async (request) => {
       const durable = await durableRun(request)
-      if (durable === undefined) return storedRun(request)
+      if (durable === undefined) return withAgents(await storedRun(request))
       await settleRecords(installation)
       const { tenant, id, status } = durable
       const record = await storage.runs.get(tenant, id)
-      return record === undefined ? installation.durableRuns.view(durable) : { ...record, status }
+      return record === undefined ? installation.durableRuns.view(durable) : { ...(await withAgents(record)), status }
     },
   )
 
@@ -336,20 +368,24 @@ export function runRoutes(app: FastifyInstance): void {
       }
       const cassette = cassetteOf(await storedRun(request))
       const options = replayOptions(await installation.manager.getModels(), request.caller, model)
-      const gone = new AbortController()
-      reply.raw.once('close', () => gone.abort())
+      const cancellation = new Cancellation()
+      traffic.begin(cancellation, request.caller.id)
+      if (reply.raw.destroyed) cancellation.abort(undefined)
+      else reply.raw.once('close', () => cancellation.abort(undefined))
       const by = model ?? null
       try {
         const { answer, unused } = await replayCassette(cassette, {
           ...options,
           tenant: request.caller.tenant,
-          signal: gone.signal,
+          signal: cancellation.signal,
         })
         const difference = (model && answer.error) ?? (unused > 0 ? notMade(unused) : null)
         return { same: difference === null, model: by, difference, answer }
       } catch (error) {
         if (!(error instanceof CassetteError)) throw error
         return { same: false, model: by, difference: error.message, answer: null }
+      } finally {
+        traffic.calls.delete(cancellation)
       }
     },
   )

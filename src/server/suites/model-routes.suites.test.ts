@@ -113,12 +113,13 @@ describe('an estimate', () => {
 
 describe('a run of suites', () => {
   test('streams its progress, records its trials, and reports expected and actual calls', async () => {
-    const { ask, followed } = await serve(stubborn, { prices: { input: 2, output: 10 } })
+    const { ask, followed, model } = await serve(stubborn, { prices: { input: 2, output: 10 } })
     const started = await ask<SuiteRunView>('POST', '/api/validations/runs', REQUEST)
     expect(started).toMatchObject({ status: 202, body: { state: 'queued', request: REQUEST } })
     expect(started.response.headers.get('location')).toBe(`/api/validations/runs/${started.body.id}`)
     const { events, view } = await followed(started.body.id)
     expect(events.at(-1)?.event).toBe('result')
+    expect(new Set(model.requests.map(({ tenant }) => tenant))).toEqual(new Set(['local']))
     const counts = { id: MODEL, trials: 3, passed: 2, failed: 1, not_answered: 0 }
     expect(events.at(-2)).toMatchObject({
       event: 'progress',

@@ -119,7 +119,15 @@ async function run(
   const recorder = trialRecorder({ tests, uses, tenant, registry: manager.getRegistry() })
   let count = new SuiteCount([], [])
   const tell = (): void => report(count.progress)
-  const work = { ...prepared, budget: limitsOf(request), fresh: request.fresh === true, signal, clock, recorder }
+  const work = {
+    ...prepared,
+    tenant,
+    budget: limitsOf(request),
+    fresh: request.fresh === true,
+    signal,
+    clock,
+    recorder,
+  }
   const { run: made } = await runSuites(work, {
     begun(planned, left) {
       count = new SuiteCount(planned, left)

@@ -11,7 +11,7 @@ export const GENESIS = '0'.repeat(64)
 /**
  * The hash of a row: SHA-256, in hexadecimal, of one JSON array without white space in UTF-8. Its members are the hash
  * of the row before (64 zeros before the first), then all fields of the row in this order. The model is left out when
- * it is null, and so are the fields of events and approvals, so that rows from before these were recorded keep their hash.
+ * it is null, and so are the fields of events, approvals and nested calls, so that rows from before these were recorded keep their hash.
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
@@ -51,8 +51,9 @@ export function chainRow(
   { chain, seq, before }: Place,
   hashParams: (params: string) => string | null,
 ): ChainRow {
-  const { code } = entry
+  const { code, approval, nesting } = entry
   const askedHash = (params: string | null) => (params === null ? null : hashParams(params))
+  const asked = approval && { asked_params_hash: askedHash(approval.params) }
   const row = {
     chain,
     seq,
@@ -71,8 +72,8 @@ export function chainRow(
     durationMs: Math.round(finite(entry.durationMs) * 1_000) / 1_000,
     attempts: Math.floor(finite(entry.attempts)),
     event: null,
-    subject: storableText(entry.approval?.id ?? null),
-    detail: entry.approval ? JSON.stringify({ asked_params_hash: askedHash(entry.approval.params) }) : null,
+    subject: storableText(approval?.id ?? null),
+    detail: approval || nesting ? JSON.stringify({ ...asked, ...nesting }) : null,
     hash: '',
   }
   row.hash = rowHash(before, row)

@@ -209,6 +209,8 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   schemaHash: record.schemaHash ?? null,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
+  nesting:
+    (record.id ?? record.parentId) === undefined ? undefined : { call_id: record.id, parent_id: record.parentId },
   code: record.code ?? null,
   unknown: record.outcomeUnknown,
   durationMs: record.executionTimeMs,

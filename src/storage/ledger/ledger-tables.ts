@@ -24,7 +24,7 @@ export interface ChainRow {
   readonly code: string | null
   readonly durationMs: number
   readonly attempts: number
-  /** These three are null for a call. */
+  /** These three are null for a call, unless it needed approval or was nested. */
   readonly event: string | null
   readonly subject: string | null
   /** JSON text. */

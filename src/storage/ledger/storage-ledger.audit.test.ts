@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { AuditFilter } from '../../core/storage/ledger.ts'
-import { call, openLedger } from './fixtures/open-ledger.ts'
+import { call, openLedger, settle } from './fixtures/open-ledger.ts'
 
 const all: AuditFilter = { tenant: undefined, limit: 100 }
 
@@ -32,6 +32,25 @@ describe('audit', () => {
         detail: null,
         hash: stored.rows[0]?.hash,
       },
+    ])
+  })
+
+  test('reads one page of a tenant at a time, and those of others meanwhile', async () => {
+    const { ledger, tables } = openLedger()
+    const { promise, resolve } = Promise.withResolvers<readonly []>()
+    const rows = vi.spyOn(tables, 'rows').mockReturnValue(promise)
+    const of = (tenant: string | undefined) => ledger.audit({ ...all, tenant })
+    const pages = [of('acme'), of('acme'), of('acme'), of('globex'), of(undefined)]
+    await settle()
+    expect(rows.mock.calls.map(([{ tenant }]) => tenant)).toEqual(['acme', 'globex', undefined])
+    rows.mockRejectedValueOnce(new Error('The store is busy'))
+    resolve([])
+    expect((await Promise.allSettled(pages)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
     ])
   })
 

@@ -52,6 +52,8 @@ export class StorageLedger implements Ledger {
   readonly #housekeeper: Housekeeper
   /** Writes run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
+  /** The last audit of each tenant that has not ended. */
+  readonly #audits = new Map<string, Promise<void>>()
   readonly #failing = new Set<string>()
   #lookedAt: number
   #cancel: (() => void) | undefined
@@ -76,8 +78,17 @@ export class StorageLedger implements Ledger {
     return this.#inTurn(() => this.#append(events.length === 0 ? calls : [...calls, ...events], runs))
   }
 
+  /** One at a time for each tenant: a filter may read all its rows, and others must not wait for many of them. */
   audit(filter: AuditFilter): Promise<AuditPage> {
-    return auditPage(this.#tables, filter)
+    const tenant = filter.tenant ?? ''
+    const page = (this.#audits.get(tenant) ?? Promise.resolve()).then(() => auditPage(this.#tables, filter))
+    const ended = page
+      .catch(() => {})
+      .then(() => {
+        if (this.#audits.get(tenant) === ended) this.#audits.delete(tenant)
+      })
+    this.#audits.set(tenant, ended)
+    return page
   }
 
   async verify(): Promise<AuditReport> {

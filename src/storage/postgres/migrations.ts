@@ -473,5 +473,7 @@ export const migrations: readonly string[] = [
     at double precision NOT NULL,
     PRIMARY KEY (run_id, seq)
   );
+  ALTER TABLE toolyard.runs ADD COLUMN parent_run text COLLATE "C";
+  CREATE INDEX runs_by_parent ON toolyard.runs (tenant, parent_run, started_at) WHERE parent_run IS NOT NULL;
   `,
 ]

@@ -55,10 +55,12 @@ const COLUMNS = {
   steps: 'text',
   gate: 'text',
   recording: 'text',
+  parent_run: 'text',
 } satisfies Record<keyof StoredRun, string>
 
 /** A run as a row: `steps` and `gate` are JSON texts. */
-type RunRow = Omit<StoredRun, 'steps' | 'gate' | 'recording'> & {
+type RunRow = Omit<StoredRun, 'steps' | 'gate' | 'recording' | 'parent_run'> & {
+  readonly parent_run: string | null
   readonly steps: string
   readonly gate: string | null
   readonly recording: string | null
@@ -94,13 +96,19 @@ export class Runs implements RunStore {
     const sql = 'SELECT * FROM toolyard.runs WHERE tenant = ? AND id = ?'
     const { rows } = await this.#database.run<RunRow>(sql, [tenant, id])
     if (rows[0] === undefined) return undefined
-    const { steps, gate, recording, ...run } = rows[0]
+    const { steps, gate, recording, parent_run, ...run } = rows[0]
     return {
       ...run,
       steps: JSON.parse(steps),
       ...(gate !== null && { gate: JSON.parse(gate) }),
       ...(recording !== null && { recording }),
+      ...(parent_run !== null && { parent_run }),
     }
+  }
+
+  async children(tenant: string, id: string, limit: number): Promise<RunPage['runs']> {
+    const sql = [LIST, 'tenant = ? AND parent_run = ? ORDER BY started_at, id LIMIT ?'].join(' ')
+    return (await this.#database.run<RunPage['runs'][number]>(sql, [tenant, id, limit])).rows
   }
 
   tenantOf(id: string): Promise<string | undefined> {
@@ -130,6 +138,7 @@ export function insertRuns(database: Database, runs: readonly StoredRun[]): Stat
       steps: JSON.stringify(run.steps),
       gate: run.gate === undefined ? null : JSON.stringify(run.gate),
       recording: run.recording ?? null,
+      parent_run: run.parent_run ?? null,
     }
     return (Object.keys(COLUMNS) as (keyof StoredRun)[]).map((name) => texts[name])
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import type { Job, JobStore, NewJob } from '../../core/storage/job-store.ts'
+import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
 import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
 import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-store.ts'
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
@@ -317,9 +317,9 @@ class Jobs implements JobStore {
     })
   }
 
-  async get(tenant: string, id: string): Promise<Job | undefined> {
-    const sql = 'SELECT * FROM toolyard.jobs WHERE tenant = ? AND id = ?'
-    const { rows } = await this.#database.run<JobRow>(sql, [tenant, id])
+  async get(tenant: string, id: string, parts: JobParts = 'whole'): Promise<Job | undefined> {
+    const sql = ['SELECT', JOB_COLUMNS[parts], 'FROM toolyard.jobs WHERE tenant = ? AND id = ?']
+    const { rows } = await this.#database.run<JobRow>(sql.join(' '), [tenant, id])
     return rows[0] && readJob(rows[0])
   }
 
@@ -329,7 +329,7 @@ class Jobs implements JobStore {
 
   async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {
     const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller).and('tool = ?', tool)
-    const columns = tool === undefined ? LISTED_JOB : '*'
+    const columns = tool === undefined ? JOB_COLUMNS.state : TASK_COLUMNS
     const sql = ['SELECT', columns, 'FROM toolyard.jobs WHERE', where.sql, 'ORDER BY created_at DESC, id DESC LIMIT ?']
     const { rows } = await this.#database.run<JobRow>(sql.join(' '), [...where.values, limit])
     return rows.map(readJob)
@@ -377,8 +377,16 @@ class Jobs implements JobStore {
 }
 
 /** Parameters and results may have a megabyte each. */
-const LISTED_JOB = `id, tenant, caller, tool, 'null' AS params, timeout_ms, state, created_at, started_at, ended_at, progress,
-  NULL AS result, server, attempts`
+const jobColumns = (params: string, result: string): string =>
+  `id, tenant, caller, tool, ${params}, timeout_ms, state, created_at, started_at, ended_at, progress, ${result}, server,
+  attempts`
+const JOB_COLUMNS: Readonly<Record<JobParts, string>> = {
+  whole: '*',
+  result: jobColumns("'null' AS params", 'result'),
+  state: jobColumns("'null' AS params", 'NULL AS result'),
+}
+/** Failures are short. */
+const TASK_COLUMNS = jobColumns('params', 'CASE WHEN length(result) <= 10000 THEN result END AS result')
 
 const readJob = ({ bytes: _, ...row }: JobRow): Job => ({
   ...row,

@@ -90,7 +90,7 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
   database.exec(`
-    DROP TABLE durable_runs; DROP TABLE run_steps; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
+    DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE sessions; DROP TABLE reserve; DROP TABLE chat_turns; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE knowledge_versions DROP COLUMN bytes;
     ALTER TABLE knowledge_collections DROP COLUMN bytes`)
@@ -182,7 +182,7 @@ test('counts what tenants had stored before there were quotas', async () => {
   const before = usage()
   expect({ ...before }).toEqual({ queued_jobs: 1, durable_runs: 0, documents: 1, storage_bytes: 6 + 6 + 4 })
   database.exec(`
-    DROP TABLE durable_runs; DROP TABLE run_steps; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
+    DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE reserve; DROP TABLE job_bytes; DROP TABLE chat_turns; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes;
     ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
@@ -208,7 +208,7 @@ test('keys that had every scope may approve, and no others', () => {
     )
   }
   database.exec(
-    'DROP TABLE durable_runs; DROP TABLE run_steps; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 9',
+    'DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 9',
   )
   migrate(database)
   const scopes = database.all<{ scopes: string | null }>('SELECT scopes FROM keys ORDER BY id').map((key) => key.scopes)

@@ -464,7 +464,9 @@ const DURABLE_RUNS = `
     shown TEXT NOT NULL,
     at REAL NOT NULL,
     PRIMARY KEY (run_id, seq)
-  ) STRICT, WITHOUT ROWID`
+  ) STRICT, WITHOUT ROWID;
+  ALTER TABLE runs ADD COLUMN parent_run TEXT;
+  CREATE INDEX runs_by_parent ON runs (tenant, parent_run, started_at) WHERE parent_run IS NOT NULL`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;

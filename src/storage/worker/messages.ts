@@ -88,7 +88,7 @@ export const STORAGE_PARTS: {
     parameterSets: true,
     expire: true,
   },
-  runs: { list: true, get: true, tenantOf: true, trim: true },
+  runs: { list: true, get: true, children: true, tenantOf: true, trim: true },
   keys: { list: true, create: true, revoke: true },
   sessions: { start: true, get: true, extend: true, end: true },
   settings: { list: true, put: true, putFirst: true, remove: true },

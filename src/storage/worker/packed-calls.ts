@@ -3,7 +3,17 @@ import type { CallEntry } from '../../core/storage/ledger.ts'
 /** The fields that many calls have in common. */
 type Origin = Pick<
   CallEntry,
-  'tenant' | 'caller' | 'source' | 'runId' | 'tool' | 'model' | 'schemaHash' | 'approval' | 'code' | 'unknown'
+  | 'tenant'
+  | 'caller'
+  | 'source'
+  | 'runId'
+  | 'tool'
+  | 'model'
+  | 'schemaHash'
+  | 'approval'
+  | 'nesting'
+  | 'code'
+  | 'unknown'
 >
 
 /**
@@ -47,7 +57,7 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
   const calls: CallEntry[] = []
   let read = 0
   for (let place = 0; place < numbers.length; place += WIDTH) {
-    const { tenant, caller, source, runId, tool, model, schemaHash, approval, code, unknown } = origins[
+    const { tenant, caller, source, runId, tool, model, schemaHash, approval, nesting, code, unknown } = origins[
       numbers[place] as number
     ] as Origin
     const length = numbers[place + 4] as number
@@ -64,6 +74,7 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
       schemaHash,
       params: text,
       approval,
+      nesting,
       code,
       unknown,
       durationMs: numbers[place + 2] as number,
@@ -79,8 +90,8 @@ function originOf(call: CallEntry, origins: Origin[]): number {
   for (let index = end - 1; index >= 0 && index >= end - NEAR; index--) {
     if (isSame(call, origins[index] as Origin)) return index
   }
-  const { tenant, caller, source, runId, tool, model, schemaHash, approval, code, unknown } = call
-  origins.push({ tenant, caller, source, runId, tool, model, schemaHash, approval, code, unknown })
+  const { tenant, caller, source, runId, tool, model, schemaHash, approval, nesting, code, unknown } = call
+  origins.push({ tenant, caller, source, runId, tool, model, schemaHash, approval, nesting, code, unknown })
   return end
 }
 
@@ -93,5 +104,6 @@ const isSame = (a: Origin, b: Origin): boolean =>
   a.model === b.model &&
   a.schemaHash === b.schemaHash &&
   a.approval === b.approval &&
+  a.nesting === b.nesting &&
   a.code === b.code &&
   a.unknown === b.unknown

@@ -36,6 +36,7 @@ interface SuitesWork extends SuitesPlan {
   /** The trial file, and the plan's key in it. */
   readonly file: string
   readonly key: string
+  readonly tenant?: string
   readonly signal: CancelSignal
   readonly clock?: Clock | undefined
   /** Undefined if there is no store. */
@@ -76,7 +77,7 @@ export const trialsLeft = (planned: readonly PlannedTrial[], earlier: ReadonlyMa
 
 /** Runs suites, or resumes an interrupted run of the same plan. Rejects with a `TrialFileError`. */
 export async function runSuites(work: SuitesWork, listener: SuitesListener): Promise<RanSuites> {
-  const { suites, models, repeat, concurrency, signal, clock, fresh, key } = work
+  const { suites, models, repeat, concurrency, signal, clock, fresh, key, tenant } = work
   let { recorder } = work
   const planned = trialsOf(work)
   const file = await TrialFile.open(work.file, { key, fresh })
@@ -98,6 +99,7 @@ export async function runSuites(work: SuitesWork, listener: SuitesListener): Pro
       repeat,
       budget,
       signal,
+      tenant,
       earlier,
       onTrial,
       onStop: (model, stopped) => listener.stopped(model, stopped),

@@ -1,6 +1,7 @@
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import { promptBound, textBound } from '../../chat/run-budget.ts'
 import { ToolLoop } from '../../chat/tool-loop.ts'
+import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { ToolExecutor } from '../../core/execution/tool-executor.ts'
@@ -33,6 +34,8 @@ export interface SuiteRunnerOptions {
   readonly timeoutMs?: number
   readonly clock?: Clock
   readonly signal?: CancelSignal
+  /** Whose turn the trials take at a model that tenants share. */
+  readonly tenant?: string | undefined
   /** Trials of an earlier run, by `keyOf`; judged ones aren't repeated. */
   readonly earlier?: ReadonlyMap<string, Trial>
   /** Called after every trial, one at a time; a rejection ends the run. */
@@ -109,13 +112,13 @@ export class SuiteRunner {
   }
 
   async #try(planned: PlannedTrial): Promise<Trial | undefined> {
-    const { timeoutMs = DEFAULT_TRIAL_TIMEOUT_MS } = this.#options
+    const { timeoutMs = DEFAULT_TRIAL_TIMEOUT_MS, tenant } = this.#options
     try {
       const result = await runTrial(planned, {
         tools: caseTools(planned.case, this.#clock),
         budget: this.#budget,
         clock: this.#clock,
-        signal: this.#signal,
+        context: { tenant, signal: this.#signal },
         timeoutMs,
       })
       if (result !== undefined) return { ...planned, ...result, at: new Date(this.#clock.wall()).toISOString() }
@@ -163,7 +166,7 @@ interface TrialOptions {
   readonly budget: SuiteBudget
   readonly clock: Clock
   readonly timeoutMs: number
-  readonly signal: CancelSignal
+  readonly context: CallContext
 }
 
 /** The codes of calls that were refused before they ran because of the model. */
@@ -203,7 +206,7 @@ async function runTrial(planned: PlannedTrial, options: TrialOptions): Promise<T
       max_iterations: asked.max_iterations,
       max_tokens: MAX_TOKENS,
       budget: { wall_time_ms: leftMs },
-      context: { signal: options.signal },
+      context: options.context,
     })
     const { observed, answer, messages } = await follow(run)
     if (answer.stop_reason === 'cancelled') return undefined

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NewJob } from '../../../src/core/storage/job-store.ts'
+import type { Job, NewJob } from '../../../src/core/storage/job-store.ts'
 import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { type Clauses, exceeds, NUL, refuses, UNICODE, until } from './contract-store.ts'
@@ -94,6 +94,22 @@ export const jobClauses: Clauses = {
     assert.deepEqual(await ids(undefined, 'look'), ['look-2', 'look-0'])
     assert.deepEqual(await ids('ada', 'look'), ['look-2'])
     assert.deepEqual(await ids(undefined, 'smell'), [])
+    const long: ToolResult = { ...result, result: 'x'.repeat(20_000) }
+    for (const [id, ended] of [
+      ['long', long],
+      ['short', result],
+    ] as const) {
+      await jobs.create(job(id, { tool: 'task', created_at: at(9) }))
+      await jobs.end(id, 'done', ended, at(10))
+    }
+    const listed = await jobs.list('acme', 10, undefined, 'task')
+    assert.deepEqual(
+      new Map(listed.map((one) => [one.id, one.result])),
+      new Map([
+        ['short', result],
+        ['long', null],
+      ]),
+    )
   },
 
   'jobs: of many that take a job exactly one gets it': async (store) => {
@@ -209,7 +225,10 @@ export const jobClauses: Clauses = {
       other.jobs.end('one', 'cancelled', cancelled, at(3)),
     ])
     assert.deepEqual(ended.toSorted(), [false, true])
-    const { state, result: kept, ended_at } = (await one.jobs.get('acme', 'one')) ?? {}
+    const whole = (await one.jobs.get('acme', 'one')) as Job
+    assert.deepEqual(await other.jobs.get('acme', 'one', 'result'), { ...whole, params: null })
+    assert.deepEqual(await other.jobs.get('acme', 'one', 'state'), { ...whole, params: null, result: null })
+    const { state, result: kept, ended_at } = whole
     assert.deepEqual([state, kept, ended_at], ended[0] ? ['done', result, at(2)] : ['cancelled', cancelled, at(3)])
     assert.equal(await one.jobs.end('one', 'done', result, at(4)), false)
     assert.equal(await one.jobs.end('never taken', 'cancelled', cancelled, at(2)), true)

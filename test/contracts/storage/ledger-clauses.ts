@@ -48,6 +48,20 @@ export const ledgerClauses: Clauses = {
     assert.equal(new Set(rows.map(({ tool }) => tool)).size, 20)
   },
 
+  'ledger: the row of a call within a call names the outer one, and the chain covers it': async (store) => {
+    const { ledger } = await store.open()
+    const child = call({ at: Date.now(), tool: 'child', nesting: { parent_id: 'outer' } })
+    const parent = call({ at: Date.now() - 1, tool: 'parent', nesting: { call_id: 'outer', parent_id: undefined } })
+    const approval = { id: 'one', params: '{}' }
+    await ledger.append([{ ...child, approval }, parent], [])
+    const { rows } = await ledger.audit({ tenant: 'acme', limit: 10 })
+    const [inner, outer] = rows.map(({ tool, detail }) => [tool, JSON.parse(String(detail))])
+    assert.equal(inner?.[1].parent_id, 'outer')
+    assert.match(inner?.[1].asked_params_hash, /^[0-9a-f]{64}$/)
+    assert.deepEqual(outer, ['parent', { call_id: 'outer' }])
+    assert.deepEqual((await ledger.verify()).faults, [])
+  },
+
   'ledger: nothing appended is nothing written': async (store) => {
     const { ledger } = await store.open()
     await ledger.append([], [])

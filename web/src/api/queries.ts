@@ -1,6 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { AuditRow, ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
-import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
 import type { Availability } from '../../../src/models/model-catalogue.ts'
 import type { ModelInfo } from '../../../src/models/model-info.ts'
@@ -9,6 +8,7 @@ import type {
   KnownSuite,
   ListedSuiteRun,
   PageTool,
+  RunView,
   Session,
   SuiteEstimate,
   SuiteRequest,
@@ -138,6 +138,6 @@ export const caseAddress = (id: string): string => `/api/runs/${encodeURICompone
 export const runQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', id],
-    queryFn: ({ signal }) => requestJson<StoredRun>(`/api/runs/${encodeURIComponent(id)}`, { signal }),
+    queryFn: ({ signal }) => requestJson<RunView>(`/api/runs/${encodeURIComponent(id)}`, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   })

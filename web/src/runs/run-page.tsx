@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import type { AgentRun } from '../../../src/server/http/views.ts'
 import { runQuery } from '../api/queries.ts'
 import { count, inDate, inMoney, inTime } from '../parts/figures.ts'
 import { Failed, Loading, Note } from '../parts/states.tsx'
@@ -9,6 +10,54 @@ import { RunTimeline } from '../testing/run-timeline.tsx'
 import { RunTurns } from '../testing/run-turns.tsx'
 import { StopChip } from '../testing/stop-chip.tsx'
 import { RunActions } from './run-actions.tsx'
+
+interface Spent {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly cost: number | null
+}
+
+/** What a run and the agents below it have spent. */
+function total(own: Spent, agents: readonly AgentRun[]): { readonly tokens: number; readonly cost: number } {
+  const below = agents.map((agent) => total(agent, agent.agents))
+  const sum = (name: 'tokens' | 'cost', first: number) => below.reduce((all, one) => all + one[name], first)
+  return { tokens: sum('tokens', own.prompt_tokens + own.completion_tokens), cost: sum('cost', own.cost ?? 0) }
+}
+
+/** The runs of agents below a run. */
+function AgentTree({ agents, own }: { readonly agents: readonly AgentRun[]; readonly own: Spent }) {
+  const { tokens, cost } = total(own, agents)
+  return (
+    <section className="panel mt-4 p-4" aria-labelledby="agents">
+      <h2 id="agents" className="font-medium">
+        Agents
+      </h2>
+      <p className="mt-1 text-sm text-muted tabular-nums">
+        With its agents: {count(tokens, 'token')}
+        {cost > 0 && `, ${inMoney(cost)}`}
+      </p>
+      <AgentList agents={agents} />
+    </section>
+  )
+}
+
+const AgentList = ({ agents }: { readonly agents: readonly AgentRun[] }) => (
+  <ul className="mt-2 border-l border-line pl-4">
+    {agents.map((agent) => (
+      <li key={agent.id} className="mt-2 text-sm">
+        <Link href={`/runs/${agent.id}`} className="text-accent underline underline-offset-2">
+          {agent.model}
+        </Link>
+        <span className="ml-2 text-muted tabular-nums">
+          {agent.stop_reason}, {inTime(agent.duration_ms)},{' '}
+          {count(agent.prompt_tokens + agent.completion_tokens, 'token')}
+          {agent.cost !== null && `, ${inMoney(agent.cost)}`}
+        </span>
+        {agent.agents.length > 0 && <AgentList agents={agent.agents} />}
+      </li>
+    ))}
+  </ul>
+)
 
 /** A stored run. */
 export function RunPage({ id }: { readonly id: string }) {
@@ -47,6 +96,7 @@ export function RunPage({ id }: { readonly id: string }) {
           <RunTimeline turns={turns} running={false} durationMs={run.duration_ms} />
         </div>
       </section>
+      {run.agents !== undefined && <AgentTree agents={run.agents} own={run} />}
       <section className="panel mt-4 p-4">
         <h2 className="sr-only">What happened</h2>
         <h3 className="font-medium">Query</h3>

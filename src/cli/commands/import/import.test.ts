@@ -26,7 +26,7 @@ describe('import openapi', () => {
     )
     expect(err).toBe(
       [
-        'Set PET_STORE_TOKEN, which is sent to pets.example. Tools that need it are skipped until then.',
+        'Set PETS_EXAMPLE_TOKEN, which is sent to pets.example. Tools that need it are skipped until then.',
         `Written; ${join(folder, 'toolyard.config.json')} was created and includes it.`,
         '',
       ].join('\n'),
@@ -34,10 +34,10 @@ describe('import openapi', () => {
     expect(await read('toolyard.config.json')).toEqual({
       tools: { enabled: true, registry: [{ include: 'tools/pet-store.json' }] },
     })
-    const listed = await command(['tools', '--check'], { PET_STORE_TOKEN: 'secret-token' })
+    const listed = await command(['tools', '--check'], { PETS_EXAMPLE_TOKEN: 'secret-token' })
     expect(listed).toMatchObject({ code: 0, err: 'Checked 3 tools: every schema compiles.\n' })
     expect((await command(['tools'])).err).toContain(
-      'Skipped: add_pet: The environment variable PET_STORE_TOKEN is not set',
+      'Skipped: add_pet: The environment variable PETS_EXAMPLE_TOKEN is not set',
     )
   })
 
@@ -56,15 +56,15 @@ describe('import openapi', () => {
       components: { securitySchemes },
     })
     const { err } = await run('shop.json')
-    expect(err).toMatch(/SHOP_API_KEY, which is sent to shop\.example\./)
-    expect(err).toMatch(/SHOP_CLIENT_SECRET, which is sent to login\.example\./)
+    expect(err).toMatch(/SHOP_EXAMPLE_API_KEY, which is sent to shop\.example\./)
+    expect(err).toMatch(/LOGIN_EXAMPLE_CLIENT_SECRET, which is sent to login\.example\./)
   })
 
   test('every definition loads, and none is skipped or warned about', async () => {
     const { run, folder } = await importFolder()
     await run('pets.yaml')
     const { config } = await loadConfigFile(join(folder, 'toolyard.config.json'))
-    const manager = new ToolManager(config, { log: captureLog(), env: { PET_STORE_TOKEN: 'secret-token' } })
+    const manager = new ToolManager(config, { log: captureLog(), env: { PETS_EXAMPLE_TOKEN: 'secret-token' } })
     onTestFinished(() => manager.close())
     expect(await manager.loadTools()).toEqual({
       loaded: ['add_pet', 'get_shop', 'list_pets'],
@@ -137,13 +137,13 @@ describe('import openapi', () => {
       file: 'mine/pets.json',
       found: 4,
       mapped: 3,
-      variables: ['MY_TOKEN'],
+      variables: ['OTHER_EXAMPLE_TOKEN'],
       included: true,
     })
     const [add] = await read('conf/mine/pets.json')
     expect(add).toMatchObject({
       name: 'my_add_pet',
-      implementation: { url: 'https://other.example/api/pets', auth: { token: '${MY_TOKEN}' } },
+      implementation: { url: 'https://other.example/api/pets', auth: { token: '${OTHER_EXAMPLE_TOKEN}' } },
     })
     expect((await read('conf/mine.json')).tools.registry[1]).toEqual({ include: 'mine/pets.json' })
   })
@@ -162,7 +162,7 @@ describe('import openapi', () => {
       refused: [],
       notes: [],
       secured: true,
-      variables: ['PET_STORE_TOKEN'],
+      variables: ['PETS_EXAMPLE_TOKEN'],
       webhooks: [],
       callbacks: [],
       added: ['add_pet', 'list_pets'],
@@ -258,7 +258,7 @@ test('from the web: read under the rules of HTTP tools, and the tools can be cal
   expect(code).toBe(0)
   expect(err).toContain(`… reading ${origin}/old.json\n`)
   expect(err).toContain('Note: GET /pets (and 2 more): it is called over http, without encryption\n')
-  const called = await command(['exec', 'add_pet', 'name=Rex', '--json'], { PET_STORE_TOKEN: 'secret-token' })
+  const called = await command(['exec', 'add_pet', 'name=Rex', '--json'], { API_127_0_0_1_TOKEN: 'secret-token' })
   expect(JSON.parse(called.out)).toMatchObject({ success: true, result: { name: 'Rex' } })
   expect(asked.at(-1)).toBe('POST /v1/pets Bearer secret-token')
 })

@@ -1,0 +1,34 @@
+import type { Clock } from '../../core/clock.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import type { Effect, ToolDefinition } from '../../core/tool.ts'
+
+/** What kinds whose tools call others share. */
+export interface CompositeParts {
+  readonly registry: ToolRegistry
+  readonly clock: Clock
+  readonly maxParallel?: number | undefined
+  effectOf(name: string): Effect | undefined
+  /** The tools that a tool calls; undefined if it calls none by itself. */
+  calleesOf(tool: ToolDefinition): readonly string[] | undefined
+}
+
+const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']
+
+/** The strongest effect of all tools that a tool may call, directly or through others. */
+export function strongestEffect(tool: ToolDefinition, parts: CompositeParts): Effect {
+  const visited = new Set([tool.name])
+  let strongest = 0
+  const visit = (names: readonly string[]): void => {
+    for (const name of names) {
+      if (visited.has(name)) continue
+      visited.add(name)
+      const found = parts.registry.find(name)
+      const definition = found && parts.registry.definitionOf(found)
+      const inner = definition?.effect === undefined ? definition && parts.calleesOf(definition) : undefined
+      if (inner !== undefined) visit(inner)
+      else strongest = Math.max(strongest, EFFECTS.indexOf(definition?.effect ?? parts.effectOf(name) ?? 'write'))
+    }
+  }
+  visit(parts.calleesOf(tool) ?? [])
+  return EFFECTS[strongest] ?? 'write'
+}
