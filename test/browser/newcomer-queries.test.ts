@@ -71,9 +71,9 @@ test('answers typical first queries with the right calls and a sentence', async 
   expect(await type('how hot is it in Cairo right now?', /^Cairo: .*22 °C/)).toEqual([
     expect.stringMatching(/get_weather.*location.*Cairo.*temperature/),
   ])
-  expect(await type('remind me what the docs say about error codes', /"error codes".*in errors\.md/)).toEqual([
-    expect.stringMatching(/search_documents.*query.*error codes/),
-  ])
+  expect(
+    await type('remind me what the docs say about error codes', /"error codes".*in reference\/errors\.md/),
+  ).toEqual([expect.stringMatching(/search_documents.*query.*error codes/)])
   expect(await type('turn on the porch light', /^The porch light is on now\. In this simulated house/)).toEqual([
     expect.stringMatching(/set_light.*light.*porch.*state.*on/),
   ])
