@@ -13,6 +13,7 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   'http-tools': async () => (await import('./http-tools.ts')).httpTools,
   openapi: async () => (await import('./openapi.ts')).openapi,
   audit: async () => (await import('./audit.ts')).audit,
+  durable: async () => (await import('./durable.ts')).durable,
   metrics: async () => (await import('./metrics.ts')).metrics,
   'knowledge-ingest': async () => (await import('./knowledge-ingest.ts')).knowledgeIngest,
   'knowledge-query': async () => (await import('./knowledge-query.ts')).knowledgeQuery,

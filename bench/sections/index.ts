@@ -2,6 +2,7 @@ import type { Section } from '../section.ts'
 import { audit } from './audit.ts'
 import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
+import { durable } from './durable.ts'
 import { heapGrowth } from './heap-growth.ts'
 import { httpTools } from './http-tools.ts'
 import { knowledge } from './knowledge.ts'
@@ -29,6 +30,7 @@ export const sections: readonly Section[] = [
   openapi,
   server,
   audit,
+  durable,
   metrics,
   knowledge,
   mini,
