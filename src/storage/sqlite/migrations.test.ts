@@ -152,7 +152,7 @@ test('the queries in docs/reference/audit.md run', () => {
   migrate(database)
   const page = readFileSync(new URL('../../../docs/reference/audit.md', import.meta.url), 'utf8')
   const queries = [...page.matchAll(/^sqlite3 \.toolyard\/toolyard\.db "(.*)"$/gm)].map(([, query]) => query as string)
-  expect(queries).toHaveLength(4)
+  expect(queries).toHaveLength(5)
   const [failures, byTool] = queries.map((query) => database.all(query))
   expect(failures?.[0]).toMatchObject({ time: '2026-11-01T12:00:00.016Z', tenant: 'acme', error_code: 'TIMEOUT' })
   expect(byTool?.[0]).toMatchObject({ tool: 'add', calls: 18, failed: 2 })
