@@ -32,6 +32,7 @@ import type { ToolDefinition } from '../core/tool.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
+import { CODE_MODE_DEFAULTS, CodeModeKind } from '../kinds/composite/code-mode.ts'
 import { type PipelineGraph, PipelineKind } from '../kinds/composite/pipeline.ts'
 import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
@@ -92,6 +93,11 @@ export interface Parts {
   readonly env?: Environment
 }
 
+/** Code of models that runs at the same time; the rest waits. */
+const MAX_CODE_RUNS = 2
+/** What the sandbox needs besides the memory of the code. */
+const SANDBOX_MB = 64
+
 /** Programs that make one call and exit never compile schemas they do not use. */
 const WARM_UP_AFTER_MS = 250
 
@@ -117,8 +123,12 @@ export class ToolManager {
   /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */
   async loadTools(): Promise<LoadReport> {
     if (this.#report === undefined) {
-      const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
-      const { knowledge, asking } = this.#parts
+      const { knowledge, asking, codeMode } = this.#parts
+      const written = [
+        ...(this.#config.tools?.registry ?? []),
+        ...(codeMode === undefined ? [] : [codeMode.definition]),
+      ]
+      const definitions = this.isEnabled() ? written : []
       const shipped = knowledgeDefinitions(knowledge.collections, asking)
       const more = this.isEnabled() && this.#parts.servers.names.length > 0
       this.#report = loadDefinitions(definitions, { ...this.#parts, shipped, more })
@@ -190,10 +200,11 @@ export class ToolManager {
 
   /** Loads what the first calls need: the providers, a process for isolated handlers, and `mini` if it answers. */
   async warm(): Promise<void> {
-    const { registry, handlers, isolate } = this.#parts
+    const { registry, handlers, isolate, codeMode } = this.#parts
     const named = registry.definitions().map(({ implementation }) => handlers.get(String(implementation.handler)))
     const isolated = named.find((handler) => typeof handler === 'object')
     if (isolated !== undefined) isolate.warm?.(isolated.module)
+    if (this.isEnabled()) codeMode?.warm()
     const rules = this.#config.responses ?? defaultRules(this.#config)
     const mini = rules.find(({ llm, model }) => typeOf(this.#config, `${llm}:${model}`) === EMBEDDED_PROVIDER)
     // Providers warn about missing keys when they are opened.
@@ -234,11 +245,11 @@ export class ToolManager {
   /** Ends the processes and flushes the last records. */
   async close(): Promise<void> {
     this.#closed = true
-    const { executor, isolate, servers, http, knowledge, stopRechecking } = this.#parts
+    const { executor, isolate, sandbox, servers, http, knowledge, stopRechecking } = this.#parts
     stopRechecking()
     executor.flush()
     const models = this.#models?.then((models) => models.close())
-    await Promise.all([isolate.close(), servers.close(), http.close(), knowledge.close(), models])
+    await Promise.all([isolate.close(), sandbox.close(), servers.close(), http.close(), knowledge.close(), models])
   }
 
   async #openModels(): Promise<ModelCatalogue> {
@@ -303,7 +314,13 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),
   })
-  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, log })
+  const { code_mode } = config.tools ?? {}
+  const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
+  const sandbox = new ProcessPool({ size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, workers: true, memoryMb, log })
+  const codeMode = code_mode?.enabled
+    ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })
+    : undefined
+  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, code_mode: codeMode, log })
   const executor: ToolExecutor = new ToolExecutor(registry, {
     ...parts,
     kinds: table,
@@ -333,7 +350,9 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
       servers,
       http,
       pipeline,
+      codeMode,
       isolate,
+      sandbox,
       kinds: table,
       env,
       knowledge,

@@ -53,13 +53,14 @@ export interface KindParts {
   readonly mcp?: Kind
   readonly http?: Kind
   readonly pipeline?: Kind
+  readonly code_mode?: Kind | undefined
   readonly log?: Log
 }
 
 /** Every kind of tool, by `implementation.type`. */
 export const kinds = (
   handlers: ToolHandlers,
-  { mcp, http, pipeline, log }: KindParts = {},
+  { mcp, http, pipeline, code_mode, log }: KindParts = {},
 ): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),
@@ -68,6 +69,7 @@ export const kinds = (
   ...(mcp && { mcp }),
   ...(http && { http }),
   ...(pipeline && { pipeline }),
+  ...(code_mode && { code_mode }),
 })
 
 const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register'

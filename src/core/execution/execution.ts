@@ -19,7 +19,7 @@ export interface ExecutionCaller {
   readonly tenant: string
   readonly flags: Flags
   readonly scope: string
-  readonly context: Pick<CallContext, 'caller' | 'app' | 'idempotencyKey'>
+  readonly context: Pick<CallContext, 'caller' | 'app' | 'idempotencyKey' | 'parent'>
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -156,9 +156,11 @@ export class ExecutionContext implements HandlerContext {
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
   readonly onFailure: NonNullable<HandlerContext['onFailure']>
+  readonly callers: readonly string[] | undefined
 
   constructor(execution: Execution, call: CallTool) {
     super(execution, call)
+    this.callers = execution.caller.context.parent?.path
     this.onFailure = (details) => {
       execution.details = details
     }
