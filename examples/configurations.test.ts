@@ -57,6 +57,16 @@ describe('the configurations of the examples', () => {
     })
   })
 
+  test('code mode adds up orders in one call', async () => {
+    const { manager, report } = await open('code-mode')
+    expect(report).toMatchObject({ loaded: ['list_orders', 'get_price', 'run_code'], skipped: [], warnings: [] })
+    const code = `
+      const { orders } = await tools.list_orders({ customer: "Ann" })
+      const prices = await Promise.all(orders.map(({ article }) => tools.get_price({ article })))
+      return orders.reduce((sum, { count }, at) => sum + count * prices[at].price, 0)`
+    expect(await manager.getExecutor().execute('run_code', { code })).toMatchObject({ result: { result: 340 } })
+  })
+
   test('S2 the order desk starts without a provider, a description or parameters', async () => {
     const { report, chat, models } = await open('order-desk')
     expect(report).toMatchObject({ loaded: ['find_order', 'list_carriers', 'refund_amount'], skipped: [] })

@@ -35,6 +35,7 @@ import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
 import { AgentKind } from '../kinds/composite/agent.ts'
 import type { CompositeParts } from '../kinds/composite/callees.ts'
+import { CODE_MODE_DEFAULTS, CodeModeKind } from '../kinds/composite/code-mode.ts'
 import { type PipelineGraph, PipelineKind } from '../kinds/composite/pipeline.ts'
 import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
@@ -97,6 +98,11 @@ export interface Parts {
   readonly env?: Environment
 }
 
+/** Code of models that runs at the same time; the rest waits. */
+const MAX_CODE_RUNS = 2
+/** What the sandbox needs besides the memory of the code. */
+const SANDBOX_MB = 64
+
 /** Programs that make one call and exit never compile schemas they do not use. */
 const WARM_UP_AFTER_MS = 250
 
@@ -123,8 +129,12 @@ export class ToolManager {
   /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */
   async loadTools(): Promise<LoadReport> {
     if (this.#report === undefined) {
-      const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
-      const { knowledge, asking } = this.#parts
+      const { knowledge, asking, codeMode } = this.#parts
+      const written = [
+        ...(this.#config.tools?.registry ?? []),
+        ...(codeMode === undefined ? [] : [codeMode.definition]),
+      ]
+      const definitions = this.isEnabled() ? written : []
       const shipped = knowledgeDefinitions(knowledge.collections, asking)
       const more = this.isEnabled() && this.#parts.servers.names.length > 0
       this.#report = loadDefinitions(definitions, { ...this.#parts, shipped, more })
@@ -196,10 +206,11 @@ export class ToolManager {
 
   /** Loads what the first calls need: the providers, a process for isolated handlers, and `mini` if it answers. */
   async warm(): Promise<void> {
-    const { registry, handlers, isolate } = this.#parts
+    const { registry, handlers, isolate, codeMode } = this.#parts
     const named = registry.definitions().map(({ implementation }) => handlers.get(String(implementation.handler)))
     const isolated = named.find((handler) => typeof handler === 'object')
     if (isolated !== undefined) isolate.warm?.(isolated.module)
+    if (this.isEnabled()) codeMode?.warm()
     const rules = this.#config.responses ?? defaultRules(this.#config)
     const mini = rules.find(({ llm, model }) => typeOf(this.#config, `${llm}:${model}`) === EMBEDDED_PROVIDER)
     // Providers warn about missing keys when they are opened.
@@ -240,11 +251,11 @@ export class ToolManager {
   /** Ends the processes and flushes the last records. */
   async close(): Promise<void> {
     this.#closed = true
-    const { executor, isolate, servers, http, knowledge, stopRechecking } = this.#parts
+    const { executor, isolate, sandbox, servers, http, knowledge, stopRechecking } = this.#parts
     stopRechecking()
     executor.flush()
     const models = this.#models?.then((models) => models.close())
-    await Promise.all([isolate.close(), servers.close(), http.close(), knowledge.close(), models])
+    await Promise.all([isolate.close(), sandbox.close(), servers.close(), http.close(), knowledge.close(), models])
   }
 
   async #openModels(): Promise<ModelCatalogue> {
@@ -321,7 +332,13 @@ function assemble(
   const pipeline = new PipelineKind(composite)
   const { installation = randomUUID() } = parts
   const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
-  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, agent, log })
+  const { code_mode } = config.tools ?? {}
+  const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
+  const sandbox = new ProcessPool({ size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, workers: true, memoryMb, log })
+  const codeMode = code_mode?.enabled
+    ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })
+    : undefined
+  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, agent, code_mode: codeMode, log })
   const executor: ToolExecutor = new ToolExecutor(registry, {
     ...parts,
     kinds: table,
@@ -351,7 +368,9 @@ function assemble(
       servers,
       http,
       pipeline,
+      codeMode,
       isolate,
+      sandbox,
       kinds: table,
       env,
       knowledge,

@@ -79,7 +79,10 @@ export class ToolLoop {
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
-    const effectOf = (name: string) => (offer.names.has(name) ? this.#executor.effectOf(name) : undefined)
+    const effectOf = (name: string) => {
+      if (!offer.names.has(name)) return undefined
+      return this.#executor.isNeverPrinted(name) ? 'never' : this.#executor.effectOf(name)
+    }
     const run = new RunState(request, tools, this.#silence, effectOf)
     const guard = new CallGuard()
     const context = this.#begin(run, request, offer, gated?.decisions)

@@ -54,9 +54,10 @@ export class ToolOffer {
 
   #make(rights: Rights, allowed: Names): Offer {
     const named = allowed === EVERY_TOOL ? this.#registry.definitions() : this.#named(allowed)
-    const tools = named.filter(
-      (tool) => this.#registry.brokenReason(tool.name) === undefined && missingPermission(tool, rights) === undefined,
-    )
+    const tools = named
+      .filter((tool) => this.#registry.brokenReason(tool.name) === undefined)
+      .filter((tool) => missingPermission(tool, rights) === undefined)
+      .map((tool) => this.#registry.shownTo(tool, rights))
     return { tools, names: new Set(tools.map((tool) => tool.name)) }
   }
 

@@ -89,6 +89,37 @@ export const CONFIG_SCHEMA = {
           description: 'The maximum number of parallel calls in one turn. Default: 8.',
         },
         registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
+        code_mode: {
+          type: 'object',
+          description: 'The tool run_code: models call tools in code that runs in a sandbox. Needs the package run.',
+          additionalProperties: false,
+          properties: {
+            enabled: { type: 'boolean', description: 'Only true adds run_code.' },
+            tools: {
+              type: 'array',
+              items: { type: 'string', minLength: 1 },
+              description: 'Patterns of the tools that code may call, such as "orders_*". Default: all.',
+            },
+            timeout_ms: {
+              type: 'integer',
+              minimum: 1,
+              maximum: 600_000,
+              description: 'How long a run may take, with its calls. Default: 30000.',
+            },
+            memory_mb: {
+              type: 'integer',
+              minimum: 8,
+              maximum: 1_024,
+              description: 'The memory of a run. Default: 64.',
+            },
+            max_calls: {
+              type: 'integer',
+              minimum: 1,
+              maximum: 1_000,
+              description: 'The maximum number of calls of tools in a run. Default: 50.',
+            },
+          },
+        },
       },
     },
     providers: {

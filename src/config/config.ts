@@ -1,5 +1,6 @@
 import type { ResponseRule } from '../chat/response-rules.ts'
 import type { Quota } from '../core/storage/quota.ts'
+import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
@@ -19,6 +20,7 @@ export interface Config {
     readonly default_timeout_ms?: number
     readonly max_parallel_calls?: number
     readonly registry?: readonly unknown[]
+    readonly code_mode?: CodeModeSettings
   }
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly models?: readonly ModelInfo[]

@@ -16,10 +16,12 @@ export interface HandlerContext {
   readonly timeoutMs?: number | undefined
   /** The W3C trace context of this call, to pass on to other services. */
   readonly traceparent?: string | undefined
-  /** Calls another tool for the same caller, within the deadline of this call. Absent in isolated handlers. */
+  /** Calls another tool for the same caller, within the deadline of this call. Absent in most isolated handlers. */
   readonly call?: CallTool | undefined
   /** The idempotency key of this call, to pass on to services that take one. Absent in isolated handlers. */
   readonly idempotencyKey?: string | undefined
+  /** The tools from the outermost call to the one that made this call. Absent in isolated handlers. */
+  readonly callers?: readonly string[] | undefined
   /** Sets what adds details to the envelope if this call fails, also at its deadline. Absent in isolated handlers. */
   onFailure?(details: () => FailureExtras['details']): void
   /** The context of calls that this call makes. Only for kinds. */
@@ -52,6 +54,8 @@ export interface IsolatedTask extends IsolatedHandler {
   readonly flags: Readonly<Record<string, boolean>>
   readonly report: (progress: unknown) => void
   readonly log: Log
+  /** Calls a tool for the handler. Without it, the handler can't call any. */
+  readonly call?: (name: string, params: unknown) => Promise<ToolResult>
   /** True once a process runs the task; until then it is queued. */
   started: boolean
 }
@@ -100,6 +104,10 @@ export interface Kind {
   warning?(tool: ToolDefinition): string | undefined
   /** The tools that a tool calls. Its results depend on the rights of the caller. */
   callees?(tool: ToolDefinition): readonly string[]
+  /** The description for a caller that may use these of the callees. */
+  describe?(tool: ToolDefinition, usable: readonly ToolDefinition[]): string
+  /** Whether its tools never run if a model printed the call as text, whatever their effect. */
+  readonly neverPrinted?: boolean
   /** The retry policy of tools that don't declare one. */
   retry?(tool: ToolDefinition): ToolDefinition['retry']
   /** The circuit of a tenant; without one, the worst of all tenants. */

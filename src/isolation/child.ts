@@ -7,6 +7,7 @@ import type { Handler, HandlerContext } from '../core/handler.ts'
 import { isDeep } from '../core/json-depth.ts'
 import { LineReader } from '../core/line-reader.ts'
 import type { Log } from '../core/log.ts'
+import type { ToolResult } from '../core/tool-result.ts'
 import {
   type CallMessage,
   type ChildMessage,
@@ -17,6 +18,7 @@ import {
   MAX_NOTES,
   MAY_HAVE_HAPPENED,
   type ParentMessage,
+  type ResultMessage,
   type Thrown,
   thrown,
 } from './protocol.ts'
@@ -56,6 +58,7 @@ class ChildCall {
   readonly context: HandlerContext
   readonly #send: (message: ChildMessage) => void
   readonly #levels: ReadonlySet<string>
+  readonly #results: ((result: ToolResult) => void)[] = []
   #notes = 0
 
   constructor(call: CallMessage, send: (message: ChildMessage) => void) {
@@ -69,8 +72,9 @@ class ChildCall {
       flags: call.flags,
       report: (progress) => this.#note({ type: 'report', id: this.id, progress }),
       log: this.#log(),
+      ...(call.calls && { call: (name, params) => this.#callTool(name, params) }),
     }
-    for (const name of ['app', 'call', 'user']) {
+    for (const name of call.calls ? ['app', 'user'] : ['app', 'call', 'user']) {
       const get = () => {
         throw new Error(`context.${name} is not available in an isolated handler`)
       }
@@ -80,6 +84,18 @@ class ChildCall {
 
   output(stream: string, text: string): void {
     for (const line of text.split('\n')) if (line !== '') this.#write('debug', { stream }, line)
+  }
+
+  /** Gives the handler the result of a tool that it has called. */
+  returned({ ordinal, result }: ResultMessage): void {
+    this.#results[ordinal]?.(result)
+  }
+
+  #callTool(name: string, params: unknown): Promise<ToolResult> {
+    return new Promise((resolve) => {
+      const ordinal = this.#results.push(resolve) - 1
+      this.#send({ type: 'call', id: this.id, ordinal, name, params })
+    })
   }
 
   #log(): Log {
@@ -184,7 +200,9 @@ async function take(message: CallMessage): Promise<void> {
 function hear(message: ParentMessage): void {
   // The call that needs the module reports the error.
   if ('prepare' in message) import(message.prepare).catch(() => {})
-  else void take(message)
+  else if ('result' in message) {
+    if (current?.id === message.id) current.returned(message)
+  } else void take(message)
 }
 
 process.on('uncaughtException', (error) => {

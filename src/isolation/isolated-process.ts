@@ -14,12 +14,14 @@ import {
   MAX_ERROR_CHARACTERS,
   MAX_MESSAGE_BYTES,
   MAY_HAVE_HAPPENED,
+  type ResultMessage,
   readMessage,
   thrown,
 } from './protocol.ts'
 
 type Settling = Extract<ChildMessage, { type: 'done' | 'failed' }>
 type Note = Extract<ChildMessage, { type: 'report' | 'log' }>
+type ToolCall = Extract<ChildMessage, { type: 'call' }>
 
 const START_MS = 10_000
 
@@ -96,6 +98,7 @@ export class IsolatedProcess {
       tenant: task.tenant,
       flags: task.flags,
       levels: LOG_LEVELS.filter((level) => task.log.isLevelEnabled(level)),
+      calls: task.call !== undefined,
     }
     // Throws if the parameters aren't JSON, before anything is sent.
     const line = JSON.stringify(message)
@@ -172,6 +175,8 @@ export class IsolatedProcess {
       this.#retire = true
     } else if (message.type === 'done' || message.type === 'failed') {
       this.#settle(message, this.#call)
+    } else if (message.type === 'call') {
+      this.#callTool(message, this.#call)
     } else {
       this.#pass(message, this.#call.task)
     }
@@ -189,6 +194,20 @@ export class IsolatedProcess {
       this.#events.warn({ export: call.task.export, detail: String(message.detail) }, message.message)
     }
     call.reject(handlerError(message))
+  }
+
+  #callTool({ id, ordinal, name, params }: ToolCall, call: PendingCall): void {
+    if (call.task.call === undefined) {
+      this.#misbehave('EXECUTION_ERROR', 'called a tool')
+      return
+    }
+    const fail = (error: unknown) => {
+      if (this.#call === call) this.end(error)
+    }
+    call.task.call(name, params).then((result) => {
+      const message: ResultMessage = { id, ordinal, result }
+      if (this.#call === call) this.#channel.write(`${JSON.stringify(message)}\n`)
+    }, fail)
   }
 
   #pass(note: Note, task: IsolatedTask): void {

@@ -26,9 +26,11 @@ export interface LaunchOptions {
   readonly memoryMb: number
   /** Allows native addons, which the permission model can't restrict. */
   readonly trusted?: boolean
+  /** Allows worker threads. */
+  readonly workers?: boolean
 }
 
-export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): ChildProcess {
+export function launch({ folders, memoryMb, trusted = false, workers = false }: LaunchOptions): ChildProcess {
   guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
   const command = [
@@ -38,6 +40,7 @@ export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): C
     '--permission',
     ...[...readable].map((path) => `--allow-fs-read=${path}`),
     ...(trusted ? ['--allow-addons'] : []),
+    ...(workers ? ['--allow-worker'] : []),
     // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-warnings',

@@ -24,6 +24,32 @@ describe('a call', () => {
     expect(await run('echo', { a: [1, null, 'x'] })).toEqual({ echo: { a: [1, null, 'x'] } })
   })
 
+  it('passes calls of tools to its host, and each result back', async () => {
+    const call = async (name: string, params: unknown) => {
+      // Results arrive in another order.
+      if (name === 'slow') await run('nothing')
+      return { success: true, result: params, tool_name: name, execution_time_ms: 0 } as const
+    }
+    const results = (await run('calls', { names: ['slow', 'quick'] }, { call })) as {
+      tool_name: string
+      result: unknown
+    }[]
+    expect(results.map(({ tool_name, result }) => [tool_name, result])).toEqual([
+      ['slow', { at: 0 }],
+      ['quick', { at: 1 }],
+      ['slow', { at: 2 }],
+      ['quick', { at: 3 }],
+    ])
+  })
+
+  it('fails if the handler calls a tool that it may not, or if the host fails', async () => {
+    expect((await failure(run('calls', { names: ['a'] }))).message).toBe(
+      'context.call is not available in an isolated handler',
+    )
+    const call = () => Promise.reject(new Error('The host failed'))
+    expect((await failure(run('calls', { names: ['a'] }, { call }))).message).toBe('The host failed')
+  })
+
   it('returns undefined if the handler returns nothing', async () => {
     expect(await run('nothing')).toBeUndefined()
   })

@@ -22,6 +22,8 @@ export interface ProcessPoolOptions {
   readonly read?: readonly string[]
   /** Whether the handlers are ours: they may load native addons, and their processes stay whatever they leave running. */
   readonly trusted?: boolean
+  /** Whether handlers may start worker threads. */
+  readonly workers?: boolean
   /** How often a call is tried if its process ends or can't be started; once by default. */
   readonly tries?: number
   /** Whether a process is killed when the signal of its call aborts, instead of finishing the call; true by default. */
@@ -248,9 +250,9 @@ export class ProcessPool implements Isolate {
       if (!ending) this.#idle()?.end()
       return
     }
-    const { read = [], trusted = false } = this.#options
+    const { read = [], trusted = false, workers = false } = this.#options
     try {
-      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, trusted }
+      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, trusted, workers }
       const process = new IsolatedProcess(folder, options, {
         idle: () => {
           this.#failedStarts = 0

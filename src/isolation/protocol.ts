@@ -1,4 +1,5 @@
 import { isDeep } from '../core/json-depth.ts'
+import type { ToolResult } from '../core/tool-result.ts'
 
 /** Limit for one line, and so for a result: parsing it must not block our process. */
 export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024
@@ -29,10 +30,19 @@ export interface CallMessage {
   readonly tenant: string
   readonly flags: Readonly<Record<string, boolean>>
   readonly levels: readonly LogLevel[]
+  /** Whether the handler may call tools. */
+  readonly calls: boolean
 }
 
-/** Messages to a child: run a call, or load a module for the next one. */
-export type ParentMessage = CallMessage | { readonly prepare: string }
+/** The result of a tool that the handler of call `id` has called. */
+export interface ResultMessage {
+  readonly id: number
+  readonly ordinal: number
+  readonly result: ToolResult
+}
+
+/** Messages to a child: run a call, return a result to it, or load a module for the next one. */
+export type ParentMessage = CallMessage | ResultMessage | { readonly prepare: string }
 
 /** Messages from a child, one line of JSON each. `retire` asks the parent to end the process. */
 export type ChildMessage =
@@ -50,6 +60,14 @@ export type ChildMessage =
       readonly detail?: string
     }
   | { readonly type: 'report'; readonly id: number; readonly progress?: unknown }
+  | {
+      readonly type: 'call'
+      readonly id: number
+      /** Identifies the result among those of the same call. */
+      readonly ordinal: number
+      readonly name: string
+      readonly params?: unknown
+    }
   | {
       readonly type: 'log'
       readonly id: number
@@ -75,6 +93,8 @@ export function readMessage(line: string): ChildMessage | undefined {
       return message
     case 'failed':
       return typeof message.message === 'string' ? message : undefined
+    case 'call':
+      return typeof message.name === 'string' && Number.isInteger(message.ordinal) ? message : undefined
     case 'log':
       return LOG_LEVELS.includes(message.level) && typeof message.message === 'string' ? message : undefined
     default:

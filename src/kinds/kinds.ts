@@ -54,13 +54,14 @@ export interface KindParts {
   readonly http?: Kind
   readonly pipeline?: Kind
   readonly agent?: Kind
+  readonly code_mode?: Kind | undefined
   readonly log?: Log
 }
 
 /** Every kind of tool, by `implementation.type`. */
 export const kinds = (
   handlers: ToolHandlers,
-  { mcp, http, pipeline, agent, log }: KindParts = {},
+  { mcp, http, pipeline, agent, code_mode, log }: KindParts = {},
 ): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),
@@ -70,6 +71,7 @@ export const kinds = (
   ...(http && { http }),
   ...(pipeline && { pipeline }),
   ...(agent && { agent }),
+  ...(code_mode && { code_mode }),
 })
 
 const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register'

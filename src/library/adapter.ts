@@ -54,7 +54,7 @@ export function handOut(
       return wanted && visible && registry.brokenReason(tool.name) === undefined
     })
     .map((definition) => ({
-      definition,
+      definition: registry.shownTo(definition, caller),
       call: (params, call) =>
         executor.execute(definition.name, params, contextOf(executor, definition.name, caller, call)),
     }))

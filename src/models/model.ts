@@ -27,8 +27,8 @@ export interface ModelRequest {
    * if they can, so the response may still differ.
    */
   readonly response_schema?: JsonSchema
-  /** Decides whether a printed call runs. Unknown means `write`. */
-  readonly effectOf?: (tool: string) => Effect | undefined
+  /** Decides whether a printed call runs. Unknown means `write`, and calls with `never` don't run at all. */
+  readonly effectOf?: (tool: string) => Effect | 'never' | undefined
   /** The caller's tenant. Models that run in Toolyard answer tenants in turns. */
   readonly tenant?: string
   readonly signal?: AbortSignal

@@ -1,4 +1,4 @@
-import type { ParentCall } from '../call-context.ts'
+import type { CallContext, ParentCall } from '../call-context.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -115,6 +115,19 @@ export class BoundTools {
     const kind = this.#kinds.get(type)
     if (kind === undefined) return `Unknown implementation type: ${type}`
     return approvalFault(tool, this.#canAsk) ?? kind.fault?.(tool)
+  }
+
+  /** A tool as its caller sees it. */
+  shown(tool: ToolDefinition, rights: Pick<CallContext, 'flags' | 'tools'>): ToolDefinition {
+    const kind = this.#kinds.get(tool.implementation?.type)
+    if (kind?.describe === undefined) return tool
+    const usable = (kind.callees?.(tool) ?? []).flatMap((name) => {
+      const registered = this.#registry.find(name)
+      const one = registered && this.#registry.definitionOf(registered)
+      const isUsable = one && missingPermission(one, rights) === undefined && !this.#registry.brokenReason(one.name)
+      return isUsable ? [one] : []
+    })
+    return { ...tool, description: kind.describe(tool, usable) }
   }
 
   /** Only tools that were called before are bound. */
@@ -249,6 +262,7 @@ export class BoundTool implements ExecutionHost {
   readonly isCode: boolean
   /** Whether its kind makes calls of other tools. */
   readonly callsOthers: boolean
+  readonly neverPrinted: boolean
   running = 0
   /** Only `read` tools have joinable executions. */
   readonly executions = new JoinableExecutions()
@@ -270,6 +284,7 @@ export class BoundTool implements ExecutionHost {
     this.refinement = viewOf(definition)[REFINEMENT]
     this.isCode = definition.implementation?.type === CODE
     this.callsOthers = kind?.callees !== undefined
+    this.neverPrinted = kind?.neverPrinted === true
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
   }

@@ -19,7 +19,7 @@ export interface ExecutionCaller {
   readonly tenant: string
   readonly flags: Flags
   readonly scope: string
-  readonly context: Pick<CallContext, 'caller' | 'app' | 'idempotencyKey'>
+  readonly context: Pick<CallContext, 'caller' | 'app' | 'idempotencyKey' | 'parent'>
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -157,10 +157,12 @@ export class ExecutionContext implements HandlerContext {
 export class KindContext extends ExecutionContext {
   readonly onFailure: NonNullable<HandlerContext['onFailure']>
   readonly child: NonNullable<HandlerContext['child']>
+  readonly callers: readonly string[] | undefined
 
   constructor(execution: Execution, call: CallTool, child: () => CallContext) {
     super(execution, call)
     this.child = child
+    this.callers = execution.caller.context.parent?.path
     this.onFailure = (details) => {
       execution.details = details
     }

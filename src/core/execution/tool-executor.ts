@@ -73,6 +73,7 @@ export class ToolExecutor {
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
+    registry.showBy((tool, rights) => this.#tools.shown(tool, rights))
     registry.invokeBy((...call) => this.execute(...call))
   }
 
@@ -151,8 +152,17 @@ export class ToolExecutor {
   }
 
   effectOf(name: string): Effect | undefined {
+    return this.#found(name)?.effect
+  }
+
+  /** Whether a call that a model printed as text never runs, whatever its effect. */
+  isNeverPrinted(name: string): boolean {
+    return this.#found(name)?.neverPrinted === true
+  }
+
+  #found(name: string): BoundTool | undefined {
     try {
-      return this.#tools.find(new Call(name, NO_CONTEXT, 0)).effect
+      return this.#tools.find(new Call(name, NO_CONTEXT, 0))
     } catch {
       return undefined
     }

@@ -14,6 +14,8 @@ export interface ToolRegistryOptions {
   readonly convertSchema?: ConvertSchema
 }
 
+type Rights = Pick<CallContext, 'flags' | 'tools'>
+
 /** All tools in one collection, as the objects that were registered. */
 export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>()
@@ -21,6 +23,7 @@ export class ToolRegistry {
   readonly #aliases = new Map<string, string>()
   readonly #broken = new Map<string, string>()
   #diagnose: (tool: ToolDefinition) => string | undefined = () => undefined
+  #show: (tool: ToolDefinition, rights: Rights) => ToolDefinition = (tool) => tool
   readonly #listeners = new Set<(name: string) => void>()
   readonly #log: Log
   readonly #convert: ConvertSchema | undefined
@@ -132,6 +135,16 @@ export class ToolRegistry {
     this.#diagnose = diagnose
   }
 
+  /** A tool as a caller with these rights sees it: some describe the tools that they call. */
+  shownTo(tool: ToolDefinition, rights: Rights): ToolDefinition {
+    return this.#show(tool, rights)
+  }
+
+  /** Sets what describes tools to callers. */
+  showBy(show: (tool: ToolDefinition, rights: Rights) => ToolDefinition): void {
+    this.#show = show
+  }
+
   /** Tells readers of `version` to ask again which tools can run, after a handler was added. */
   recheck(): void {
     this.#version++
@@ -148,7 +161,8 @@ export class ToolRegistry {
   toProviderFormat(provider: string, allowed?: readonly string[]): object[] {
     const names = allowed && new Set(allowed)
     const tools = names ? this.definitions().filter((tool) => names.has(tool.name)) : this.definitions()
-    return providerFormat(provider, tools, (...call) => this.#invoke(...call))
+    const shown = tools.map((tool) => this.shownTo(tool, {}))
+    return providerFormat(provider, shown, (...call) => this.#invoke(...call))
   }
 
   /** Sets the executor for tools that are exported with an `invoke` function. */

@@ -382,6 +382,7 @@ export class ToolPages {
       .definitions()
       .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, context) === undefined)
       .filter((tool) => this.#registry.brokenReason(tool.name) === undefined)
+      .map((tool) => this.#registry.shownTo(tool, context))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {
       names: permitted.map((tool) => tool.name),

@@ -129,7 +129,10 @@ export class ProviderClient {
     return {
       tools: tools.map((tool) => ({ ...tool, name: wireName(tool.name) })),
       messages,
-      isAllowed: (name) => allowed === 'all' || effectOf?.(toolName(name)) === 'read',
+      isAllowed: (name) => {
+        const effect = effectOf?.(toolName(name))
+        return effect !== 'never' && (allowed === 'all' || effect === 'read')
+      },
       onRefused: (name, reason) => {
         const tool = toolName(name)
         if (told.has(tool)) return

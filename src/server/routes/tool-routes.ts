@@ -195,10 +195,11 @@ export function usableTools(
   { tenant, tools }: Pick<Caller, 'tenant' | 'tools'>,
 ): ToolDefinition[] {
   const rights = { flags: tenants.flags(tenant), tools }
-  return manager
-    .getRegistry()
+  const registry = manager.getRegistry()
+  return registry
     .definitions()
     .filter((tool) => missingPermission(tool, rights) === undefined)
+    .map((tool) => registry.shownTo(tool, rights))
 }
 
 /** After this time the response says that the server is still connecting. */
