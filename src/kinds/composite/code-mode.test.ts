@@ -40,7 +40,9 @@ function open(tools: Readonly<Record<string, Tool>>, isolate: Isolate = here, se
   const handlers = new ToolHandlers()
   const effectOf = (name: string) => executor.effectOf(name)
   const code_mode = new CodeModeKind(settings, { registry, isolate, effectOf })
-  const pipeline = new PipelineKind({ registry, clock: systemClock, effectOf })
+  const calleesOf = (tool: ToolDefinition) =>
+    ({ pipeline, code_mode })[tool.implementation.type as 'pipeline']?.callees(tool)
+  const pipeline: PipelineKind = new PipelineKind({ registry, clock: systemClock, effectOf, calleesOf })
   const executor: ToolExecutor = new ToolExecutor(registry, {
     kinds: { internal: handlerKind('Internal', handlers), code_mode, pipeline },
   })
