@@ -113,7 +113,8 @@ test('restore reports an audit log that somebody changed', async () => {
 test('a backup keeps the version that its store has', async () => {
   const from = await changed(
     'older',
-    'DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 9',
+    `DROP TABLE durable_runs; DROP TABLE run_steps; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
+      PRAGMA user_version = 9`,
   )
   const to = join(root, 'kept')
   expect(await backupStorage({ from, to })).toMatchObject({ rows: 1, faults: [] })

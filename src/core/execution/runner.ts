@@ -84,7 +84,9 @@ export class Runner {
   /** Starts the tool or joins an identical call. A returned promise always settles by the deadline. */
   run(call: Call, tool: BoundTool, params: Params): unknown {
     if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
-    const joined = call.key === undefined ? undefined : tool.joinable(call.key)
+    // A call that joined one above it would wait for itself.
+    const isNested = call.context.parent?.path.includes(tool.name) === true
+    const joined = call.key === undefined || isNested ? undefined : tool.joinable(call.key)
     if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
 
     tool.checkConcurrency()

@@ -200,7 +200,7 @@ describe('the tools of code', () => {
     const { executor, registry } = open({ look: echo })
     expect(executor.effectOf('run_code')).toBe('read')
     registry.register(define('loop', { type: 'pipeline', steps: [{ id: 'a', tool: 'run_code' }] }))
-    expect([executor.effectOf('loop'), executor.effectOf('run_code')]).toEqual(['write', 'write'])
+    expect([executor.effectOf('loop'), executor.effectOf('run_code')]).toEqual(['read', 'read'])
     registry.unregister('loop')
     expect(executor.effectOf('run_code')).toBe('read')
   })

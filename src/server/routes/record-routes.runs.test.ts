@@ -115,11 +115,12 @@ test('omits contents that must not be stored', async () => {
   expect(run.steps[1]).not.toHaveProperty('params')
 })
 
-test('needs a key with the scope observe, except for runs of its own', async () => {
+test('needs a key with the scope observe, except for own runs', async () => {
   const { url, key } = await openScriptedServer([])
   const user = await key('acme', 'user')
   expect((await get(`${url}/api/runs`, user)).status).toBe(403)
   expect((await get(`${url}/api/runs/x`, user)).status).toBe(404)
+  expect((await get(`${url}/api/runs/x`, await key('acme', 'admin', ['read']))).status).toBe(403)
 })
 
 test('rejects invalid filters', async () => {
