@@ -1,5 +1,6 @@
 import type { Section } from '../section.ts'
 import { audit } from './audit.ts'
+import { codeMode } from './code-mode.ts'
 import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
@@ -24,6 +25,7 @@ export const sections: readonly Section[] = [
   heapGrowth,
   deadlines,
   loop,
+  codeMode,
   mcp,
   httpTools,
   openapi,
