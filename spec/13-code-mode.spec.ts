@@ -61,6 +61,13 @@ describe('Code mode', () => {
     const usual = await configured([], config())
     expect(usual.registry.get('run_code')).toMatchObject({ timeout_ms: 30_000 })
     expect(usual.registry.toProviderFormat('mcp')).toMatchObject([{ description: expect.stringContaining('50 calls') }])
+    const taken = await configured([mock('run_code')], config())
+    expect((await taken.manager.loadTools()).skipped).toEqual([
+      {
+        name: 'run_code',
+        problem: "The name 'run_code' at tools.code_mode is already used by tools.registry[0]: rename one of them",
+      },
+    ])
     const off = await configured([], config({ enabled: false }))
     expect(off.registry.has('run_code')).toBe(false)
   })

@@ -1,5 +1,6 @@
 import type { Section } from '../section.ts'
 import { audit } from './audit.ts'
+import { codeMode } from './code-mode.ts'
 import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { durable } from './durable.ts'
@@ -25,6 +26,7 @@ export const sections: readonly Section[] = [
   heapGrowth,
   deadlines,
   loop,
+  codeMode,
   mcp,
   httpTools,
   openapi,

@@ -30,6 +30,8 @@ interface LoadOptions {
   readonly canAsk?: boolean
   /** Whether tools are added later: only then is it known whether tools that call others can run. */
   readonly more?: boolean
+  /** A tool of ours that another key of the configuration adds, and its place. */
+  readonly added?: { readonly place: string; readonly tool: ToolDefinition } | undefined
   /** Definitions that an entry can refer to by name. */
   readonly shipped?: ReadonlyMap<string, ToolDefinition>
 }
@@ -45,8 +47,9 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     [],
   ]
   const registered: { tool: ToolDefinition; place: string; added: readonly string[] }[] = []
-  for (const [index, entry] of definitions.entries()) {
-    const place = placeOf(definitions, index)
+  const { added: extra } = options
+  const entries = definitions.map((entry, index) => ({ entry, place: placeOf(definitions, index) }))
+  for (const { entry, place } of extra ? [...entries, { entry: extra.tool, place: extra.place }] : entries) {
     const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
     const { definition, added, unreadable } = completed(written)
     const name = nameOf(definition) ?? place

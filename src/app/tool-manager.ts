@@ -102,6 +102,7 @@ export interface Parts {
 const MAX_CODE_RUNS = 2
 /** What the sandbox needs besides the memory of the code. */
 const SANDBOX_MB = 64
+const SANDBOX_IDLE_MS = 300_000
 
 /** Programs that make one call and exit never compile schemas they do not use. */
 const WARM_UP_AFTER_MS = 250
@@ -130,14 +131,12 @@ export class ToolManager {
   async loadTools(): Promise<LoadReport> {
     if (this.#report === undefined) {
       const { knowledge, asking, codeMode } = this.#parts
-      const written = [
-        ...(this.#config.tools?.registry ?? []),
-        ...(codeMode === undefined ? [] : [codeMode.definition]),
-      ]
-      const definitions = this.isEnabled() ? written : []
+      const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
+      const isAdded = this.isEnabled() && codeMode !== undefined
+      const added = isAdded ? { place: 'tools.code_mode', tool: codeMode.definition } : undefined
       const shipped = knowledgeDefinitions(knowledge.collections, asking)
       const more = this.isEnabled() && this.#parts.servers.names.length > 0
-      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped, more })
+      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped, more, added })
       // Only calls that need a server wait for it.
       const settled = this.isEnabled() ? this.#parts.servers.start() : Promise.resolve()
       void settled.then(() => this.#warnOfUnknownTools(more))
@@ -334,7 +333,8 @@ function assemble(
   const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
   const { code_mode } = config.tools ?? {}
   const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
-  const sandbox = new ProcessPool({ size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, workers: true, memoryMb, log })
+  const places = { size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
+  const sandbox = new ProcessPool({ ...places, workers: true, memoryMb, log })
   const codeMode = code_mode?.enabled
     ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })
     : undefined

@@ -123,7 +123,9 @@ export class CallBatch {
     const { context, journal, iteration } = this.#turn
     if (journal === undefined) return { ...context, report }
     const callId = `${iteration}.${index}`
-    const mayWrite = journal.keyed && this.#executor.effectOf(name) !== 'read'
+    // A tool that calls others continues with the same key if one of its calls waits.
+    const isKeyed = journal.keyed || this.#executor.callsOthers(name)
+    const mayWrite = isKeyed && this.#executor.effectOf(name) !== 'read'
     return {
       ...context,
       report,

@@ -139,7 +139,11 @@ export class Approvals {
       : pauses.get(call.tenant, String(approvalId))
     ).catch(unavailable)
     // An approval of another caller does not exist for this one.
-    const isOwn = pause?.kind === asked.kind && pause.caller === asked.caller
+    const isOwn =
+      pause?.kind === asked.kind &&
+      pause.caller === asked.caller &&
+      // A tool that calls others hands the approval to all of them.
+      (call.context.parent === undefined || isSame(pause, asked))
     const { run_id, call_id } = placeOf(call)
     // A direct call whose approval has expired would ask again.
     const isOver = !needed && run_id === null && pause !== undefined && pause.expires_at <= now

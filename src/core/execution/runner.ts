@@ -241,8 +241,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 function childContext(call: Call, execution: Execution, { step, signal }: ChildCallOptions = {}): CallContext {
   const {
     idempotencyKey: key,
-    approvalId: _approval,
-    callId: _callId,
+    callId,
     report: _report,
     onRate: _rate,
     timeoutMs: _ms,
@@ -259,6 +258,8 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
     parent: { id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents },
     ...(key !== undefined && step !== undefined && { idempotencyKey: hash('sha256', `${key}\n${step}`) }),
+    // Without a step, two calls of one parent would share an approval.
+    ...(callId !== undefined && step !== undefined && { callId: `${callId} ${hash('sha256', step)}` }),
   }
 }
 
@@ -403,7 +404,10 @@ class Once {
 }
 
 const ENDED_EARLY: ReadonlySet<string> = new Set(['TIMEOUT', 'CANCELLED'])
-const NOTHING_HAPPENED: ReadonlySet<string> = new Set(['SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'TIMEOUT', 'CANCELLED'])
+/** Or the call continues with the same key: a tool that calls others waits for the approval of one of its calls. */
+const NOTHING_HAPPENED: ReadonlySet<string> = new Set([
+  ...['SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'TIMEOUT', 'CANCELLED', 'APPROVAL_REQUIRED'],
+])
 
 function replay(known: ToolResult): unknown {
   if (known.success) return known.result

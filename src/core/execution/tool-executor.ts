@@ -105,7 +105,9 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
-      const mayWait = tool.approval !== undefined || call.context.approvalId !== undefined
+      // The approval of a call that a tool makes is for that call.
+      const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
+      const mayWait = tool.approval !== undefined || isNamed
       const guarded = mayWait && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
@@ -158,6 +160,11 @@ export class ToolExecutor {
   /** Whether a call that a model printed as text never runs, whatever its effect. */
   isNeverPrinted(name: string): boolean {
     return this.#found(name)?.neverPrinted === true
+  }
+
+  /** Whether a tool calls others, of which one may need approval. */
+  callsOthers(name: string): boolean {
+    return this.#found(name)?.callsOthers === true
   }
 
   #found(name: string): BoundTool | undefined {

@@ -58,12 +58,15 @@ export class CodeModeKind implements Kind {
     }
   }
 
-  /** `write`, unless all its tools are `read`. A tool that calls this one back asks while it is asked. */
+  /**
+   * `write`, unless all its tools are `read` and none waits for approval, because a run that waits needs stored results.
+   * A tool that calls this one back asks while it is asked.
+   */
   effect(): Effect {
     if (this.#isAsked) return 'write'
     this.#isAsked = true
     try {
-      return this.callees().every((name) => this.#parts.effectOf(name) === 'read') ? 'read' : 'write'
+      return this.#tools().every((tool) => this.#isRead(tool)) ? 'read' : 'write'
     } finally {
       this.#isAsked = false
     }
@@ -78,11 +81,7 @@ export class CodeModeKind implements Kind {
   }
 
   callees(): readonly string[] {
-    const { registry } = this.#parts
-    return registry
-      .definitions()
-      .filter((tool) => this.#isOffered(tool))
-      .map(({ name }) => name)
+    return this.#tools().map(({ name }) => name)
   }
 
   describe(_tool: ToolDefinition, usable: readonly ToolDefinition[]): string {
@@ -107,7 +106,10 @@ export class CodeModeKind implements Kind {
         const message = `The code has ${bytes} bytes, and at most ${MAX_SOURCE_BYTES} are allowed`
         throw new ToolExecutionError('INVALID_PARAMETERS', message)
       }
-      const run = new CodeRun(tool.name, context, this.#limits.max_calls, (name) => this.#mayCall(name))
+      const run = new CodeRun(tool.name, context, this.#limits.max_calls, {
+        mayCall: (name) => this.#mayCall(name),
+        isWrite: (name) => this.#parts.effectOf(name) === 'write',
+      })
       context.onFailure?.(() => ({ steps: run.steps }))
       const { timeout_ms = 0, memory_mb } = { ...this.#limits, timeout_ms: context.timeoutMs }
       return run.result(this.#parts.isolate, { code, memory_mb, timeout_ms: Math.ceil(timeout_ms) })
@@ -131,6 +133,14 @@ export class CodeModeKind implements Kind {
     ].join(' ')
   }
 
+  #tools(): readonly ToolDefinition[] {
+    return this.#parts.registry.definitions().filter((tool) => this.#isOffered(tool))
+  }
+
+  #isRead({ name, approval = false }: ToolDefinition): boolean {
+    return approval === false && this.#parts.effectOf(name) === 'read'
+  }
+
   #isOffered({ name, implementation }: ToolDefinition): boolean {
     return implementation.type !== CODE_MODE && matchesGlobs(this.#limits.tools, name)
   }
@@ -152,12 +162,17 @@ function isInstalled(): boolean {
   }
 }
 
+interface ToolFacts {
+  mayCall(name: string): boolean
+  isWrite(name: string): boolean
+}
+
 /** One run of code. Its calls are those of the caller, in the parent process. */
 class CodeRun {
   readonly #tool: string
   readonly #context: HandlerContext
   readonly #maxCalls: number
-  readonly #mayCall: (name: string) => boolean
+  readonly #tools: ToolFacts
   readonly #steps: StepReport[] = []
   readonly #running = new Set<Promise<unknown>>()
   readonly #waiting: (() => void)[] = []
@@ -166,11 +181,11 @@ class CodeRun {
   readonly #repeats = new Map<string, number>()
   #free = MAX_IN_FLIGHT
 
-  constructor(tool: string, context: HandlerContext, maxCalls: number, mayCall: (name: string) => boolean) {
+  constructor(tool: string, context: HandlerContext, maxCalls: number, tools: ToolFacts) {
     this.#tool = tool
     this.#context = context
     this.#maxCalls = maxCalls
-    this.#mayCall = mayCall
+    this.#tools = tools
   }
 
   get steps(): readonly StepReport[] {
@@ -214,7 +229,7 @@ class CodeRun {
     if (index >= this.#maxCalls) {
       return refused(name, 'RATE_LIMITED', `The code may make at most ${this.#maxCalls} calls`)
     }
-    if (!this.#mayCall(name)) return refused(name, 'TOOL_NOT_FOUND', `Tool '${name}' is not available to code`)
+    if (!this.#tools.mayCall(name)) return refused(name, 'TOOL_NOT_FOUND', `Tool '${name}' is not available to code`)
     this.#steps.push({ id: String(index + 1), tool: name.slice(0, MAX_TOOL_NAME), status: 'not_run' })
     const running = this.#made(index, name, params)
     this.#running.add(running)
@@ -248,9 +263,22 @@ class CodeRun {
     const status = error_code === 'CANCELLED' ? 'cancelled' : 'failed'
     this.#report(index, { status, error, error_code, ...(outcome && { outcome }) })
     if (error_code !== 'APPROVAL_REQUIRED') return
+    if (this.#context.idempotencyKey === undefined && this.#hasWritten()) {
+      const message = `${error}. The code can't go on then: it has written before. Repeat such code with an idempotency key`
+      this.#abort.abort(new ToolExecutionError('EXECUTION_ERROR', message))
+      return
+    }
     const approval = details?.approval && { approval: details.approval }
     const extras = { details: { ...approval, steps: this.steps } }
     this.#abort.abort(new ToolExecutionError('APPROVAL_REQUIRED', `The code was stopped: ${error}`, extras))
+  }
+
+  /** Without a key, the repeat that continues would write again. */
+  #hasWritten(): boolean {
+    return this.#steps.some(
+      ({ tool, status, error_code }) =>
+        status !== 'not_run' && error_code !== 'APPROVAL_REQUIRED' && this.#tools.isWrite(tool),
+    )
   }
 
   #report(index: number, state: Omit<StepReport, 'id' | 'tool'>): void {

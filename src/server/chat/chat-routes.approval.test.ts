@@ -86,6 +86,93 @@ test.each([
   expect([pay.mock.calls.length, model.requests.length]).toEqual([1, 2])
 })
 
+describe('a call inside code that needs approval', () => {
+  const note = vi.fn(() => 'noted')
+  const code = (amount: number, notes = true) =>
+    `${notes ? 'await tools.note({});' : ''} return [await tools.pay({ amount: ${amount} }), await tools.pay({ amount: ${amount + 1} })]`
+  const implementation = (handler: string) => ({ type: 'internal', handler })
+  const openCoding = async () => {
+    note.mockClear()
+    const parameters = { type: 'object', properties: { amount: { type: 'number' } } }
+    const registry = [
+      { name: 'pay', description: 'Pays', parameters, approval: true, implementation: implementation('pay') },
+      { name: 'note', description: 'Notes', parameters: { type: 'object' }, implementation: implementation('note') },
+    ]
+    const pay = vi.fn((params: unknown) => ({ paid: params }))
+    const config = { tools: { enabled: true, registry, code_mode: { enabled: true } } }
+    const run = { calls: [{ name: 'run_code', arguments: { code: code(1) } }] }
+    const server = await openPaying({ tools: { pay, note }, config }, [run])
+    const { pauses } = server.installation.storage
+    /** The id of the approval that is asked for next. */
+    const pending = () =>
+      vi.waitFor(
+        async () => {
+          const filter = { tenant: 'local', status: 'pending', now: Date.now(), limit: 1 } as const
+          const [first] = (await pauses.list(filter)).pauses
+          expect(first).toBeDefined()
+          return String(first?.id)
+        },
+        { timeout: 30_000 },
+      )
+    const execute = async (text: string, more = {}, headers = {}) =>
+      JSON.parse(
+        (await server.post('/tools/execute', { tool_name: 'run_code', params: { code: text }, ...more }, headers)).text,
+      )
+    return { ...server, pay, pending, execute }
+  }
+  const paid = (amount: number) => [{ paid: { amount } }, { paid: { amount: amount + 1 } }]
+
+  test('pauses the run, which continues without repeating what was done', async () => {
+    const { post, pay, decide, ended, pending } = await openCoding()
+    const answer = JSON.parse((await post('/chat', { message: 'Pay' })).text)
+    expect(answer).toMatchObject({ status: 'waiting', approvals: [{ id: expect.any(String) }] })
+    expect(pay).not.toHaveBeenCalled()
+    await decide(answer.approvals[0].id, {})
+    await decide(await pending(), {})
+    const last = await ended(answer.run_id)
+    expect(last).toMatchObject({ content: 'It is paid.', tool_calls: [{ result: { result: { result: paid(1) } } }] })
+    expect([note.mock.calls.length, pay.mock.calls.map(([params]) => params)]).toEqual([
+      1,
+      [{ amount: 1 }, { amount: 2 }],
+    ])
+  })
+
+  test('ends a direct call, which continues with its idempotency key', async () => {
+    const { execute, pay, decide } = await openCoding()
+    const key = { 'idempotency-key': 'k1' }
+    const first = await execute(code(10), {}, key)
+    expect(first).toMatchObject({
+      error_code: 'APPROVAL_REQUIRED',
+      details: { steps: [{ tool: 'note' }, { tool: 'pay' }] },
+    })
+    const [one] = [first.details.approval.id]
+    expect(await execute(code(10), { approval_id: one }, key)).toMatchObject({ details: { approval: { id: one } } })
+    await decide(one, {})
+    const second = await execute(code(10), { approval_id: one }, key)
+    expect(second).toMatchObject({
+      error_code: 'APPROVAL_REQUIRED',
+      details: { approval: { id: expect.not.stringContaining(one) } },
+    })
+    await decide(second.details.approval.id, {})
+    const last = await execute(code(10), { approval_id: second.details.approval.id }, key)
+    expect(last).toMatchObject({ success: true, result: { result: paid(10) } })
+    expect([note.mock.calls.length, pay.mock.calls.length]).toEqual([1, 2])
+    expect(await execute(code(10), {}, key)).toMatchObject({ result: { result: paid(10) } })
+    expect(pay).toHaveBeenCalledTimes(2)
+
+    // Without a key, code that has written can't be repeated.
+    const refused = await execute(code(20))
+    expect(refused).toMatchObject({ error_code: 'EXECUTION_ERROR', error: expect.stringContaining('idempotency key') })
+    expect(refused.details).not.toHaveProperty('approval')
+    const asked = await execute(code(30, false))
+    expect(asked).toMatchObject({ error_code: 'APPROVAL_REQUIRED' })
+    await decide(asked.details.approval.id, { decision: 'reject', reason: 'no' })
+    const rejected = await execute(code(30, false), { approval_id: asked.details.approval.id })
+    expect(rejected).toMatchObject({ error: expect.stringContaining('was rejected: no (line 1)') })
+    expect(pay).toHaveBeenCalledTimes(2)
+  })
+})
+
 test('/v1/chat/completions answers a waiting run with a sentence', async () => {
   const { post } = await openPaying()
   const { text } = await post('/v1/chat/completions', {
