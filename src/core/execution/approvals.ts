@@ -134,15 +134,15 @@ export class Approvals {
     const { pauses } = this.#store(tool)
     const now = this.#clock.wall()
     const asked = callOf(call, tool, snapshot.params)
-    const pause = await (approvalId === undefined
-      ? pauses.open(asked, now)
-      : pauses.get(call.tenant, String(approvalId))
-    ).catch(unavailable)
+    const named = approvalId === undefined ? undefined : await pauses.get(call.tenant, approvalId).catch(unavailable)
+    // A tool that calls others hands the approval to all of them.
+    const isForAnother = named === undefined || (call.context.parent !== undefined && !isSame(named, asked))
+    const repeats = needed && mayRepeat(call) && callId === undefined
+    const pause = isForAnother && repeats ? await pauses.open(asked, now).catch(unavailable) : named
     // An approval of another caller does not exist for this one.
     const isOwn =
       pause?.kind === asked.kind &&
       pause.caller === asked.caller &&
-      // A tool that calls others hands the approval to all of them.
       (call.context.parent === undefined || isSame(pause, asked))
     const { run_id, call_id } = placeOf(call)
     // A direct call whose approval has expired would ask again.

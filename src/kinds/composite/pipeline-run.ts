@@ -91,7 +91,7 @@ export class PipelineRun {
       }
       this.#report(step, { status: 'running' })
       const value = step.items === undefined ? await this.#call(step, this.#scope) : await this.#callEach(step)
-      if (this.#failure !== undefined) return
+      if (this.#abort.signal.aborted) return
       this.#store(step, value)
       this.#report(step, { status: 'done' })
     } catch (error) {
@@ -138,11 +138,10 @@ export class PipelineRun {
       if (result?.success === true) return result.result
       if (result === undefined) throw failed(`${name}: tools can't be called here`)
       if (onError !== undefined && this.#failure === undefined && !mustEnd(result)) return onError.value
-      throw this.#failureOf(name, result)
+      throw this.#failureOf(name, id, result)
     } catch (error) {
       // Items that wait for a place must not start.
-      this.#failure ??= error as ToolExecutionError
-      this.#abort.abort(error)
+      this.#stop(error as ToolExecutionError)
       throw error
     } finally {
       const next = this.#waiting.shift()
@@ -153,23 +152,29 @@ export class PipelineRun {
 
   #failureOf(
     name: string,
+    id: string,
     { error, error_code: code, outcome, suggestions, details }: ToolFailure,
   ): ToolExecutionError {
-    const approval = details?.approval
+    const isOwn = code === 'INVALID_PARAMETERS' || code === 'TOOL_NOT_FOUND'
+    const waits = code === 'APPROVAL_REQUIRED'
+    // Without a key, a caller that repeats the pipeline would repeat its writes.
+    const mayRepeat = waits || TOOL_ERRORS[code].retryable
+    const repeats = mayRepeat && this.#context.idempotencyKey === undefined && this.#hasWritten(waits ? id : undefined)
+    const approval = repeats ? undefined : details?.approval
     const extras = {
       ...(outcome && { outcome }),
       ...(suggestions && { suggestions }),
       ...(approval && { details: { approval, steps: this.reports } }),
     }
-    const isOwn = code === 'INVALID_PARAMETERS' || code === 'TOOL_NOT_FOUND'
-    // Without a key, a caller that repeats the pipeline would repeat its writes.
-    const repeats = TOOL_ERRORS[code].retryable && this.#context.idempotencyKey === undefined && this.#hasWritten()
-    return new ToolExecutionError(isOwn || repeats ? 'EXECUTION_ERROR' : code, `${name} failed: ${error}`, extras)
+    const advice = waits && repeats ? '. The pipeline has written before: call it with an idempotency key' : ''
+    const message = `${name} failed: ${error}${advice}`
+    return new ToolExecutionError(isOwn || repeats ? 'EXECUTION_ERROR' : code, message, extras)
   }
 
-  #hasWritten(): boolean {
+  #hasWritten(except: string | undefined): boolean {
     return this.reports.some(
-      ({ status, tool }) => status !== 'not_run' && status !== 'skipped' && this.#options.effectOf(tool) === 'write',
+      ({ id, status, tool }) =>
+        id !== except && status !== 'not_run' && status !== 'skipped' && this.#options.effectOf(tool) === 'write',
     )
   }
 
@@ -186,12 +191,17 @@ export class PipelineRun {
 
   #fail(step: Step, error: ToolExecutionError): void {
     const isFirst = this.#failure === undefined || this.#failure === error
-    this.#failure ??= error
+    this.#stop(error)
     const { message, code, extras } = error
     const outcome = extras?.outcome && { outcome: extras.outcome }
     if (isFirst) this.#report(step, { status: 'failed', error: message, error_code: code, ...outcome })
-    else this.#report(step, { status: 'cancelled', ...outcome })
-    this.#abort.abort(error)
+    else this.#report(step, { status: code === 'APPROVAL_REQUIRED' ? 'failed' : 'cancelled', ...outcome })
+  }
+
+  /** Nothing else starts. If a person has to decide, the calls that run may end. */
+  #stop(error: ToolExecutionError): void {
+    this.#failure ??= error
+    if (error.code !== 'APPROVAL_REQUIRED') this.#abort.abort(error)
   }
 
   #report({ id, tool }: Step, state: Omit<StepReport, 'id' | 'tool'>): void {

@@ -173,6 +173,45 @@ describe('a call inside code that needs approval', () => {
   })
 })
 
+test('a step of a pipeline that needs approval ends a direct call, which continues with its idempotency key', async () => {
+  const [pay, note] = [vi.fn((params: unknown) => ({ paid: params })), vi.fn(() => 'noted')]
+  const parameters = { type: 'object', properties: { amount: { type: 'number' } } }
+  const tool = (name: string, more: object) => ({ name, description: name, parameters, ...more })
+  const internal = (handler: string) => ({ implementation: { type: 'internal', handler } })
+  const steps = [
+    { id: 'first', tool: 'note' },
+    { id: 'each', tool: 'pay', for_each: { $: '$.params.amounts' }, params: { amount: { $: '$.item' } } },
+    { id: 'last', tool: 'note', params: { amount: { $: '$.steps.each[0].paid.amount' } } },
+  ]
+  const amounts = { type: 'object', properties: { amounts: { type: 'array' } } }
+  const order = {
+    name: 'order',
+    description: 'Orders',
+    parameters: amounts,
+    implementation: { type: 'pipeline', steps },
+  }
+  const registry = [tool('pay', { approval: true, ...internal('pay') }), tool('note', internal('note')), order]
+  const server = await openPaying({ tools: { pay, note }, config: { tools: { enabled: true, registry } } }, [])
+  const execute = async (more = {}, headers = {}) =>
+    JSON.parse(
+      (await server.post('/tools/execute', { tool_name: 'order', params: { amounts: [1, 2] }, ...more }, headers)).text,
+    )
+  const key = { 'idempotency-key': 'k1' }
+  const first = await execute({}, key)
+  expect(first).toMatchObject({ error_code: 'APPROVAL_REQUIRED', details: { approval: { id: expect.any(String) } } })
+  const filter = { tenant: 'local', status: 'pending', now: Date.now(), limit: 10 } as const
+  const asked = (await server.installation.storage.pauses.list(filter)).pauses
+  expect(asked.map(({ params }) => params)).toEqual(expect.arrayContaining([{ amount: 1 }, { amount: 2 }]))
+  for (const { id } of asked) await server.decide(id, {})
+  const last = await execute({ approval_id: first.details.approval.id }, key)
+  expect(last).toMatchObject({ success: true, result: 'noted' })
+  expect(pay.mock.calls.map(([params]) => params)).toEqual(expect.arrayContaining([{ amount: 1 }, { amount: 2 }]))
+  expect([pay.mock.calls.length, note.mock.calls.length]).toEqual([2, 2])
+  // Without a key, a pipeline that has written can't be repeated.
+  const refused = await execute()
+  expect(refused).toMatchObject({ error_code: 'EXECUTION_ERROR', error: expect.stringContaining('idempotency key') })
+})
+
 test('/v1/chat/completions answers a waiting run with a sentence', async () => {
   const { post } = await openPaying()
   const { text } = await post('/v1/chat/completions', {
