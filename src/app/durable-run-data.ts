@@ -5,7 +5,6 @@ import { endedRecord, StepView } from '../chat/run-record.ts'
 import type { Clock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
-import type { TextSeal } from '../core/sealed-text.ts'
 import type {
   DurableEnd,
   DurableRun,
@@ -16,6 +15,7 @@ import type {
 import type { PauseStore } from '../core/storage/pause-store.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import type { TextSeal } from './sealed-text.ts'
 
 export interface DurableOptions {
   readonly session?: string | undefined

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import type { CircuitState, ToolHealth } from '../handler.ts'
 import { type Log, silentLog } from '../log.ts'
+import { ToolMetrics } from '../metrics/tool-metrics.ts'
 import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
 import { boundedJson, knownKey, redactText, withoutCredentials } from '../redact.ts'
@@ -10,7 +11,6 @@ import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
 import { snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
-import { ToolMetrics } from '../tool-metrics.ts'
 import {
   type FailureExtras,
   type ToolErrorCode,

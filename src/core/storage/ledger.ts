@@ -1,4 +1,4 @@
-import type { ToolFigures } from '../tool-metrics.ts'
+import type { ToolFigures } from '../metrics/tool-metrics.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ToolMetrics } from '../../core/metrics/tool-metrics.ts'
 import type { CallRecord } from '../../core/recorder.ts'
 import type { CallEntry, MetricWindow } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { ToolMetrics } from '../../core/tool-metrics.ts'
 import { call, openLedger, run, settle } from './fixtures/open-ledger.ts'
 
 const MINUTE = 60_000

@@ -1,7 +1,7 @@
+import { type StoredTimes, TimeHistogram } from '../../core/metrics/time-histogram.ts'
+import { CallSeries, figuresByTool, timesOf } from '../../core/metrics/tool-metrics.ts'
 import type { ModelFigures, ModelMetrics } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { type StoredTimes, TimeHistogram } from '../../core/time-histogram.ts'
-import { CallSeries, figuresByTool, timesOf } from '../../core/tool-metrics.ts'
 
 /** The content of one cell: something to count in, stored as JSON. */
 export interface Figures {

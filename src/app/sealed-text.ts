@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
-import { ToolExecutionError } from './tool-result.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 
 const MIN_KEY_LENGTH = 32
 const NONCE_BYTES = 12

@@ -1,6 +1,6 @@
-import type { CallBatch, RecordSink } from './recorder.ts'
+import type { CallBatch, RecordSink } from '../recorder.ts'
+import type { ToolErrorCode } from '../tool-result.ts'
 import { TimeHistogram } from './time-histogram.ts'
-import type { ToolErrorCode } from './tool-result.ts'
 
 /** Call statistics since the start, of one tool or of all. */
 export interface ToolFigures {
