@@ -217,7 +217,7 @@ function resultOf({ name }: ToolDefinition, answer: AgentAnswer, run_id: string)
 /** The request of a remote agent, as an HTTP tool: with its network guard, limits, secrets and circuit. */
 function remoteTool(tool: ToolDefinition): ToolDefinition {
   const { url = '', api_key: token } = agentOf(tool)
-  const base = url.replace(/\/+$/, '')
+  const base = url.replace(/\/$/, '')
   return {
     ...tool,
     parameters: {
