@@ -273,7 +273,11 @@ describe('a copy is refused', () => {
     ['an address without slashes', () => ['--to', 'postgres:root:hidden@db'], '--to takes an address'],
     ['an address that is not valid', () => ['--to', 'postgres://root:hidden@db:port/x'], '--to takes an address'],
     ['another protocol', () => ['--to', 'mysql://root:hidden@db/x'], '--to takes an address'],
-    ['a database that does not answer', () => ['--from', source, '--to', 'postgres://a:b@127.0.0.1:1/x'], 'address in --to'],
+    [
+      'a database that does not answer',
+      () => ['--from', source, '--to', 'postgres://a:b@127.0.0.1:1/x'],
+      'address in --to',
+    ],
   ])('%s', async (_name, words, message) => {
     const { code, out } = await toolyard(['storage', 'copy', '--json', ...words()])
     expect(code).not.toBe(0)

@@ -144,7 +144,10 @@ function resultOf([isDone, text, length, stack, first, printed, isCut]: Ended, s
 
 /** The first bytes of a text, without half a character. */
 const startOf = (text: string, bytes: number): string =>
-  Buffer.from(text).subarray(0, bytes).toString().replace(/�{1,3}$/, '')
+  Buffer.from(text)
+    .subarray(0, bytes)
+    .toString()
+    .replace(/�{1,3}$/, '')
 
 /** An error of the code itself. */
 class CodeError extends Error {}
