@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
+const FULL = process.env.TOOLYARD_TEST_FULL === '1'
 /** A greeting needs no weights of the model, which a busy machine may need longer to load than an answer may take. */
-const QUESTION = process.env.TOOLYARD_TEST_FULL === '1' ? 'what time is it' : 'good morning'
-const ANSWER = process.env.TOOLYARD_TEST_FULL === '1' ? /house: .*\d\d/ : /house: Hello/
+const QUESTION = FULL ? 'what time is it' : 'good morning'
+const ANSWER = FULL ? /house: .*\d\d/ : /house: Hello/
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -38,7 +39,7 @@ test('one command: broker, devices, gateway and page; what is typed is answered,
   expect(code).toBe(0)
 })
 
-test('without a broker it says so in the lines of the specification, and goes on', async () => {
+test.runIf(FULL)('without a broker it says so in the lines of the specification, and goes on', async () => {
   const { code, stdout, stderr } = await run([QUESTION], { MQTT_URL: 'mqtt://127.0.0.1:1' })
   const lines = stderr.split('\n')
   const begin = lines.indexOf('MCP connection failed after 3 attempts')
@@ -55,7 +56,7 @@ test('without a broker it says so in the lines of the specification, and goes on
   expect(code).toBe(0)
 })
 
-test('Ctrl+C ends it, and its server', async () => {
+test.runIf(FULL)('Ctrl+C ends it, and its server', async () => {
   const child = spawn(process.execPath, MAIN, { stdio: ['pipe', 'pipe', 'ignore'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   let out = ''

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { FULL } from '../setup/full.ts'
 import { openPage as open } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 200_000, hookTimeout: 60_000 })
@@ -80,7 +81,7 @@ test('answers typical first queries with the right calls and a sentence', async 
   await picture('newcomer-light')
 })
 
-test('answers the examples of the page as described', async () => {
+test.runIf(FULL)('answers the examples of the page as described', async () => {
   const { page } = await openTesting()
   const choose = async (name: RegExp, sentence: RegExp) => {
     await page.getByRole('button', { name }).click()
