@@ -67,6 +67,16 @@ describe('the configurations of the examples', () => {
     expect(await manager.getExecutor().execute('run_code', { code })).toMatchObject({ result: { result: 340 } })
   })
 
+  test('the weather agent answers with a tool of its own', async () => {
+    const { manager, report } = await open('weather-agent')
+    expect(report).toMatchObject({ loaded: ['get_weather', 'ask_weather'], skipped: [], warnings: [] })
+    const result = await manager.getExecutor().execute('ask_weather', { task: "What's the weather in Paris?" })
+    expect(result).toMatchObject({
+      success: true,
+      result: { answer: expect.stringContaining('22'), stop_reason: 'stop' },
+    })
+  })
+
   test('S2 the order desk starts without a provider, a description or parameters', async () => {
     const { report, chat, models } = await open('order-desk')
     expect(report).toMatchObject({ loaded: ['find_order', 'list_carriers', 'refund_amount'], skipped: [] })
