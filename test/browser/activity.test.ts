@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AuditRow } from '../../src/core/storage/ledger.ts'
+import type { StoredRun } from '../../src/core/storage/run-store.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
 import { addressOf, type BusyServer, HOUR, openBusyServer } from './busy-server.ts'
@@ -139,6 +140,26 @@ describe('the audit log', () => {
     const { length } = await newest('&tool=hello')
     await page.getByText(`${length} calls`, { exact: true }).waitFor()
     expect(await shownTools(page)).toEqual(Array(length).fill('hello'))
+  })
+
+  test('shows the runs of agents below a run, and what all of them cost', async () => {
+    const figures = { duration_ms: 10, stop_reason: 'stop', iterations: 1, tool_calls: 0, cost: 0.5, error: null }
+    const tokens = { prompt_tokens: 100, completion_tokens: 20 }
+    const run = (id: string, model: string, parent_run?: string): StoredRun => ({
+      ...{ id, tenant: 'local', caller: null, model, service: 'test', started_at: new Date().toISOString(), steps: [] },
+      ...{ ...figures, ...tokens, question: 'Go', answer: 'Done', ...(parent_run !== undefined && { parent_run }) },
+    })
+    const { sink } = server.installation
+    for (const one of [run('top', 'a:boss'), run('mid', 'a:helper', 'top'), run('low', 'a:deep', 'mid')]) sink.run(one)
+    await sink.flush()
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/runs/top`)
+    const tree = page.getByRole('region', { name: 'Agents' })
+    await tree.getByText(/With its agents: 360 tokens, \$1\.5/).waitFor()
+    expect(await violations()).toEqual([])
+    await picture('run-agents')
+    await tree.getByRole('link', { name: 'a:deep' }).click()
+    await page.waitForURL(`${server.url}/runs/low`)
   })
 
   test('works with the keyboard alone', async () => {
