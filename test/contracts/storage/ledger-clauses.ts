@@ -50,8 +50,9 @@ export const ledgerClauses: Clauses = {
 
   'ledger: the row of a call within a call names the outer one, and the chain covers it': async (store) => {
     const { ledger } = await store.open()
-    const child = call({ at: Date.now(), tool: 'child', nesting: { parent_id: 'outer' } })
-    const parent = call({ at: Date.now() - 1, tool: 'parent', nesting: { call_id: 'outer', parent_id: undefined } })
+    const now = Date.now()
+    const child = call({ at: now, tool: 'child', nesting: { parent_id: 'outer' } })
+    const parent = call({ at: now - 1_000, tool: 'parent', nesting: { call_id: 'outer', parent_id: undefined } })
     const approval = { id: 'one', params: '{}' }
     await ledger.append([{ ...child, approval }, parent], [])
     const { rows } = await ledger.audit({ tenant: 'acme', limit: 10 })
