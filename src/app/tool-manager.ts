@@ -192,9 +192,11 @@ export class ToolManager {
   /** Once all MCP servers have connected or failed. */
   #warnOfUnknownTools(more: boolean): void {
     if (this.#closed) return
-    const { log, registry, pipeline } = this.#parts
+    const { log, registry, kinds } = this.#parts
     for (const tool of more ? registry.definitions() : []) {
-      const problem = tool.implementation.type === 'pipeline' ? pipeline.fault(tool) : undefined
+      const { type } = tool.implementation
+      const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
+      const problem = kind?.callees === undefined ? undefined : kind.fault?.(tool)
       if (problem !== undefined) log.warn({ tool: tool.name, problem }, LOADED_WITH_WARNING)
     }
     const names = this.isEnabled() ? registry.definitions().map(({ name }) => name) : undefined
