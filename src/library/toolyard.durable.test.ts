@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -91,4 +91,22 @@ test('without storage nothing is written, and approval and durable are refused',
   }
   await expect(createLight({ tools: [look], storage: folder })).rejects.toThrow('storage needs the package toolyard')
   expect(await readdir(folder)).toEqual([])
+})
+
+test('a store needs no configuration for the usual providers', async () => {
+  vi.stubEnv('OPENAI_API_KEY', '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { yard } = await opened(await newFolder(), [])
+  const error = expect.stringContaining('OPENAI_API_KEY is not set')
+  expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+  await expect(yard.run({ model: 'openia:gpt-5', prompt: 'Hi' })).rejects.toThrow('Did you mean "openai"?')
+})
+
+test('storage is a folder that can be written, or the address of a PostgreSQL database', async () => {
+  await expect(createToolyard({ storage: 'mysql://127.0.0.1/shop' })).rejects.toThrow(
+    'storage must be a folder, or an address postgres://…, not mysql://…',
+  )
+  const file = join(await newFolder(), 'file')
+  await writeFile(file, '')
+  await expect(createToolyard({ storage: file })).rejects.toThrow(`storage "${file}" can't be used`)
 })
