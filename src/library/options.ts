@@ -68,6 +68,8 @@ export interface RunOptions<Name extends string = string> extends CallerOptions 
   readonly budget?: { readonly wallTimeMs?: number; readonly tokens?: number; readonly cost?: number }
   /** Stores every step before the run goes on, so that `resume` continues it after a crash. Needs `storage`. */
   readonly durable?: boolean
+  /** The id of a durable run, a new UUID: store it first, and `resume` finds the run after a crash. */
+  readonly runId?: string
 }
 
 /** Who continues a run. The flags count as they are now. */
@@ -146,11 +148,21 @@ const KNOWN = {
   'yard.run': {
     ...CALLER,
     ...{ model: true, messages: true, prompt: true, system: true, tools: true, maxIterations: true, maxTokens: true },
-    ...{ temperature: true, budget: true, durable: true },
+    ...{ temperature: true, budget: true, durable: true, runId: true },
   } satisfies Names<RunOptions>,
   'yard.resume': { ...RESUMER, model: true } satisfies Names<ResumeOptions>,
   adapter: { ...CALLER, tools: true, runId: true, progress: true },
 } as const
+
+const DECISION: Names<DecideOptions> = { decision: true, params: true, reason: true, tenant: true, by: true }
+
+export function checkDecision(options: DecideOptions): void {
+  checkKeys('yard.decide', options, DECISION)
+  const { decision } = options
+  if (decision !== 'approve' && decision !== 'reject') {
+    throw new TypeError(`yard.decide: decision must be approve or reject, not ${String(decision)}`)
+  }
+}
 
 /** For programs that no compiler checks. */
 export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {

@@ -127,7 +127,7 @@ export interface ToolOptions<Name extends string, Input, Output, Result, App> ex
   /** A JSON Schema of an object, or a schema of a validation library. */
   readonly input: Input
   /** The JSON Schema of `input`, if its library can't give one. */
-  readonly json?: ObjectSchema
+  readonly json?: object
   /** The schema of results: a tool that returns anything else fails. */
   readonly output?: Output
   readonly execute:

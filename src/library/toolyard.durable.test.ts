@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,6 +55,7 @@ test('resume uses the flags of now, and a rejected call is told to the model', a
     return { run_id, approval: approvals[0]?.id ?? '' }
   }
   const [one, other] = [await start(), await start()]
+  await expect(yard.decide(one.approval, { decision: 'yes' as 'approve' })).rejects.toThrow('must be approve or reject')
   await yard.decide(one.approval, { decision: 'approve' })
   await yard.decide(other.approval, { decision: 'reject', reason: 'Not now' })
   const answers = [await yard.resume(one.run_id), await yard.resume(other.run_id, { flags: { payments: true } })]
@@ -62,6 +64,19 @@ test('resume uses the flags of now, and a rejected call is told to the model', a
     { error_code: 'PERMISSION_DENIED', error: expect.stringContaining('Not now') },
   ])
   expect([execute.mock.calls.length, model.requests.length]).toEqual([0, 4])
+})
+
+test('a durable run has the id that it was given, so that another process can continue it', async () => {
+  const folder = await newFolder()
+  const { yard } = await opened(folder, [call])
+  const runId = randomUUID()
+  const ask = (options: { durable?: boolean; runId?: string }) => yard.run({ model: 'm', prompt: 'Pay', ...options })
+  await expect(ask({ runId })).rejects.toThrow('runId needs durable: true')
+  await expect(ask({ runId: 'r1', durable: true })).rejects.toThrow('runId must be a UUID')
+  expect(await ask({ runId, durable: true })).toMatchObject({ status: 'waiting', run_id: runId })
+  await expect(ask({ runId, durable: true })).rejects.toThrow(`The run '${runId}' was started before`)
+  await yard.close()
+  expect(await (await opened(folder, [])).yard.resume(runId)).toMatchObject({ status: 'waiting', run_id: runId })
 })
 
 test('a durable run is stored, and a direct call runs with its approval', async () => {

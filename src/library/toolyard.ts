@@ -18,6 +18,7 @@ import {
   type AppOf,
   type CallOptions,
   callContext,
+  checkDecision,
   checkOptions,
   type DecideOptions,
   type GivenModel,
@@ -54,6 +55,8 @@ interface ToolyardParts {
   readonly stored?: StoredRuns | undefined
   close(): Promise<void>
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Tools in code and in a configuration, and what runs them. Made by `createToolyard()`. */
 export class Toolyard<
@@ -111,8 +114,9 @@ export class Toolyard<
   }
 
   /** Approves or rejects a call. Rejects if it is decided or has expired, or if the call could not run any more. */
-  decide(approvalId: string, options: DecideOptions): Promise<void> {
-    return this.#stored('decide').decide(approvalId, options)
+  async decide(approvalId: string, options: DecideOptions): Promise<void> {
+    checkDecision(options)
+    await this.#stored('decide').decide(approvalId, options)
   }
 
   /** Cancels running calls and runs, closes what was opened, and hands over the last records. */
@@ -166,6 +170,9 @@ export class Toolyard<
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, registry, stored } = this.#parts
     if (options.durable) this.#stored('durable')
+    const { runId = randomUUID() } = options
+    if (!UUID.test(runId)) throw new TypeError(`runId must be a UUID, such as crypto.randomUUID(), not "${runId}"`)
+    if (options.runId !== undefined && !options.durable) throw new TypeError('runId needs durable: true')
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
     const { model, prices } = await this.#modelOf(given)
@@ -186,7 +193,7 @@ export class Toolyard<
           ...(budget.wallTimeMs !== undefined && { wall_time_ms: budget.wallTimeMs }),
         },
       }),
-      context: stored === undefined ? context : { ...context, runId: randomUUID() },
+      context: stored === undefined ? context : { ...context, runId },
     }
     yield* stored === undefined ? (await loop()).run(request) : stored.run(request, options.durable === true)
   }
