@@ -107,11 +107,20 @@ describe('options', () => {
     expect(await yard.call('echo', { message: 'Hi' })).toMatchObject({ success: true })
   })
 
-  test('knows the usual providers beside a configuration', async () => {
+  test('knows the usual providers beside a configuration, also for agents', async () => {
     vi.stubEnv('OPENAI_API_KEY', '')
     onTestFinished(() => void vi.unstubAllEnvs())
-    await using yard = await createToolyard({ tools: [forecast], config: { tools: { max_iterations: 3 } } })
-    const error = expect.stringContaining('OPENAI_API_KEY is not set')
-    expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+    const agent = {
+      name: 'ask',
+      description,
+      parameters: none,
+      implementation: { type: 'agent', model: 'openai:gpt-5' },
+    }
+    for (const registry of [[], [agent]]) {
+      await using yard = await createToolyard({ tools: [forecast], config: { tools: { registry } } })
+      const error = expect.stringContaining('OPENAI_API_KEY is not set')
+      expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+      if (registry.length > 0) expect(await yard.call('ask', {})).toMatchObject({ success: false, error })
+    }
   })
 })
