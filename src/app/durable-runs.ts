@@ -6,6 +6,7 @@ import { Cancellation, pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { writeLog } from '../core/log.ts'
 import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
+import type { OnceStore } from '../core/storage/once-store.ts'
 import type { RunStep } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Message } from '../models/model.ts'
@@ -17,6 +18,7 @@ import {
   DurableRunData,
   type DurableRunDataOptions,
 } from './durable-run-data.ts'
+import { LostRun, RunLedger } from './run-ledger.ts'
 
 /** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
 const POLL_MS = 5_000
@@ -28,6 +30,7 @@ const KEY_ENDED = 'The API key that started the run was revoked or has expired'
 
 export interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
+  readonly once: OnceStore
   readonly models: () => Promise<ModelCatalogue>
   /** The caller with its current rights; undefined if its key is no longer valid, null if there never was one. */
   readonly contextOf: (caller: string, session: string | undefined) => CallContext | null | undefined
@@ -56,9 +59,6 @@ interface Running {
 
 /** The run can't be continued, now or later. */
 class HopelessRun extends Error {}
-
-/** The run goes on elsewhere, or was cancelled. */
-class LostRun extends Error {}
 
 /** Runs that survive their process: they wait for approvals, and continue after a crash. */
 export class DurableRuns {
@@ -331,28 +331,30 @@ export class DurableRuns {
     { cancellation, isLost }: { readonly cancellation: Cancellation; readonly isLost: () => boolean },
     feed: Feed,
   ): Promise<void> {
-    const { loop, store, clock, log } = this.#options
+    const { loop, store, once, clock, log } = this.#options
     const view = this.#data.view(steps)
-    let held: DurableStep[] = []
+    const ledger = new RunLedger(run, { store, once, clock, log })
+    let held: readonly DurableStep[] = []
     let refused = false
-    const lose = (): never => {
+    const lose = (error: unknown = new LostRun()): never => {
       refused = true
-      throw new LostRun('The run was cancelled, or goes on elsewhere')
+      throw error
     }
     const journal: Journal = {
       steps,
       keyed: true,
       abandoned: () => refused || isLost(),
-      append: async (step, waits) => {
+      append: async (step, how) => {
         if (isLost()) lose()
         const stored = this.#data.sealed(run.id, step, view)
-        // Stored with the answer.
-        if (waits) held = [stored]
-        else if (!(await store.append(run.id, run.fence, [stored], clock.wall()))) lose()
+        if (how === 'claims') return ledger.begin(stored)
+        // Stored with the answer of the run.
+        if (how === 'waits') held = await ledger.steps(stored).catch(lose)
+        else await ledger.append(stored).catch(lose)
       },
     }
     try {
-      const context = { ...request.context, runId: run.id, signal: cancellation }
+      const context = { ...request.context, runId: run.id, signal: cancellation, once: ledger }
       for await (const event of loop().run({ ...request, context, journal })) {
         if (event.type !== 'answer') feed.add(event)
         else if (!isLost()) {
@@ -367,8 +369,11 @@ export class DurableRuns {
       feed.end()
     } catch (err) {
       if (!(err instanceof LostRun)) writeLog(log, 'error', { err, run_id: run.id }, 'A durable run was interrupted')
+      await ledger.close()
       await this.#release(run)
       feed.end(err)
+    } finally {
+      await ledger.close()
     }
   }
 

@@ -28,8 +28,11 @@ export interface Journal {
   readonly steps: readonly JournalStep[]
   /** Calls that may write get idempotency keys of the run and the step, so that none runs twice. */
   readonly keyed: boolean
-  /** Rejects if the run belongs to another process now. `waits`: the run ends here, until calls are approved. */
-  append(step: JournalStep, waits: boolean): Promise<void>
+  /**
+   * Rejects if the run belongs to another process now. `waits`: the run ends here, until calls are approved. `claims`: the
+   * calls that may write claim their keys at once, so that the step can be stored with these.
+   */
+  append(step: JournalStep, how?: 'waits' | 'claims'): Promise<void>
   /** The run goes on elsewhere: its end is not recorded here. */
   abandoned?(): boolean
 }

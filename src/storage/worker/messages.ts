@@ -114,6 +114,7 @@ export const STORAGE_PARTS: {
     shown: true,
     data: true,
     append: true,
+    begin: true,
     end: true,
     cancel: true,
     release: true,
