@@ -71,7 +71,8 @@ export class DurableRunData {
     const place = { ...(session !== undefined && { session }), ...(chat && { chat }) }
     const stored: StoredRequest = { ...rest, model: model.id, ...place }
     const sealed = seal.seal(JSON.stringify(stored), id)
-    const created_at = clock.wall()
+    // A run that waits has worked before it was stored.
+    const created_at = clock.wall() - (waiting?.steps.at(-1)?.used_ms ?? 0)
     const run: NewDurableRun = { id, tenant, caller, model: model.id, fingerprint, request: sealed, created_at }
     if (waiting === undefined) return store.create(run, quota(tenant))
     const view = this.view([])

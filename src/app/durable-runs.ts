@@ -342,6 +342,7 @@ export class DurableRuns {
     }
     const journal: Journal = {
       steps,
+      startedAt: run.created_at,
       keyed: true,
       abandoned: () => refused || isLost(),
       append: async (step, how) => {

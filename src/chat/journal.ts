@@ -26,6 +26,8 @@ export type JournalStep = AnswerStep | ResultsStep
 /** The stored steps of a run. The loop replays them instead of asking the model and running the calls again. */
 export interface Journal {
   readonly steps: readonly JournalStep[]
+  /** When the run began, if it is continued. Milliseconds since 1970. */
+  readonly startedAt?: number
   /** Calls that may write get idempotency keys of the run and the step, so that none runs twice. */
   readonly keyed: boolean
   /**

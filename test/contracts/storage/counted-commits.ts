@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
 import { DurableRuns } from '../../../src/app/durable-runs.ts'
 import { TextSeal } from '../../../src/app/sealed-text.ts'
 import { ToolLoop } from '../../../src/chat/tool-loop.ts'
@@ -31,6 +32,10 @@ export async function countedCommits(storage: Storage, turns: readonly (readonly
   const setup = toolyard({ once, approvals: { pauses } })
   setup.add('look', () => 'seen', { effect: 'read' })
   setup.add('write', () => 'written', { effect: 'write' })
+  const slow = async () => {
+    while (!commits.includes('settle')) await turn()
+  }
+  setup.add('slow', slow, { effect: 'read' })
   setup.add('put', () => 'put', { effect: 'idempotent' })
   const loop = new ToolLoop(setup.registry, setup.executor)
   const durable = new DurableRuns({

@@ -54,6 +54,9 @@ export const durableRunClauses: Clauses = {
     // A call that writes without a key waits until the answer is stored.
     const commits = await countedCommits(storage, [['put', 'write']])
     assert.deepEqual(commits, ['create', 'append', 'claim', 'append', 'end'])
+    // The result of a write does not wait for other calls: it would be lost with the server.
+    const slow = await countedCommits(storage, [['write', 'slow']])
+    assert.deepEqual(slow, ['create', 'begin', 'settle', 'append', 'end'])
   },
 
   'durable runs: a step and the keys of its calls are stored together, by the server that owns the run': async (
