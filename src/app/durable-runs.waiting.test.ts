@@ -14,7 +14,7 @@ import { scripted } from '../testing/stand-ins.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
 
-const RUNS = process.env.TOOLYARD_TEST_FULL === '1' ? 10_000 : 500
+const RUNS = process.env.TOOLYARD_TEST_FULL === '1' ? 10_000 : 300
 const AT_ONCE = 50
 const CALLERS = 200
 const EXPIRED = 120
@@ -68,7 +68,7 @@ async function start(folder: string, wall: () => number) {
   return { engine, durable, asked, timers, pay, close }
 }
 
-test(`${RUNS} waiting runs cost a restarted server one query and one timer`, { timeout: 600_000 }, async () => {
+test(`${RUNS} waiting runs cost a restarted server one query and one timer`, { timeout: 900_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   let now = Date.now()
