@@ -71,8 +71,12 @@ export class RunLedger implements OnceStore {
     return answer === undefined ? [step] : [answer, step]
   }
 
-  claim(claim: OnceClaim): Promise<OnceState> {
-    if (this.#answer === undefined) return this.#options.once.claim(claim)
+  async claim(claim: OnceClaim): Promise<OnceState> {
+    if (this.#answer === undefined) {
+      // Nothing is written for an answer that is not stored.
+      await this.#begun
+      return this.#options.once.claim(claim)
+    }
     const claimed = { claim, ...Promise.withResolvers<OnceState>() }
     this.#claimed.push(claimed)
     return claimed.promise
