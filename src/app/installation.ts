@@ -174,7 +174,7 @@ export class Installation {
       tell: (news) => void this.#deliver(news),
     })
     this.durableRuns = new DurableRuns({
-      ...{ store: storage.durableRuns, pauses: storage.pauses, log: this.log, clock },
+      ...{ store: storage.durableRuns, once: storage.once, pauses: storage.pauses, log: this.log, clock },
       seal: new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined),
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
