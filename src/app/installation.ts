@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { dirname, join } from 'node:path'
 import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
-import { loadConfigFile } from '../config/load-config.ts'
+import { LOCK_NAME, loadConfigFile } from '../config/load-config.ts'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
@@ -75,6 +76,8 @@ export interface InstallationOptions {
   readonly clock?: Clock
   readonly env?: Environment
   readonly handlers?: ToolHandlers
+  /** `toolyard.lock.json`, which lists the packages. Default: beside the configuration file. */
+  readonly packages?: string | undefined
   /** Tools in code, besides those of the configuration. */
   readonly tools?: readonly RegisteredTool[]
   readonly tracer?: Tracer
@@ -209,6 +212,12 @@ export class Installation {
     return this.#config
   }
 
+  /** The file that lists the packages. */
+  get lockFile(): string | undefined {
+    const { file, packages = file && join(dirname(file), LOCK_NAME) } = this.#options
+    return packages
+  }
+
   /** The current tools. A reload replaces them: don't store this. */
   get manager(): ToolManager {
     return this.#manager as ToolManager
@@ -291,6 +300,7 @@ export class Installation {
     const id = await this.storage.settings.putFirst({ kind: 'secret', name: 'installation', value: randomUUID() })
     const parts: Parts = {
       installation: String(id),
+      ...(this.lockFile !== undefined && { packages: this.lockFile }),
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, ...sinks],

@@ -6,7 +6,7 @@ import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
-import { isText, langchainName, type RegisteredTool, toolView } from './tool-view.ts'
+import { isText, langchainName, packageOf, type RegisteredTool, toolView } from './tool-view.ts'
 
 export interface ToolRegistryOptions {
   readonly log?: Log
@@ -73,7 +73,8 @@ export class ToolRegistry {
   addAll(tools: readonly RegisteredTool[]): void {
     for (const tool of tools) {
       const { name } = this.#read(tool)
-      if (this.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
+      if (this.has(name) && packageOf(this.get(name)) === undefined)
+        throw new TypeError(`There are two tools '${name}': rename one of them`)
       this.register(tool)
     }
   }
