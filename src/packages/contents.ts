@@ -33,8 +33,11 @@ interface PackagedTool {
   readonly variables: readonly string[]
 }
 
+const MAX_TOOLS = 1_000
+
 /** Lists what the definitions may do. Throws if they do what a package must not. */
 export function contentsOf(definitions: readonly ToolDefinition[], files: Files, hosts: readonly string[]): Contents {
+  if (definitions.length > MAX_TOOLS) throw new PackageError(`It has more than ${MAX_TOOLS} tools`)
   const domains = domainsOf(hosts)
   const names = new Set<string>()
   for (const tool of definitions) {

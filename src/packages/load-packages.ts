@@ -4,14 +4,12 @@ import { pathToFileURL } from 'node:url'
 import { LOCK_NAME } from '../config/load-config.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { PACKAGE, packageOf } from '../core/execution/tool-view.ts'
-import { parseJson } from '../core/json-depth.ts'
 import type { Log } from '../core/log.ts'
-import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { HttpImplementation } from '../kinds/http/definition/http-implementation.ts'
 import { isolated, type ToolHandlers } from '../kinds/tool-handlers.ts'
 import { calleesOf, handlerOf } from './contents.ts'
-import { isOlder, NAME, openPackage, type Package, readPackageFolder, VERSION } from './package.ts'
+import { checked, isOlder, NAME, openPackage, type Package, parsedJson, readPackageFolder, VERSION } from './package.ts'
 import { fingerprintOf } from './signing.ts'
 import { PackageError } from './tarball.ts'
 
@@ -61,22 +59,13 @@ export const packageFolder = (lockFile: string, name: string): string =>
 
 /** The packages that were added; none if there is no lock file. Throws if it is damaged. */
 export async function readLock(file: string): Promise<Lock> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw new PackageError(`${file} cannot be read (${error.code})`)
   })
   if (text === undefined) return new Map()
-  const schema = compileSchema(LOCK_SCHEMA)
-  let value: unknown
-  try {
-    value = parseJson(text, 10)
-  } catch (error) {
-    throw new PackageError(`${file} is not valid JSON: ${(error as Error).message}`)
-  }
-  if (schema.check?.(value)) {
-    return new Map(Object.entries((value as { packages: Record<string, LockedPackage> }).packages))
-  }
-  throw new PackageError(`${file} is damaged: ${schema.explain(value)[0]?.message}`)
+  const { packages } = checked<{ packages: Record<string, LockedPackage> }>(parsedJson(text, file), LOCK_SCHEMA, file)
+  return new Map(Object.entries(packages))
 }
 
 export function lockText(lock: Lock): string {

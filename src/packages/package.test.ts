@@ -223,9 +223,11 @@ describe('contents', () => {
     ['dependencies', { more: { dependencies: { lodash: '4' } } }, 'bundle them into the handlers'],
     ['install scripts', { more: { scripts: { postinstall: 'node evil.js' } } }, 'has the install script postinstall'],
     ['a name with a path', { more: { name: '../evil' } }, 'package.json'],
+    ['a reserved name', { more: { name: '@acme/node_modules' } }, 'is reserved'],
     ['a version that is none', { more: { version: 'latest' } }, 'package.json'],
     ['a host that is none', { hosts: ['https://api.example.com/x'] }, 'which is not a host name'],
     ['two tools of one name', { tools: [mockTool('a'), mockTool('a')] }, 'used twice'],
+    ['too many tools', { tools: Array.from({ length: 1_001 }, (_, at) => mockTool(`t${at}`)) }, 'more than 1000 tools'],
     ['no tools', { tools: [] }, 'It has no tools'],
     ['tools that are not JSON', { files: { 'tools/tools.json': '{' } }, 'tools/tools.json is not valid JSON'],
   ])('refuses %s', async (_what, written, message) => {

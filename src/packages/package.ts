@@ -87,7 +87,7 @@ export function openPackage(all: Files): Package {
   const text = all.get(MANIFEST)
   if (text === undefined)
     throw new PackageError(`It is not signed: it has no ${MANIFEST}. Create it with "toolyard pack"`)
-  const { signature, ...signed } = checked<Manifest>(parseJson(text, MANIFEST), MANIFEST_SCHEMA, MANIFEST)
+  const { signature, ...signed } = checked<Manifest>(parsedJson(text, MANIFEST), MANIFEST_SCHEMA, MANIFEST)
   const content = canonicalText(signed)
   if (!isSignedBy(signed.key, content, signature)) {
     throw new PackageError('Its signature is wrong: the manifest was changed after it was signed')
@@ -120,7 +120,11 @@ const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepublish', '
 function readPackageJson(files: Files): PackageJson {
   const text = files.get('package.json')
   if (text === undefined) throw new PackageError('It has no package.json')
-  const read = checked<PackageJson>(parseJson(text, 'package.json'), PACKAGE_SCHEMA, 'package.json')
+  const read = checked<PackageJson>(parsedJson(text, 'package.json'), PACKAGE_SCHEMA, 'package.json')
+  // Node.js would take a folder of such a name for something else.
+  if (/^(?:node_modules|package\.json)$/.test(read.name.replace(/^.*\//, ''))) {
+    throw new PackageError(`package.json: the name ${quote(read.name)} is reserved`)
+  }
   const scripts = Object.keys(Object(read.scripts)).filter((name) => INSTALL_SCRIPTS.includes(name))
   if (scripts.length > 0) throw new PackageError(`package.json has the install script ${scripts[0]}: remove it`)
   for (const key of ['dependencies', 'optionalDependencies', 'peerDependencies']) {
@@ -132,7 +136,8 @@ function readPackageJson(files: Files): PackageJson {
   return read
 }
 
-function checked<T>(value: unknown, schema: object, path: string): T {
+/** A value that matches a schema. `path` names it in the message. */
+export function checked<T>(value: unknown, schema: object, path: string): T {
   const compiled = compileSchema(schema as Parameters<typeof compileSchema>[0])
   if (compiled.check?.(value)) return value as T
   const [problem] = compiled.explain(value)
@@ -141,7 +146,8 @@ function checked<T>(value: unknown, schema: object, path: string): T {
 
 const MAX_DEPTH = 100
 
-function parseJson(text: Buffer, path: string): unknown {
+/** JSON of another author. */
+export function parsedJson(text: Buffer, path: string): unknown {
   try {
     return parseBody(text, MAX_DEPTH)
   } catch (error) {
@@ -153,7 +159,7 @@ function parseJson(text: Buffer, path: string): unknown {
 function readDefinitions(files: Files): ToolDefinition[] {
   const found = [...files].filter(([path]) => path.startsWith('tools/'))
   const definitions = found.flatMap(([path, text]) => {
-    const value = parseJson(text, path)
+    const value = parsedJson(text, path)
     return (Array.isArray(value) ? value : [value]).map((one) => withIncluded(one, files, path))
   })
   if (definitions.length === 0) throw new PackageError('It has no tools: put definitions into tools/NAME.json')
@@ -169,7 +175,7 @@ function withIncluded(definition: unknown, files: Files, place: string): ToolDef
     if (!isFile) return [key, value]
     const text = files.get(include)
     if (text === undefined) throw new PackageError(`${place} includes ${quote(include)}, which is missing`)
-    return [key, include.endsWith('.json') ? parseJson(text, include) : text.toString('utf8')]
+    return [key, include.endsWith('.json') ? parsedJson(text, include) : text.toString('utf8')]
   })
   return { ...rest, implementation: Object.fromEntries(entries) }
 }

@@ -2,10 +2,17 @@ import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { parseBody } from '../core/json-depth.ts'
-import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { download } from '../kinds/http/exchange/download.ts'
-import { NAME, openPackage, type Package, readPackageFolder, signPackage, VERSION } from './package.ts'
+import {
+  checked,
+  NAME,
+  openPackage,
+  type Package,
+  parsedJson,
+  readPackageFolder,
+  signPackage,
+  VERSION,
+} from './package.ts'
 import { openSigner } from './signing.ts'
 import { MANIFEST, MAX_PACKED_BYTES, PackageError, quote, readTarball } from './tarball.ts'
 
@@ -65,29 +72,27 @@ const NPM_SCHEMA = {
   required: ['versions', 'dist-tags'],
   properties: {
     'dist-tags': { type: 'object', additionalProperties: { type: 'string' } },
-    versions: {
-      type: 'object',
-      additionalProperties: {
-        type: 'object',
-        required: ['dist'],
-        properties: {
-          dist: {
-            type: 'object',
-            required: ['tarball', 'integrity'],
-            properties: { tarball: { type: 'string' }, integrity: { type: 'string' } },
-          },
-        },
-      },
-    },
+    versions: { type: 'object' },
   },
 } as const
 
 interface NpmDocument {
   readonly 'dist-tags': Readonly<Record<string, string>>
-  readonly versions: Readonly<
-    Record<string, { readonly dist: { readonly tarball: string; readonly integrity: string } }>
-  >
+  readonly versions: Readonly<Record<string, unknown>>
 }
+
+/** Old versions have no integrity. They are refused, but not the others. */
+const DIST_SCHEMA = {
+  type: 'object',
+  required: ['dist'],
+  properties: {
+    dist: {
+      type: 'object',
+      required: ['tarball', 'integrity'],
+      properties: { tarball: { type: 'string' }, integrity: { type: 'string' } },
+    },
+  },
+} as const
 
 async function npmDocument(name: string, { config, signal }: SourceParts): Promise<NpmDocument> {
   const registry = (config.packages?.registry ?? REGISTRY).replace(/\/$/, '')
@@ -108,8 +113,8 @@ async function fromNpm(source: string, parts: SourceParts): Promise<Package> {
   const [name, asked] = npmName(source)
   const { 'dist-tags': tags, versions } = await npmDocument(name, parts)
   const version = Object.hasOwn(tags, asked) ? (tags[asked] ?? '') : asked
-  const dist = Object.hasOwn(versions, version) ? versions[version]?.dist : undefined
-  if (dist === undefined) throw new PackageError(`npm has no version ${quote(asked)} of ${name}`)
+  if (!Object.hasOwn(versions, version)) throw new PackageError(`npm has no version ${quote(asked)} of ${name}`)
+  const { dist } = checked<{ dist: { tarball: string; integrity: string } }>(versions[version], DIST_SCHEMA, source)
   const { config, signal } = parts
   const limits = {
     settings: config.http ?? {},
@@ -129,15 +134,7 @@ async function fromNpm(source: string, parts: SourceParts): Promise<Package> {
 }
 
 function checkedDocument<T>({ body, url }: { readonly body: Buffer; readonly url: string }, schema: object): T {
-  const compiled = compileSchema(schema as Parameters<typeof compileSchema>[0])
-  let value: unknown
-  try {
-    value = parseBody(body, 20)
-  } catch (error) {
-    throw new PackageError(`${url} is not valid JSON: ${(error as Error).message}`)
-  }
-  if (compiled.check?.(value)) return value as T
-  throw new PackageError(`${url}: ${compiled.explain(value)[0]?.message.replace(/^parameters /, 'it ')}`)
+  return checked<T>(parsedJson(body, url), schema, url)
 }
 
 /** A package that the catalogue recommends. */

@@ -206,6 +206,7 @@ describe('npm', () => {
       'does not match the integrity',
     ],
     ['a weak hash', () => publish('bad', packed(), { integrity: 'sha1-AAAA' }), 'does not match the integrity'],
+    ['no integrity', () => publish('bad', packed(), { integrity: '' }), 'does not match the integrity'],
     ['another package', () => publish('bad', packed()), 'npm answered bad@1.0.0 with @acme/tools@1.0.0'],
     [
       'another version',
@@ -249,6 +250,16 @@ describe('packages', () => {
     await writeFile(join(cwd, 'catalogue.json'), '{"packages":[{"name":"fine","version":"1.0.0","source":"fine.tgz"}]}')
     expect((await run('packages')).out).toContain('fine  1.0.0  fine.tgz')
   })
+})
+
+test('pack refuses tools that would be skipped, and suites that cannot run', async () => {
+  const { cwd, run } = await project()
+  await writeFiles(join(cwd, 'typo'), packageFiles({ tools: [mockTool('a', { permision: ['x'] })] }))
+  expect((await run('pack', 'typo')).err).toContain("Tool 'a': unknown key 'permision': did you mean 'permissions'?")
+  const suite = { cases: [{ query: 'Hi', expect: { calls: [{ tool: 'helo' }] } }] }
+  await writeFiles(join(cwd, 'suite'), packageFiles({ files: { 'suites/a.json': JSON.stringify(suite) } }))
+  expect(await run('pack', 'suite')).toMatchObject({ code: 1, err: expect.stringContaining("did you mean 'hello'?") })
+  expect(existsSync(join(cwd, 'acme-tools-1.0.0.tgz'))).toBe(false)
 })
 
 test('keys signing shows the fingerprint of the key that pack uses', async () => {

@@ -5,7 +5,9 @@ import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { dataFolder } from '../../core/environment.ts'
+import { silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
+import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { type Lock, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
 import { isOlder, type Package } from '../../packages/package.ts'
 import { fingerprintOf, openSigner } from '../../packages/signing.ts'
@@ -112,7 +114,9 @@ async function withSources(
 
 /** `toolyard pack`: writes a signed tarball. */
 async function pack(terminal: Terminal, folder: string, options: { readonly into: string }): Promise<number> {
-  const { name, version, files, key, contents } = await packFolder(terminal.path(folder), dataFolder(terminal.env))
+  const opened = await packFolder(terminal.path(folder), dataFolder(terminal.env))
+  await checkTools(opened, terminal.path(folder))
+  const { name, version, files, key, contents } = opened
   const file = join(terminal.path(options.into), `${name.replace(/^@/, '').replace('/', '-')}-${version}.tgz`)
   await mkdir(dirname(file), { recursive: true })
   await writeFile(file, writeTarball(files))
@@ -123,6 +127,33 @@ async function pack(terminal: Terminal, folder: string, options: { readonly into
     terminal.note(`Packed ${name} ${version} with ${counted(contents.tools.length, 'tool')}, signed by ${fingerprint}.`)
   }
   return 0
+}
+
+/** Finds what would be skipped after the package was added, and suites that can't be run. */
+async function checkTools({ definitions, contents }: Package, folder: string): Promise<void> {
+  const [{ ToolManager }, { loadSuites }] = await Promise.all([
+    import('../../app/tool-manager.ts'),
+    import('../../validation/load-suite.ts'),
+  ])
+  const handlers = new ToolHandlers()
+  for (const { implementation } of definitions) {
+    if (implementation.type === 'internal') handlers.register(String(implementation.handler), () => null)
+  }
+  const env = Object.fromEntries(contents.variables.map((name) => [name, 'any value that is long enough']))
+  const manager = new ToolManager(
+    { tools: { enabled: true, registry: definitions } },
+    { handlers, env, log: silentLog },
+  )
+  try {
+    const { skipped } = await manager.loadTools()
+    for (const { name, problem } of skipped) throw new PackageError(`Tool '${name}': ${problem}`)
+    await loadSuites(
+      contents.suites.map((path) => join(folder, path)),
+      { definitions },
+    )
+  } finally {
+    await manager.close()
+  }
 }
 
 interface AddOptions extends GlobalOptions {
