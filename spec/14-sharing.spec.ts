@@ -2,6 +2,7 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createToolyard } from 'toolyard'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { emptyFolder, folder, toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { mockTool, packageFiles, writeFiles } from '../src/packages/fixtures/package-files.ts'
@@ -94,6 +95,11 @@ mocks:       mocks/units.json
     const { definitions } = openPackage(await readTarball(readFileSync(join(author, TARBALL))))
     const suite = join(cwd, 'toolyard_packages', NAME, 'suites/units.json')
     expect((await loadSuite(suite, { definitions })).cases).toHaveLength(3)
+    // In a program.
+    const file = join(cwd, 'toolyard.config.json')
+    writeFileSync(file, JSON.stringify({ tools: { enabled: true } }))
+    await using yard = await createToolyard({ config: file })
+    expect(await yard.call('list_units', {})).toMatchObject({ success: true })
     // From a folder.
     expect(await inFolder(author)('add', 'units', '--yes', '--allow-code')).toMatchObject({
       code: 0,

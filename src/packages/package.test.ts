@@ -92,6 +92,15 @@ describe('signature', () => {
     expect(replaceProblem(lock, same)).toContain(again)
   })
 
+  test('refuses another spelling of a key', () => {
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const last = digits.indexOf(signer.key.slice(-1))
+    // The last digit has two bits that mean nothing.
+    const key = signer.key.slice(0, -1) + digits[last ^ 1]
+    expect(Buffer.from(key, 'base64url')).toEqual(Buffer.from(signer.key, 'base64url'))
+    expect(() => signPackage(packageFiles(), { ...signer, key })).toThrow('Its signature is wrong')
+  })
+
   test('versions are compared by semver', () => {
     const ordered = [
       '0.9.9',

@@ -71,7 +71,7 @@ export function isSignedBy(key: string, text: string, signature: string): boolea
   try {
     const jwk = { kty: 'OKP', crv: 'Ed25519', x: key }
     const opened = createPublicKey({ key: jwk, format: 'jwk' })
-    // Other spellings of the same key would have other fingerprints.
+    // One spelling of a key: keys are compared as text.
     return publicText(opened) === key && verify(null, Buffer.from(text), opened, Buffer.from(signature, 'base64url'))
   } catch {
     return false
