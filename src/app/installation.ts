@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
 import { ResultCache } from '../core/execution/result-cache.ts'
-import type { RegisteredTool } from '../core/execution/tool-view.ts'
+import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
@@ -263,7 +263,9 @@ export class Installation {
 
   /** Records the configuration that is in use from now on. Only its keyed hash is stored. */
   recordConfig(): void {
-    const detail = { tools: this.manager.getRegistry().list().length }
+    const tools = this.manager.getRegistry().list()
+    const packages = [...new Set(tools.flatMap((tool) => packageOf(tool) ?? []))]
+    const detail = { tools: tools.length, ...(packages.length > 0 && { packages }) }
     void this.events.record('config.loaded', { subject: this.#options.file, content: this.#config, detail })
   }
 

@@ -85,13 +85,17 @@ describe('loading packages', () => {
       pipeline('fine', 'other'),
       pipeline('more', 'leak'),
     ]
-    const { registry, call } = await open(await addPackages(signed({ tools })))
+    const { registry, call, log } = await open(await addPackages(signed({ tools })))
     expect(await call('leak')).toMatchObject({ success: true })
     registry.addAll([mockTool('read', { implementation: { type: 'mock', mock_response: 'secret' } }) as never])
     expect(await call('read')).toMatchObject({ result: 'secret' })
     expect(await call('leak')).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
     expect(await call('more')).toMatchObject({ success: false })
     expect(await call('fine')).toMatchObject({ success: true })
+    expect(log.at('warn').slice(0, 2)).toEqual([
+      { tool: 'read', package: '@acme/tools' },
+      { tool: 'leak', place: 'package @acme/tools', problem: expect.stringContaining("It calls 'read'") },
+    ])
     expect(() => registry.addAll([mockTool('read') as never])).toThrow('There are two tools')
   })
 

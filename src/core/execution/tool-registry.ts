@@ -52,6 +52,12 @@ export class ToolRegistry {
   register(tool: RegisteredTool): void {
     const definition = this.#read(tool)
     const name = checkedName(definition)
+    const packaged = packageOf(tool) === undefined ? packageOf(this.#tools.get(name)) : undefined
+    if (packaged !== undefined) {
+      const fields = { tool: name, package: packaged }
+      writeLog(this.#log, 'warn', fields, 'A tool of a package gives way to another tool of its name')
+      this.unregister(name)
+    }
     if (this.#tools.get(name) === tool) return
     if (this.#tools.has(name)) {
       writeLog(this.#log, 'warn', { tool: name }, 'Tool registered again: the new one replaces the old one')

@@ -17,7 +17,7 @@ test('lists packages with their tools and problems, and the catalogue', async ()
   await writeFile(file, JSON.stringify({ tools: { enabled: true }, packages: { catalogue: 'catalogue.json' } }))
   const server = await openTestServer({}, { file })
   onTestFinished(() => server.close())
-  const key = await server.key('acme', 'admin', ['read', 'installation'])
+  const key = await server.key('acme', 'admin', ['read', 'observe', 'installation'])
   const get = async (path: string) => {
     const response = await fetch(server.url + path, { headers: { 'x-api-key': key } })
     return { status: response.status, body: JSON.parse(await response.text()) }
@@ -35,5 +35,10 @@ test('lists packages with their tools and problems, and the catalogue', async ()
   const second = await get('/api/packages')
   expect(second.body).toMatchObject({ catalogue: [listed] })
   expect(second.body.problem).toBeUndefined()
+  const { rows } = (await get('/audit?type=event&limit=1000&tenant=*')).body
+  const details = rows.flatMap((row: { event: string; detail: string }) =>
+    row.event === 'config.loaded' ? row.detail : [],
+  )
+  expect(details).toEqual(['{"tools":1,"packages":["@acme/tools"]}'])
   expect((await get('/api/page/tools/hello')).body.origin).toBe('@acme/tools')
 })
