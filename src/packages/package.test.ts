@@ -249,6 +249,7 @@ describe('folder', () => {
     const folder = await writeFiles(await temporaryFolder(), packageFiles({ files: { 'README.md': '' } }))
     await mkdir(join(folder, 'node_modules/x'), { recursive: true })
     await writeFile(join(folder, '.env'), 'SECRET=1')
+    await writeFile(join(folder, 'tools/.DS_Store'), '')
     expect([...(await readPackageFolder(folder)).keys()]).toEqual(['README.md', 'package.json', 'tools/tools.json'])
     await expect(readPackageFolder(folder, true)).rejects.toThrow('".env"')
     symlinkSync('/etc/passwd', join(folder, 'tools/passwd.json'))

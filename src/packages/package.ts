@@ -196,7 +196,8 @@ export async function readPackageFolder(folder: string, strict = false): Promise
     for (const name of (await readdir(folder)).sort()) {
       if (FOLDERS.includes(name as (typeof FOLDERS)[number])) {
         if (!(await lstat(join(folder, name))).isDirectory()) throw new PackageError(`${quote(name)} is not a folder`)
-        for (const file of (await readdir(join(folder, name))).sort()) await read(`${name}/${file}`)
+        const files = (await readdir(join(folder, name))).filter((file) => strict || !file.startsWith('.'))
+        for (const file of files.sort()) await read(`${name}/${file}`)
       } else if (strict || isPackagePath(name)) await read(name)
     }
   } catch (error) {

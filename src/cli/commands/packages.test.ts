@@ -197,6 +197,10 @@ describe('npm', () => {
     expect((await run('outdated')).out).toBe('@acme/tools  1.0.0  1.3.0  npm:@acme/tools\n')
     expect((await run('add', 'npm:@acme/tools', '--yes')).code).toBe(0)
     expect((await run('outdated')).err).toBe('No package has a newer version.\n')
+    published.delete('@acme/tools')
+    const gone = await run('outdated', '--json')
+    expect(gone.code).toBe(1)
+    expect(JSON.parse(gone.out)).toEqual({ packages: [], problems: [expect.stringContaining('responded with 404')] })
   })
 
   test.each<[string, () => unknown, string]>([
@@ -237,14 +241,17 @@ describe('packages', () => {
     expect(JSON.parse(out)).toEqual({
       packages: [{ name: '@acme/tools', version: '1.0.0', source: 'a.tgz', fingerprint: FINGERPRINT, granted: [] }],
       catalogue: [{ name: '@acme/tools', version: '1.4.0', source: 'npm:@acme/tools', description: 'Tools of Acme' }],
+      problems: [],
     })
     expect((await run('packages')).out).toContain('Tools of Acme')
     expect((await run('outdated')).out).toContain('@acme/tools  1.0.0  1.4.0  npm:@acme/tools')
   })
 
   test('a catalogue in a file is read beside the configuration, and checked', async () => {
-    const { cwd, run } = await project({ packages: { catalogue: 'catalogue.json' } })
+    const { cwd, run, add } = await project({ packages: { catalogue: 'catalogue.json' } })
     expect((await run('packages')).err).toContain('cannot be read (ENOENT)')
+    await add(packed())
+    expect(await run('packages')).toMatchObject({ code: 1, out: expect.stringContaining('@acme/tools  1.0.0') })
     await writeFile(join(cwd, 'catalogue.json'), '{"packages":[{"name":"../evil","version":"1.0.0","source":"x"}]}')
     expect((await run('packages')).err).toContain('catalogue.json: ')
     await writeFile(join(cwd, 'catalogue.json'), '{"packages":[{"name":"fine","version":"1.0.0","source":"fine.tgz"}]}')

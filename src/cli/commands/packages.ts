@@ -302,49 +302,76 @@ async function remove(terminal: Terminal, name: string, options: GlobalOptions):
   return 0
 }
 
-/** `toolyard outdated`: packages that npm or the catalogue has in a newer version. */
+/** Collects what can't be read, so that the rest is still listed. */
+class Problems {
+  readonly all: string[] = []
+  readonly #signal: AbortSignal
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  async unless<T>(reading: Promise<T>, fallback: T): Promise<T> {
+    try {
+      return await reading
+    } catch (error) {
+      if (this.#signal.aborted) throw error
+      this.all.push(error instanceof PackageError ? `${error.message}.` : (error as Error).message)
+      return fallback
+    }
+  }
+
+  /** Tells the problems, and gives the exit code. */
+  tell(terminal: Terminal): number {
+    for (const problem of this.all) terminal.note(terminal.styleNote('red', printableLine(problem)))
+    return this.all.length > 0 ? 1 : 0
+  }
+}
+
+/** `toolyard outdated`: packages that npm or the catalogue has in a newer version; 1 if one of them can't be read. */
 const outdated = (terminal: Terminal, options: GlobalOptions): Promise<number> =>
   withSources(terminal, options, async (parts) => {
     const lock = await readLock(parts.file)
-    const catalogue = await readCatalogue(parts.config, parts.file, parts.signal)
+    const problems = new Problems(parts.signal)
+    const catalogue = await problems.unless(readCatalogue(parts.config, parts.file, parts.signal), [])
     const packages: { name: string; version: string; latest: string; source: string }[] = []
     for (const [name, { version, source: from }] of lock) {
       const listed = catalogue.find((entry) => entry.name === name)
-      const source = from.startsWith('npm:') ? `npm:${name}` : (listed?.source ?? from)
-      const latest = from.startsWith('npm:') ? await latestVersion(source, parts) : listed?.version
+      const isNpm = from.startsWith('npm:')
+      const source = isNpm ? `npm:${name}` : (listed?.source ?? from)
+      const latest = isNpm ? await problems.unless(latestVersion(source, parts), undefined) : listed?.version
       if (latest !== undefined && isOlder(version, latest)) packages.push({ name, version, latest, source })
     }
-    if (terminal.json) terminal.document({ packages })
-    else if (packages.length === 0) terminal.note('No package has a newer version.')
+    if (terminal.json) terminal.document({ packages, problems: problems.all })
     else
       showTable(
         terminal,
         packages.map(({ name, version, latest, source }) => [name, version, latest, source]),
       )
-    return 0
+    if (packages.length === 0 && problems.all.length === 0) terminal.note('No package has a newer version.')
+    return problems.tell(terminal)
   })
 
-/** `toolyard packages`: the added packages, and those of the catalogue. */
+/** `toolyard packages`: the added packages, and those of the catalogue; 1 if that can't be read. */
 const listPackages = (terminal: Terminal, options: GlobalOptions): Promise<number> =>
   withSources(terminal, options, async ({ file, config, signal }) => {
     const packages = [...(await readLock(file))].map(([name, { version, source, key, granted }]) => {
       return { name, version, source, fingerprint: fingerprintOf(key), granted }
     })
-    const catalogue = await readCatalogue(config, file, signal)
-    if (terminal.json) {
-      terminal.document({ packages, catalogue })
-      return 0
+    const problems = new Problems(signal)
+    const catalogue = await problems.unless(readCatalogue(config, file, signal), [])
+    if (terminal.json) terminal.document({ packages, catalogue, problems: problems.all })
+    else {
+      if (packages.length === 0) terminal.note('There are no packages. Add one with "toolyard add".')
+      showTable(
+        terminal,
+        packages.map(({ name, version, source, fingerprint }) => [name, version, source, fingerprint]),
+      )
+      if (catalogue.length > 0) terminal.note(printableLine(`In the catalogue ${config.packages?.catalogue}:`))
+      showTable(
+        terminal,
+        catalogue.map(({ name, version, source, description = '' }) => [name, version, source, description]),
+      )
     }
-    if (packages.length === 0) terminal.note('There are no packages. Add one with "toolyard add".')
-    showTable(
-      terminal,
-      packages.map(({ name, version, source, fingerprint }) => [name, version, source, fingerprint]),
-    )
-    if (catalogue.length === 0) return 0
-    terminal.note(printableLine(`In the catalogue ${config.packages?.catalogue}:`))
-    showTable(
-      terminal,
-      catalogue.map(({ name, version, source, description }) => [name, version, source, description ?? '']),
-    )
-    return 0
+    return problems.tell(terminal)
   })
