@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { suggest } from '../core/suggest.ts'
@@ -6,7 +7,7 @@ import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns,
 
 /** Reads configurations, knows the models of all providers, and opens stores. */
 const openConfigured: OpenConfigured<Config | string> = async (given, parts, model) => {
-  const [{ ToolManager }, { loadConfigFile }, { EMBEDDED_PROVIDER, USUAL_PROVIDERS, usualProviders }] =
+  const [{ ToolManager }, { LOCK_NAME, loadConfigFile }, { EMBEDDED_PROVIDER, USUAL_PROVIDERS, usualProviders }] =
     await Promise.all([
       import('../app/tool-manager.ts'),
       import('../config/load-config.ts'),
@@ -28,7 +29,8 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     throw new TypeError(`config must be a configuration or the name of its file, not ${String(read)}`)
   }
   const config = { ...read, tools: { enabled: true, ...read.tools } }
-  const { storage, ...others } = parts
+  const { storage, ...rest } = parts
+  const others = typeof given === 'string' ? { ...rest, packages: join(dirname(given), LOCK_NAME) } : rest
   const { manager, stored, close } =
     storage === undefined
       ? withoutStore(new ToolManager(config, others))
