@@ -22,6 +22,7 @@ import type { Tracer } from '../tracer.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, timedOut } from './call.ts'
+import { Continuations } from './continuations.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
@@ -50,6 +51,7 @@ export class ToolExecutor {
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
   readonly #approvals: Approvals
+  readonly #continuations: Continuations
   readonly #cache: ResultCache
   readonly #rates: Rates
   readonly #tracer: Tracer | undefined
@@ -67,6 +69,7 @@ export class ToolExecutor {
     this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.execute(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#approvals = new Approvals(approvals, this.#clock)
+    this.#continuations = new Continuations(approvals, this.#clock)
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
     this.#tracer = options.tracer
@@ -105,6 +108,7 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
+      if (tool.callsOthers) call.progress = await this.#continuations.progressOf(call, snapshot.params)
       // The approval of a call that a tool makes is for that call.
       const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
       const mayWait = tool.approval !== undefined || isNamed
@@ -127,7 +131,9 @@ export class ToolExecutor {
       }
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
-      envelope = this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown)
+      const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
+      const held = failed.progress === undefined ? thrown : await this.#continuations.hold(failed, thrown)
+      envelope = this.#fail(failed, held)
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope

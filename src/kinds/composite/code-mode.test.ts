@@ -267,7 +267,7 @@ describe('a failed run', () => {
     }
     const { run } = open({ ask, pay }, instead(program))
     expect(await run()).toMatchObject({
-      ...{ error_code: 'APPROVAL_REQUIRED', error: 'The code was stopped: Ask a person' },
+      ...{ error_code: 'APPROVAL_REQUIRED', error: 'The code waits: Ask a person' },
       details: { approval, steps: [{ tool: 'ask', status: 'failed' }] },
     })
     expect(pay).not.toHaveBeenCalled()

@@ -15,6 +15,8 @@ export const pauseRequest = (id: string, more: Partial<PauseRequest> = {}): Paus
   params: { text: UNICODE, nul: NUL, list: [null, 1.5] },
   run_id: null,
   call_id: null,
+  root_key: null,
+  root_hash: null,
   requested_at: NOW,
   expires_at: NOW + 1_000,
   ...more,
