@@ -58,9 +58,20 @@ interface AgentAnswer {
   readonly approvals?: readonly { readonly id: string; readonly expires_at: string; readonly tool: string }[]
 }
 
+interface CallResult {
+  readonly type: 'call-result'
+  readonly call: { readonly tool: string; readonly result: { readonly success: boolean } }
+}
+
+interface OtherEvent {
+  readonly type: 'gate' | 'usage' | 'call-progress' | `${string}-delta` | `tool-call-${string}`
+}
+
 /** The loop between a model and its tools. */
 interface AgentLoop {
-  answer(request: AgentRequest): Promise<AgentAnswer>
+  run(
+    request: AgentRequest,
+  ): AsyncIterable<CallResult | { readonly type: 'answer'; readonly answer: AgentAnswer } | OtherEvent>
 }
 
 interface AgentImplementation extends Implementation {
@@ -155,7 +166,7 @@ export class AgentKind implements Kind {
     tool: ToolDefinition,
     params: Params,
     caller: CallContext & { readonly parent: ParentCall },
-    { progress }: HandlerContext,
+    { progress, report }: HandlerContext,
   ) {
     const { model: id, budget, max_iterations } = agentOf(tool)
     const { path } = caller.parent
@@ -164,7 +175,7 @@ export class AgentKind implements Kind {
     const { run_id: runId = randomUUID(), steps: before = [] } = (progress?.note as Note | undefined) ?? {}
     const steps = [...before]
     const append = async (step: unknown) => void steps.push(step as never)
-    const answer = await this.#parts.loop().answer({
+    const events = this.#parts.loop().run({
       model: models.get(id, caller.models),
       messages: messagesFor(tool, params),
       // A tool above in the chain would start it again.
@@ -177,6 +188,12 @@ export class AgentKind implements Kind {
       // The run that continues repeats the answers of the model and the results of its calls.
       ...(progress !== undefined && { journal: { steps: before, keyed: false, append } }),
     })
+    let answer: AgentAnswer | undefined
+    for await (const event of events) {
+      if (event.type === 'answer') answer = event.answer
+      else if (event.type === 'call-result') report(callReport(event))
+    }
+    if (answer === undefined) throw failed(`Agent '${tool.name}' ended without an answer`)
     if (answer.stop_reason === 'approval_required' && progress !== undefined) {
       progress.note = { run_id: runId, steps } satisfies Note
     }
@@ -215,6 +232,12 @@ function messagesFor(tool: ToolDefinition, params: Params) {
     ...(filled === undefined ? [] : [{ role: 'system' as const, content: filled }]),
     { role: 'user' as const, content },
   ]
+}
+
+/** Progress for the caller of the agent. */
+function callReport({ call: { tool, result } }: CallResult): object {
+  const status = result.success ? 'done' : 'failed'
+  return { tool, status, message: `${tool}: ${status}` }
 }
 
 function resultOf({ name }: ToolDefinition, answer: AgentAnswer, run_id: string) {

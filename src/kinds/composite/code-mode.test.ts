@@ -282,8 +282,8 @@ test('progress names each call', async () => {
   )
   await run('', { report })
   expect(report.mock.calls).toEqual([
-    [{ step: '1', tool: 'look', status: 'running' }],
-    [{ step: '1', tool: 'look', status: 'done' }],
+    [{ step: '1', tool: 'look', status: 'running', message: 'Call 1, look: running' }],
+    [{ step: '1', tool: 'look', status: 'done', message: 'Call 1, look: done' }],
   ])
 })
 

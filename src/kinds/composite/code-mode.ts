@@ -286,7 +286,8 @@ class CodeRun {
   #report(index: number, state: Omit<StepReport, 'id' | 'tool'>): void {
     const { id, tool } = this.#steps[index] as StepReport
     this.#steps[index] = { id, tool, ...state }
-    this.#context.report({ step: id, tool, status: state.status })
+    const { status } = state
+    this.#context.report({ step: id, tool, status, message: `Call ${id}, ${tool}: ${status}` })
   }
 }
 

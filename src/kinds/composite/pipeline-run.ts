@@ -195,8 +195,11 @@ export class PipelineRun {
 
   #report({ id, tool }: Step, state: Omit<StepReport, 'id' | 'tool'>): void {
     this.#reports.set(id, { id, tool, ...state })
-    const done = this.reports.filter(({ status }) => status !== 'not_run' && status !== 'running').length
-    this.#context.report({ step: id, status: state.status, done, total: this.#reports.size })
+    const { status } = state
+    // A step that runs counts half, so that each report is an advance.
+    const parts = this.reports.map((one) => (one.status === 'running' ? 0.5 : one.status === 'not_run' ? 0 : 1))
+    const progress = parts.reduce((sum: number, part) => sum + part, 0)
+    this.#context.report({ step: id, tool, status, progress, total: parts.length, message: `Step '${id}': ${status}` })
   }
 }
 

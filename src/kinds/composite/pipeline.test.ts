@@ -255,8 +255,8 @@ test('steps report their progress', async () => {
   const report = vi.fn()
   await executor.execute('p', {}, { report })
   expect(report.mock.calls).toEqual([
-    [{ step: 'a', status: 'running', done: 0, total: 1 }],
-    [{ step: 'a', status: 'done', done: 1, total: 1 }],
+    [{ step: 'a', tool: 'look', status: 'running', progress: 0.5, total: 1, message: "Step 'a': running" }],
+    [{ step: 'a', tool: 'look', status: 'done', progress: 1, total: 1, message: "Step 'a': done" }],
   ])
 })
 
