@@ -275,7 +275,7 @@ export class ToolExecutor {
     const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
     const envelope = {
       success: false,
-      error: withoutCredentials(message),
+      error: withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message),
       error_code,
       tool_name: call.tool,
       execution_time_ms,
@@ -311,6 +311,12 @@ function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: Too
   const begun = execution.task === undefined || execution.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
+}
+
+/** Where a tool that calls others was when its time was over. */
+function runningSteps({ details }: FailureExtras): string {
+  const running = details?.steps?.filter(({ status }) => status === 'running') ?? []
+  return running.length === 0 ? '' : ` in ${running.map(({ id, tool }) => `step '${id}' (${tool})`).join(', ')}`
 }
 
 /** Counts the call against its limits, or throws `RATE_LIMITED`. Without a tool only the caller's limits apply. */

@@ -1,6 +1,6 @@
 import type { HandlerContext } from '../../core/handler.ts'
 import { boundedJson } from '../../core/redact.ts'
-import { valueInWords } from '../../core/schema/problem-words.ts'
+import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, Params } from '../../core/tool.ts'
 import { type StepReport, TOOL_ERRORS, ToolExecutionError, type ToolFailure } from '../../core/tool-result.ts'
@@ -43,6 +43,7 @@ export class PipelineRun {
   readonly #abort = new AbortController()
   readonly #size: Size
   readonly #slots: CallSlots
+  #advance = 0
   #failure: ToolExecutionError | undefined
 
   constructor(plan: Plan, params: Params, context: HandlerContext, options: RunOptions) {
@@ -111,7 +112,7 @@ export class PipelineRun {
   async #callEach(step: Step): Promise<unknown[]> {
     const items = guarded(`Step '${step.id}'`, () => step.items?.find(this.#scope)) ?? []
     if (!Array.isArray(items)) {
-      throw failed(`Step '${step.id}': for_each needs an array, not ${valueInWords(items)}`)
+      throw failed(`Step '${step.id}': for_each needs an array, not ${quoted(items)}`)
     }
     if (items.length > step.maxItems) {
       const message = `Step '${step.id}' has ${items.length} items, more than the ${step.maxItems} that it allows`
@@ -139,7 +140,7 @@ export class PipelineRun {
       if (result?.success === true) return result.result
       if (result === undefined) throw failed(`${name}: tools can't be called here`)
       if (onError !== undefined && this.#failure === undefined && !mustEnd(result)) return onError.value
-      throw this.#failureOf(name, result)
+      throw this.#failureOf(name, result, () => missing(step, scope))
     } catch (error) {
       // Items that wait for a place must not start.
       this.#stop(error as ToolExecutionError)
@@ -147,7 +148,7 @@ export class PipelineRun {
     }
   }
 
-  #failureOf(name: string, failure: ToolFailure): ToolExecutionError {
+  #failureOf(name: string, failure: ToolFailure, hint: () => string): ToolExecutionError {
     const { error, error_code: code, outcome, suggestions, details: { approval } = {} } = failure
     const isOwn = code === 'INVALID_PARAMETERS' || code === 'TOOL_NOT_FOUND'
     // Without a key, a caller that repeats the pipeline would repeat its writes.
@@ -157,7 +158,8 @@ export class PipelineRun {
       ...(suggestions && { suggestions }),
       ...(approval && { details: { approval, steps: this.reports } }),
     }
-    const message = code === 'APPROVAL_REQUIRED' ? `${name} waits: ${error}` : `${name} failed: ${error}`
+    const more = code === 'INVALID_PARAMETERS' ? hint() : ''
+    const message = code === 'APPROVAL_REQUIRED' ? `${name} waits: ${error}` : `${name} failed: ${error}${more}`
     return new ToolExecutionError(isOwn || repeats ? 'EXECUTION_ERROR' : code, message, extras)
   }
 
@@ -194,13 +196,22 @@ export class PipelineRun {
   }
 
   #report({ id, tool }: Step, state: Omit<StepReport, 'id' | 'tool'>): void {
-    this.#reports.set(id, { id, tool, ...state })
     const { status } = state
-    // A step that runs counts half, so that each report is an advance.
-    const parts = this.reports.map((one) => (one.status === 'running' ? 0.5 : one.status === 'not_run' ? 0 : 1))
-    const progress = parts.reduce((sum: number, part) => sum + part, 0)
-    this.#context.report({ step: id, tool, status, progress, total: parts.length, message: `Step '${id}': ${status}` })
+    this.#advance += advanceOf(status) - advanceOf(this.#reports.get(id)?.status)
+    this.#reports.set(id, { id, tool, ...state })
+    const [progress, total] = [this.#advance, this.#reports.size]
+    this.#context.report({ step: id, tool, status, progress, total, message: `Step '${id}': ${status}` })
   }
+}
+
+/** A step that runs counts half, so that each report is an advance. */
+const advanceOf = (status: StepReport['status'] = 'not_run'): number =>
+  status === 'running' ? 0.5 : status === 'not_run' ? 0 : 1
+
+/** Paths of a step that found nothing: the likely reason of invalid parameters. */
+function missing({ paths }: Step, scope: Scope): string {
+  const empty = [...paths].filter(([, path]) => path.find(scope) === null).map(([text]) => text)
+  return empty.length === 0 ? '' : `. Found nothing: ${empty.join(', ')}`
 }
 
 /** A person must decide, or the caller is gone: another value would hide it. */
