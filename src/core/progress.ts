@@ -2,6 +2,8 @@ import { hash, randomUUID } from 'node:crypto'
 import { canonicalText } from './schema/canonical-text.ts'
 import type { ToolErrorCode, ToolFailure, ToolResult } from './tool-result.ts'
 
+type Make<Options> = (name: string, params: unknown, options?: Options) => Promise<ToolResult>
+
 /** A call of a step that has ended. */
 interface DoneCall {
   readonly name: string
@@ -66,14 +68,26 @@ export class Progress {
     return inner
   }
 
-  /** The result of a step that ended before the call waited. */
-  resultOf(step: string, name: string, params: unknown): ToolResult | undefined {
+  /** Makes calls. Steps that ended before the call waited are not run again. */
+  once<Options extends { readonly step?: string }>(make: Make<Options>): Make<Options> {
+    return async (name, params, options) => {
+      const { step } = options ?? {}
+      if (step === undefined) return make(name, params, options)
+      const known = this.root.resumed ? this.#resultOf(step, name, params) : undefined
+      if (known !== undefined) return known
+      const result = await make(name, params, options)
+      this.#ended(step, name, params, result)
+      return result
+    }
+  }
+
+  #resultOf(step: string, name: string, params: unknown): ToolResult | undefined {
     const [call, result] = this.#stored?.done[hash('sha256', step)] ?? []
     return call !== undefined && call === fingerprint(name, params) ? result : undefined
   }
 
   /** A call that never ran is made again. */
-  ended(step: string, name: string, params: unknown, result: ToolResult): void {
+  #ended(step: string, name: string, params: unknown, result: ToolResult): void {
     if (!result.success && (NEVER_RAN.has(result.error_code) || isUnbegun(result))) return
     this.#done.set(step, { name, params, result })
     this.#inner.delete(step)

@@ -13,21 +13,20 @@ const MAX_CHARACTERS = 1024 * 1024
 
 /** Stores what tools that call others have done when one of their calls needs approval, and finds it when they continue. */
 export class Continuations {
-  readonly #parts: ApprovalParts | undefined
+  readonly #parts: ApprovalParts
   readonly #clock: Clock
 
-  constructor(parts: ApprovalParts | undefined, clock: Clock) {
+  constructor(parts: ApprovalParts, clock: Clock) {
     this.#parts = parts
     this.#clock = clock
   }
 
-  /** What the call has done. Undefined if nothing can be approved here. */
-  async progressOf(call: Call, params: Params): Promise<Progress | undefined> {
-    if (this.#parts === undefined) return undefined
+  /** What the call has done. */
+  async progressOf(call: Call, params: Params): Promise<Progress> {
     const { parent, callId, idempotencyKey: key } = call.context
     if (parent?.progress !== undefined) return parent.progress.inner(parent.step ?? callId)
     const hashOf = () => hash('sha256', callKey(call.tool, call.tenant, params))
-    const found = await this.#find(call, this.#parts, hashOf)
+    const found = await this.#find(call, hashOf)
     if (found === undefined) {
       const keyOf = () => key ?? (call.approval && ownKey(call.approval.id))
       return new Progress(new NewRoot(mayRepeat(call), keyOf, hashOf))
@@ -41,7 +40,7 @@ export class Continuations {
   async hold({ tenant, caller = '', progress, context }: Call, thrown: unknown): Promise<unknown> {
     const isOutermost = progress?.root.asked === true && context.parent?.progress === undefined
     if (!isOutermost || !(thrown instanceof ToolExecutionError) || thrown.code !== 'APPROVAL_REQUIRED') return thrown
-    const { pauses, seal } = this.#parts as ApprovalParts
+    const { pauses, seal } = this.#parts
     const { key } = progress.root
     const text = JSON.stringify(progress)
     if (text.length > MAX_CHARACTERS) {
@@ -58,7 +57,8 @@ export class Continuations {
   }
 
   /** By the approval that the call names, by its idempotency key, or by its parameters if its caller can only repeat it. */
-  async #find(call: Call, { pauses }: ApprovalParts, hashOf: () => string): Promise<StoredProgress | undefined> {
+  async #find(call: Call, hashOf: () => string): Promise<StoredProgress | undefined> {
+    const { pauses } = this.#parts
     const { tenant, caller = '', context } = call
     const { approvalId: id, idempotencyKey: key, callId, parent } = context
     const now = this.#clock.wall()

@@ -7,7 +7,6 @@ import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
-import type { Progress } from '../progress.ts'
 import type { Rates } from '../rates.ts'
 import type { RecordSink } from '../recorder.ts'
 import { snapshotResult } from '../snapshot.ts'
@@ -158,9 +157,7 @@ export class Runner {
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
     const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
     if (tool.isCode) return handler(params, new CodeContext(execution, make))
-    const { progress } = call
-    const makeOnce = progress === undefined ? make : onceByStep(make, progress)
-    return handler(params, new KindContext(execution, makeOnce, child))
+    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child))
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -272,19 +269,6 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     ...(callId !== undefined && step !== undefined && { callId: `${callId} ${hash('sha256', step)}` }),
   }
 }
-
-/** Steps that ended before the call waited are not run again. */
-const onceByStep =
-  (make: CallTool, progress: Progress): CallTool =>
-  async (name, params, options) => {
-    const { step } = options ?? {}
-    if (step === undefined) return make(name, params, options)
-    const known = progress.root.resumed ? progress.resultOf(step, name, params) : undefined
-    if (known !== undefined) return known
-    const result = await make(name, params, options)
-    progress.ended(step, name, params, result)
-    return result
-  }
 
 /** No caller can send such a key: it isn't printable ASCII. */
 const APPROVAL = 'approval\n'

@@ -22,7 +22,7 @@ import type { Tracer } from '../tracer.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, timedOut } from './call.ts'
-import { Continuations } from './continuations.ts'
+import type { Continuations } from './continuations.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
@@ -51,7 +51,8 @@ export class ToolExecutor {
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
   readonly #approvals: Approvals
-  readonly #continuations: Continuations
+  /** Loaded when a tool that calls others is called: without approvals nothing has to continue. */
+  readonly #continuations: (() => Promise<Continuations>) | undefined
   readonly #cache: ResultCache
   readonly #rates: Rates
   readonly #tracer: Tracer | undefined
@@ -69,7 +70,13 @@ export class ToolExecutor {
     this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.execute(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#approvals = new Approvals(approvals, this.#clock)
-    this.#continuations = new Continuations(approvals, this.#clock)
+    let loaded: Continuations | undefined
+    this.#continuations =
+      approvals &&
+      (async () => {
+        loaded ??= new (await import('./continuations.ts')).Continuations(approvals, this.#clock)
+        return loaded
+      })
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
     this.#tracer = options.tracer
@@ -108,7 +115,9 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
-      if (tool.callsOthers) call.progress = await this.#continuations.progressOf(call, snapshot.params)
+      if (tool.callsOthers && this.#continuations !== undefined) {
+        call.progress = await (await this.#continuations()).progressOf(call, snapshot.params)
+      }
       // The approval of a call that a tool makes is for that call.
       const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
       const mayWait = tool.approval !== undefined || isNamed
@@ -132,8 +141,8 @@ export class ToolExecutor {
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
       const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      const held = failed.progress === undefined ? thrown : await this.#continuations.hold(failed, thrown)
-      envelope = this.#fail(failed, held)
+      const held = failed.progress && (await this.#continuations?.())
+      envelope = this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope

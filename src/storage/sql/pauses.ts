@@ -34,17 +34,21 @@ const COLUMNS = [
 /** All but the progress, which may be large. */
 const PAUSE = `id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key, root_hash,
   requested_at, expires_at, decision, decided_params, decided_by, decided_by_name, decided_at, reason, begun_at`
-const INSERT = `
-  INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key,
+const INSERT = [
+  `INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key,
     root_hash, requested_at, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${PAUSE}`
-const OPEN = `
-  SELECT ${PAUSE} FROM toolyard.pauses
-  WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING`,
+  PAUSE,
+].join(' ')
+const SELECT = ['SELECT', PAUSE, 'FROM toolyard.pauses'].join(' ')
+const OPEN = [
+  SELECT,
+  `WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
     AND root_hash IS NOT DISTINCT FROM ?
     AND expires_at > ? AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
-  ORDER BY requested_at DESC, id DESC LIMIT 1`
-const OF_CALL = `SELECT ${PAUSE} FROM toolyard.pauses WHERE tenant = ? AND run_id = ? AND call_id = ?`
+  ORDER BY requested_at DESC, id DESC LIMIT 1`,
+].join(' ')
+const OF_CALL = [SELECT, 'WHERE tenant = ? AND run_id = ? AND call_id = ?'].join(' ')
 const SAVE_PROGRESS = `
   UPDATE toolyard.pauses SET progress = ? WHERE id = (
     SELECT id FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND root_key = ?
@@ -119,7 +123,7 @@ export class Pauses implements PauseStore {
   }
 
   async get(tenant: string, id: string): Promise<Pause | undefined> {
-    const sql = ['SELECT', PAUSE, 'FROM toolyard.pauses WHERE tenant = ? AND id = ?'].join(' ')
+    const sql = [SELECT, 'WHERE tenant = ? AND id = ?'].join(' ')
     const { rows } = await this.#database.run<PauseRow>(sql, [tenant, id])
     return rows[0] && readPause(rows[0])
   }

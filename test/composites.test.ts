@@ -3,12 +3,12 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { generateText, isStepCount, streamText, type ToolSet } from 'ai'
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { toAiSdk } from '../library/ai-sdk.ts'
-import { toLangChain } from '../library/to-langchain.ts'
-import type { GivenTurn } from '../testing/stand-ins.ts'
-import { openScriptedServer } from './fixtures/open-scripted-server.ts'
-import { asked, chunksOf, message, post } from './fixtures/ui-chat.ts'
-import { clientOf, completionOf, chunksOf as openAiChunksOf } from './openai/fixtures/openai-client.ts'
+import { toAiSdk } from '../src/library/ai-sdk.ts'
+import { toLangChain } from '../src/library/to-langchain.ts'
+import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
+import { asked, chunksOf, message, post } from '../src/server/fixtures/ui-chat.ts'
+import { clientOf, completionOf, chunksOf as openAiChunksOf } from '../src/server/openai/fixtures/openai-client.ts'
+import type { GivenTurn } from '../src/testing/stand-ins.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
