@@ -15,14 +15,7 @@ import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
 import { commandUser, configFile, SWITCHED_OFF } from '../common/open.ts'
 import { readInteger } from '../common/params.ts'
-import {
-  actions,
-  type Done,
-  type GlobalOptions,
-  Interrupt,
-  type Terminal,
-  UsageError,
-} from '../common/terminal.ts'
+import { actions, type Done, type GlobalOptions, Interrupt, type Terminal, UsageError } from '../common/terminal.ts'
 import { announceTools, describeServer, readableLog } from './serve-terminal.ts'
 
 const HELP = `
