@@ -15,8 +15,7 @@ import {
   typeOf,
 } from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
-import type { Environment } from '../core/environment.ts'
-import { dataFolder } from '../core/environment.ts'
+import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
@@ -142,6 +141,7 @@ export class ToolManager {
       void settled.then(() => this.#warnOfUnknownTools(more))
       this.#parts.registry.isLoaded = true
       this.#rules()
+      this.#checkWebhook()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
     }
     return this.#report
@@ -187,6 +187,13 @@ export class ToolManager {
     const { log } = this.#parts
     this.#chosen ??= new ResponseRules(this.#config.responses ?? defaultRules(this.#config), { log })
     return this.#chosen
+  }
+
+  #checkWebhook(): void {
+    const { url, secret } = this.#config.approvals?.webhook ?? {}
+    const problem = variableProblem(`${url ?? ''}${secret ?? ''}`, this.#parts.env)
+    if (problem === undefined) return
+    this.#parts.log.warn({ place: 'approvals.webhook', problem }, 'The approval webhook gets no messages')
   }
 
   /** Once all MCP servers have connected or failed. */
