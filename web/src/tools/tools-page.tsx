@@ -56,7 +56,7 @@ export function ToolsPage() {
         </Link>
         .
       </p>
-      <div className="sticky top-0 z-10 sm:top-14 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
+      <div className="sticky top-0 z-10 lg:top-14 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
         <input
           type="search"
           aria-label="Search tools"
