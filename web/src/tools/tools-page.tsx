@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 import { figuresQuery, toolsQuery, useMay } from '../api/queries.ts'
 import { Choice } from '../parts/choice.tsx'
 import { count } from '../parts/figures.ts'
@@ -50,11 +50,7 @@ export function ToolsPage() {
         </p>
       </div>
       <p className="text-muted">
-        Programs and models call these tools. Open one to try it, or let a model use them on{' '}
-        <Link href="/tools-testing" className="text-accent underline underline-offset-2">
-          Testing
-        </Link>
-        .
+        Programs and models call these tools. Open one to try it, or let a model use them under Testing.
       </p>
       <div className="sticky top-0 z-10 lg:top-14 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
         <input
