@@ -194,7 +194,7 @@ interface Listed {
 /** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
 async function listTools(terminal: Terminal, options: ToolsOptions): Promise<number> {
   const log = options.check ? new WarningLog() : undefined
-  const open = await openManager(terminal, options, { ...(log && { log }) })
+  const open = await openManager(terminal, options, { lists: true, ...(log && { log }) })
   try {
     const { skipped } = open.report
     const found = log === undefined ? undefined : await findProblems(open, log)

@@ -100,7 +100,7 @@ function needsApproval({ refined }: Call, { approval }: GuardedTool, snapshot: P
 export function approvalFault(tool: ToolDefinition, canAsk: boolean): string | undefined {
   try {
     if (bindApproval(tool) === undefined || canAsk) return undefined
-    return 'It needs approval, and there is no store for approvals: serve the tool, or use an installation'
+    return 'It needs approval, and there is no store for approvals: serve the tool, or pass `storage`'
   } catch (error) {
     return asToolError(error, tool.name).message
   }
