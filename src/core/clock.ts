@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { setImmediate } from 'node:timers'
 
 /** The source of time. Tests pass their own. */
 export interface Clock {
@@ -37,4 +38,33 @@ export const backgroundClock: Clock = {
     const timer = setTimeout(callback, ms).unref()
     return () => clearTimeout(timer)
   },
+}
+
+const TURN_MS = 10
+
+/** Turns of work that never waits by itself. Between them the process does everything else: timers, requests, other calls. */
+export class Turns {
+  readonly #clock: Clock
+  #ends = 0
+  #next: Promise<void> | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get isOver(): boolean {
+    return this.#clock.now() >= this.#ends
+  }
+
+  /** Resolves in the next turn. Others that waited may have used it up: check `isOver` again. */
+  next(): Promise<void> {
+    this.#next ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#next = undefined
+        this.#ends = this.#clock.now() + TURN_MS
+        resolve()
+      })
+    })
+    return this.#next
+  }
 }

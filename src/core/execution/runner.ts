@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, Turns } from '../clock.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
@@ -59,6 +59,7 @@ export class Runner {
   readonly #wheel: DeadlineWheel
   readonly #once: Once
   readonly #execute: RunnerParts['execute']
+  readonly #turns: Turns
   #closed = false
 
   constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
@@ -68,6 +69,7 @@ export class Runner {
     this.#isolate = isolate
     this.#random = random
     this.#wheel = new DeadlineWheel(clock)
+    this.#turns = new Turns(clock)
     this.#once = new Once(clock, log, once)
   }
 
@@ -156,7 +158,11 @@ export class Runner {
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
-    const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
+    const make: CallTool = async (name, input, options) => {
+      // Tools that answer at once would block the process, and no deadline would end them.
+      while (this.#turns.isOver) await this.#turns.next()
+      return this.#execute(name, input, child(options))
+    }
     return handler(params, tool.isCode ? new CodeContext(execution, make) : new KindContext(execution, make, child))
   }
 
