@@ -114,7 +114,7 @@ test('a key with patterns for models sees and asks those models only, everywhere
       if (id === undefined) return envelope.error
       const ended = await vi.waitUntil(async () => {
         const { result } = await get(`/api/jobs/${id}`, key)
-        return result as { error?: string } | null
+        return result as unknown as { error?: string } | null
       })
       return ended.error
     }

@@ -34,6 +34,10 @@ const SHOWN = `
 const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'
 const RELEASE = `
   UPDATE toolyard.durable_runs SET owner = NULL, resumes = resumes - ? WHERE id = ? AND fence = ? AND status = 'running'`
+const DUE = `
+  SELECT id, tenant FROM (
+    SELECT id, tenant, created_at, row_number() OVER (PARTITION BY tenant ORDER BY created_at, id) AS turn
+    FROM toolyard.durable_runs WHERE`
 const TAKE = `
   UPDATE toolyard.durable_runs SET status = 'running', owner = ?, fence = fence + 1, resumes = resumes + 1
   WHERE id = ? AND`
@@ -127,10 +131,11 @@ export class DurableRuns implements DurableRunStore {
     return (await this.#database.run<{ id: string }>(owner.join(' '), names)).rows.map(({ id }) => id)
   }
 
-  async due(now: number, limit: number): Promise<readonly string[]> {
+  async due(now: number, limit: number): Promise<readonly Pick<DurableRun, 'id' | 'tenant'>[]> {
     const { sql: due, values } = this.#due(now)
-    const sql = ['SELECT id FROM toolyard.durable_runs WHERE', due, 'ORDER BY created_at, id LIMIT ?'].join(' ')
-    return (await this.#database.run<{ id: string }>(sql, [...values, limit])).rows.map(({ id }) => id)
+    const sql = [DUE, due, ') AS due ORDER BY turn, created_at, id LIMIT ?'].join(' ')
+    const { rows } = await this.#database.run<Pick<DurableRun, 'id' | 'tenant'>>(sql, [...values, limit])
+    return rows.map(({ id, tenant }) => ({ id, tenant }))
   }
 
   async take(id: string, now: number): Promise<DurableRun | undefined> {

@@ -16,6 +16,7 @@ const run = (id: string, more: Partial<NewDurableRun> = {}): NewDurableRun => ({
   created_at: NOW,
   ...more,
 })
+const DUE = [{ id: 'r', tenant: 'acme' }]
 const step = (data: string): DurableStep => ({ kind: 'answer', data, shown: `[${data}]` })
 const waits = (more: Partial<DurableEnd> = {}): DurableEnd => ({ status: 'waiting', answer: 'a', at: NOW, ...more })
 
@@ -50,7 +51,7 @@ export const durableRunClauses: Clauses = {
     assert.deepEqual(await other.durableRuns.due(NOW, 9), [])
     assert.equal(await other.durableRuns.take('r', NOW), undefined)
     await one.durableRuns.release('r', 1)
-    assert.deepEqual([await one.durableRuns.owned(), await other.durableRuns.due(NOW, 9)], [[], ['r']])
+    assert.deepEqual([await one.durableRuns.owned(), await other.durableRuns.due(NOW, 9)], [[], DUE])
     const taken = await Promise.all([one.durableRuns.take('r', NOW), other.durableRuns.take('r', NOW)])
     assert.deepEqual(
       taken.filter((got) => got !== undefined).map(({ fence, resumes }) => [fence, resumes]),
@@ -94,9 +95,9 @@ export const durableRunClauses: Clauses = {
     assert.equal(await durableRuns.end('r', 1, waits({ steps: [step('1')] })), true)
     await pauses.decide('acme', 'a', approve())
     assert.deepEqual(await durableRuns.due(NOW + 999, 9), [])
-    assert.deepEqual(await durableRuns.due(NOW + 1_000, 9), ['r'])
+    assert.deepEqual(await durableRuns.due(NOW + 1_000, 9), DUE)
     await pauses.decide('acme', 'b', approve({ decision: 'reject' }))
-    assert.deepEqual(await durableRuns.due(NOW + 10, 9), ['r'])
+    assert.deepEqual(await durableRuns.due(NOW + 10, 9), DUE)
     assert.equal((await durableRuns.take('r', NOW + 10))?.fence, 2)
     assert.deepEqual(await durableRuns.due(NOW + 10, 9), [])
   },
@@ -107,7 +108,24 @@ export const durableRunClauses: Clauses = {
     await pauses.decide('acme', 'a', approve())
     await durableRuns.create(run('r'), undefined, waits({ steps: [step('1')], at: NOW + 20 }))
     assert.equal((await durableRuns.get('acme', 'r'))?.status, 'waiting')
-    assert.deepEqual(await durableRuns.due(NOW + 20, 9), ['r'])
+    assert.deepEqual(await durableRuns.due(NOW + 20, 9), DUE)
+  },
+
+  'durable runs: tenants take turns with runs that are due': async (store) => {
+    const { durableRuns } = await store.open()
+    for (const [id, tenant] of [
+      ['a1', 'acme'],
+      ['a2', 'acme'],
+      ['a3', 'acme'],
+      ['b1', 'other'],
+    ] as const) {
+      await durableRuns.create(run(id, { tenant, created_at: NOW + (tenant === 'other' ? 9 : Number(id[1])) }))
+      await durableRuns.release(id, 1)
+    }
+    assert.deepEqual(
+      (await durableRuns.due(NOW, 3)).map(({ id }) => id),
+      ['a1', 'b1', 'a2'],
+    )
   },
 
   'durable runs: a cancelled run cannot be continued, and nobody is asked any longer': async (store) => {
