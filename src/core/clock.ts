@@ -52,19 +52,17 @@ export class Turns {
     this.#clock = clock
   }
 
-  get isOver(): boolean {
-    return this.#clock.now() >= this.#ends
-  }
-
-  /** Resolves in the next turn. Others that waited may have used it up: check `isOver` again. */
-  next(): Promise<void> {
-    this.#next ??= new Promise((resolve) => {
-      setImmediate(() => {
-        this.#next = undefined
-        this.#ends = this.#clock.now() + TURN_MS
-        resolve()
+  /** The next turn, if this one has taken long enough. Others may use that one up: ask again then. */
+  get next(): Promise<void> | undefined {
+    if (this.#next === undefined) {
+      this.#ends = this.#clock.now() + TURN_MS
+      this.#next = new Promise((resolve) => {
+        setImmediate(() => {
+          this.#next = undefined
+          resolve()
+        })
       })
-    })
-    return this.#next
+    }
+    return this.#clock.now() >= this.#ends ? this.#next : undefined
   }
 }

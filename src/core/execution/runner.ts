@@ -160,7 +160,7 @@ export class Runner {
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
     const make: CallTool = async (name, input, options) => {
       // Tools that answer at once would block the process, and no deadline would end them.
-      while (this.#turns.isOver) await this.#turns.next()
+      for (let { next } = this.#turns; next !== undefined; { next } = this.#turns) await next
       return this.#execute(name, input, child(options))
     }
     return handler(params, tool.isCode ? new CodeContext(execution, make) : new KindContext(execution, make, child))
