@@ -7,7 +7,7 @@ import type {
 } from '../../core/storage/durable-run-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type Usage } from '../../core/storage/quota.ts'
-import { ask, type Database, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
 import { tenantOf } from './runs.ts'
 
 const INSERT = `
@@ -43,10 +43,12 @@ const TAKE = `
   WHERE id = ? AND`
 const SWEEP_STEPS = `
   DELETE FROM toolyard.run_steps WHERE run_id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+  RETURNING tenant, octet_length(data) + octet_length(shown) AS bytes`
 const SWEEP_RUNS = `
   DELETE FROM toolyard.durable_runs WHERE id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+  RETURNING tenant, octet_length(request) AS bytes`
 
 /** Wakes the run of a pause if no other pause of it is pending. Part of the transaction that decides the pause. */
 export function* wakeRun(pauseId: string, now: number): Work<void> {
@@ -61,6 +63,11 @@ export function* wakeRun(pauseId: string, now: number): Work<void> {
 
 type RunRow = DurableRun & { readonly owner: string | null; readonly wake_at: number | null; readonly steps: number }
 
+interface Freed {
+  readonly tenant: string
+  readonly bytes: number
+}
+
 /** Runs that survive their process. */
 export class DurableRuns implements DurableRunStore {
   readonly #database: Database
@@ -72,6 +79,7 @@ export class DurableRuns implements DurableRunStore {
   create(run: NewDurableRun, quota?: Quota, end?: DurableEnd): Promise<DurableRun | undefined> {
     const { id, tenant, caller, model, fingerprint, request, created_at } = run
     const values = [id, tenant, caller, model, fingerprint, request, created_at, this.#database.names[0]]
+    const bytes = Buffer.byteLength(request)
     const create = function* () {
       const { rows } = yield* ask<RunRow>(INSERT, values)
       if (rows[0] === undefined) return undefined
@@ -79,8 +87,10 @@ export class DurableRuns implements DurableRunStore {
         const used = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
         // The new one is counted already.
         const usage = used.rows[0] as Usage
-        checkQuota(tenant, quota, { ...usage, durable_runs: usage.durable_runs - 1 }, { durable_runs: 1 })
+        const before = { ...usage, durable_runs: usage.durable_runs - 1 }
+        checkQuota(tenant, quota, before, { durable_runs: 1, storage_bytes: bytes })
       }
+      yield* ask(ADD_BYTES, [tenant, bytes])
       if (end !== undefined) yield* endRun(id, 1, end)
       return readRun(rows[0])
     }
@@ -148,8 +158,9 @@ export class DurableRuns implements DurableRunStore {
   /** Removes runs that ended before this time, with their steps. */
   async sweep(before: number): Promise<void> {
     await this.#database.transaction(function* () {
-      yield* ask(SWEEP_STEPS, [before, SWEEP_LIMIT])
-      yield* ask(SWEEP_RUNS, [before, SWEEP_LIMIT])
+      const steps = yield* ask<Freed>(SWEEP_STEPS, [before, SWEEP_LIMIT])
+      const runs = yield* ask<Freed>(SWEEP_RUNS, [before, SWEEP_LIMIT])
+      yield* freeBytes([...steps.rows, ...runs.rows])
     })
   }
 
@@ -171,9 +182,12 @@ function* appendSteps(id: string, fence: number, steps: readonly DurableStep[], 
   const [run] = rows
   if (run === undefined) return false
   const first = Number(run.steps) - steps.length
+  let bytes = 0
   for (const [index, { kind, data, shown }] of steps.entries()) {
     yield* ask(STEP, [id, run.tenant, first + index + 1, kind, data, shown, at])
+    bytes += Buffer.byteLength(data) + Buffer.byteLength(shown)
   }
+  yield* ask(ADD_BYTES, [run.tenant, bytes])
   return true
 }
 

@@ -150,4 +150,16 @@ export const durableRunClauses: Clauses = {
     await durableRuns.end('r', 1, { status: 'finished', answer: null, at: NOW })
     assert.notEqual(await durableRuns.create(run('more'), quota), undefined)
   },
+
+  'durable runs: their requests and steps count against the quota for bytes': async (store) => {
+    const { durableRuns } = await store.open()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 300 }
+    const create = (id: string) => durableRuns.create(run(id, { request: 'é'.repeat(60) }), quota)
+    const exceeds = () => assert.rejects(create('more'), { code: 'RATE_LIMITED', message: /storage_bytes/ })
+    await create('r')
+    await durableRuns.append('r', 1, [step('x'.repeat(80))], NOW)
+    await exceeds()
+    await durableRuns.end('r', 1, { status: 'finished', answer: null, at: NOW })
+    await exceeds()
+  },
 }
