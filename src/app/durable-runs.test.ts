@@ -19,7 +19,7 @@ async function open() {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-durable-'))
   const options = { folder, instance: randomUUID(), keepDays: 7 }
   const engine = await openSqliteEngine(options, { log: silentLog, clock: systemClock })
-  const { durableRuns: store, pauses } = engine
+  const { durableRuns: store, pauses, once } = engine
   const { registry, executor } = toolyard()
   const loop = new ToolLoop(registry, executor, {})
   const released = Promise.withResolvers<void>()
@@ -37,7 +37,7 @@ async function open() {
   const info = { id: model.id, name: 'World', capabilities: ['function-calling'] } as const
   const catalogue = new ModelCatalogue([{ name: 'world', model: () => model }], [info])
   const durable = new DurableRuns({
-    ...{ store, pauses, clock: systemClock, log: silentLog, seal: new TextSeal('k'.repeat(32)) },
+    ...{ store, pauses, once, clock: systemClock, log: silentLog, seal: new TextSeal('k'.repeat(32)) },
     quota: () => DEFAULT_QUOTA,
     loop: () => loop,
     models: async () => catalogue,

@@ -60,6 +60,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'DELETE /mcp': needs('call'),
   'GET /api/mcp/servers': needs('observe'),
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
+  'GET /api/packages': needs('installation'),
   'GET /api/limits': needs('observe'),
   'GET /metrics': needs('observe'),
   'GET /metrics/tools/execution': needs('observe'),

@@ -6,7 +6,7 @@ import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
-import { isText, langchainName, type RegisteredTool, toolView } from './tool-view.ts'
+import { isText, langchainName, packageOf, type RegisteredTool, toolView } from './tool-view.ts'
 
 export interface ToolRegistryOptions {
   readonly log?: Log
@@ -52,6 +52,12 @@ export class ToolRegistry {
   register(tool: RegisteredTool): void {
     const definition = this.#read(tool)
     const name = checkedName(definition)
+    const packaged = packageOf(tool) === undefined ? packageOf(this.#tools.get(name)) : undefined
+    if (packaged !== undefined) {
+      const fields = { tool: name, package: packaged }
+      writeLog(this.#log, 'warn', fields, 'A tool of a package gives way to another tool of its name')
+      this.unregister(name)
+    }
     if (this.#tools.get(name) === tool) return
     if (this.#tools.has(name)) {
       writeLog(this.#log, 'warn', { tool: name }, 'Tool registered again: the new one replaces the old one')
@@ -73,7 +79,8 @@ export class ToolRegistry {
   addAll(tools: readonly RegisteredTool[]): void {
     for (const tool of tools) {
       const { name } = this.#read(tool)
-      if (this.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
+      if (this.has(name) && packageOf(this.get(name)) === undefined)
+        throw new TypeError(`There are two tools '${name}': rename one of them`)
       this.register(tool)
     }
   }

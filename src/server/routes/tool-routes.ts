@@ -6,6 +6,7 @@ import type { McpServerStatus } from '../../app/mcp-status.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
+import { packageOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
@@ -25,7 +26,7 @@ const TOOL = {
   description: DESCRIPTION,
   kind: { type: 'string', examples: ['http'] },
   effect: { enum: ['read', 'idempotent', 'write'] },
-  origin: { type: 'string', description: '`configuration`, or the name of the MCP server.' },
+  origin: { type: 'string', description: '`configuration`, or the name of the MCP server or the package.' },
   permissions: { type: 'array', items: TEXT },
   approval: APPROVAL,
   broken: BROKEN,
@@ -58,10 +59,8 @@ export function pageToolsRoutes(app: FastifyInstance): void {
   )
 }
 
-function shown(
-  { manager }: Installation,
-  { name, description, implementation, permissions, approval }: ToolDefinition,
-): PageTool {
+function shown({ manager }: Installation, tool: ToolDefinition): PageTool {
+  const { name, description, implementation, permissions, approval } = tool
   const broken = manager.getRegistry().brokenReason(name)
   const { type: kind = 'unknown', server } = implementation ?? {}
   return {
@@ -69,7 +68,7 @@ function shown(
     description,
     kind,
     effect: manager.getExecutor().effectOf(name) ?? 'write',
-    origin: kind === 'mcp' && typeof server === 'string' ? server : 'configuration',
+    origin: packageOf(tool) ?? (kind === 'mcp' && typeof server === 'string' ? server : 'configuration'),
     permissions: permissions ?? [],
     ...(approval && { approval: true }),
     broken,
