@@ -180,6 +180,7 @@ function introduce(
   const more = [
     `  ${url}/         web UI`,
     `  ${url}/docs     API reference`,
+    `  ${url}/guide    documentation`,
     `  ${url}/mcp      MCP endpoint`,
     `  ${url}/v1       OpenAI-compatible endpoint`,
     `  configuration: ${printableLine(file)}`,

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
-import { type Clock, Turns } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
@@ -16,7 +16,7 @@ import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import { isTraceparent, type Tracer } from '../tracer.ts'
 import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
-import { type Call, cancelled } from './call.ts'
+import { type Call, cancelled, waitingPlace } from './call.ts'
 import { CodeContext, Execution, KindContext } from './execution.ts'
 import { callKey, type ResultCache } from './result-cache.ts'
 
@@ -59,7 +59,6 @@ export class Runner {
   readonly #wheel: DeadlineWheel
   readonly #once: Once
   readonly #execute: RunnerParts['execute']
-  readonly #turns: Turns
   #closed = false
 
   constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
@@ -69,7 +68,6 @@ export class Runner {
     this.#isolate = isolate
     this.#random = random
     this.#wheel = new DeadlineWheel(clock)
-    this.#turns = new Turns(clock)
     this.#once = new Once(clock, log, once)
   }
 
@@ -128,7 +126,7 @@ export class Runner {
 
   /** The stored answer of the call's idempotency key. Throws it if the answer is a failure. */
   async stored(call: Call, tool: BoundTool, params: Params): Promise<{ readonly result: unknown } | undefined> {
-    if (call.context.idempotencyKey === undefined) return undefined
+    if (call.idempotencyKey === undefined) return undefined
     const execution = call.join(new Execution(tool, params, call, this.#log))
     const known = await call.waitFor(execution, this.#once.look(call, tool, params, execution.signal), this.#wheel)
     call.execution = undefined
@@ -137,8 +135,7 @@ export class Runner {
 
   #start(call: Call, tool: BoundTool, execution: Execution): unknown {
     try {
-      if (call.context.idempotencyKey === undefined && call.approval === undefined)
-        return this.#work(call, tool, execution)
+      if (call.idempotencyKey === undefined && call.approval === undefined) return this.#work(call, tool, execution)
       return this.#once.run(call, tool, execution.params, execution.signal, () => this.#work(call, tool, execution))
     } catch (thrown) {
       execution.end()
@@ -158,12 +155,9 @@ export class Runner {
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
-    const make: CallTool = async (name, input, options) => {
-      // Tools that answer at once would block the process, and no deadline would end them.
-      for (let { next } = this.#turns; next !== undefined; { next } = this.#turns) await next
-      return this.#execute(name, input, child(options))
-    }
-    return handler(params, tool.isCode ? new CodeContext(execution, make) : new KindContext(execution, make, child))
+    const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
+    if (tool.isCode) return handler(params, new CodeContext(execution, make))
+    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child))
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -246,7 +240,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 /** The same caller with the same rights. The child ends with its parent, and what the model was offered doesn't matter. */
 function childContext(call: Call, execution: Execution, { step, signal }: ChildCallOptions = {}): CallContext {
   const {
-    idempotencyKey: key,
+    idempotencyKey: _key,
     callId,
     report: _report,
     onRate: _rate,
@@ -258,12 +252,19 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
   call.id ??= randomUUID()
   const path = [...(caller.parent?.path ?? []), call.tool]
   const { traceparent } = execution
+  const { idempotencyKey: key } = call
+  const own = callId === undefined ? undefined : waitingPlace(call.context)
   return {
     ...caller,
     repeats: true,
     traceparent,
     signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
-    parent: { id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents },
+    parent: {
+      ...{ id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents, step },
+      progress: call.progress ?? caller.parent?.progress?.inner(undefined),
+      // Without a step, the calls are those of another run.
+      waiting: step === undefined ? own : caller.parent?.waiting,
+    },
     ...(key !== undefined && step !== undefined && { idempotencyKey: hash('sha256', `${key}\n${step}`) }),
     // Without a step, two calls of one parent would share an approval.
     ...(callId !== undefined && step !== undefined && { callId: `${callId} ${hash('sha256', step)}` }),
@@ -300,13 +301,13 @@ class Once {
 
   /** Runs the call once for its idempotency key, and once for its approval. */
   run(call: Call, tool: BoundTool, params: Params, signal: AbortSignal, work: () => unknown): unknown {
-    const { approval, context } = call
+    const { approval, idempotencyKey } = call
     // An approval may have changed the parameters, but the caller repeats those that it asked for.
     const asked = approval?.params ?? params
     const key = approval && approvalKey(approval.id)
     const approved =
       key === undefined ? work : () => this.#run(call, tool, this.#claimOf(call, tool, asked, key), signal, work)
-    if (context.idempotencyKey === undefined) return approved()
+    if (idempotencyKey === undefined) return approved()
     return this.#run(call, tool, this.#keyClaim(call, tool, asked), signal, approved)
   }
 
@@ -354,7 +355,7 @@ class Once {
   }
 
   #keyClaim(call: Call, tool: BoundTool, params: Params): OnceClaim {
-    const key = call.context.idempotencyKey as string
+    const key = call.idempotencyKey as string
     if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_LENGTH || /[^\x20-\x7e]/.test(key)) {
       throw new ToolExecutionError(
         'INVALID_PARAMETERS',
