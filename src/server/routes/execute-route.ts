@@ -258,6 +258,7 @@ class RestContext implements CallContext {
   readonly caller: Of<'caller'>
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
+  readonly models: CallContext['models']
   rates?: readonly CallerRate[]
   /** Aborted when the client disconnects or the server shuts down. */
   readonly signal = new Cancellation()
@@ -274,6 +275,7 @@ class RestContext implements CallContext {
     this.caller = ofCaller.caller as string
     this.flags = ofCaller.flags as Of<'flags'>
     this.tools = ofCaller.tools
+    this.models = ofCaller.models
     if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
   }
 
