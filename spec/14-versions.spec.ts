@@ -1,26 +1,200 @@
-import { describe, test } from 'vitest'
+import { ToolLoop, ToolRegistry } from 'toolyard'
+import { scripted } from 'toolyard/testing'
+import { describe, expect, test } from 'vitest'
+import { configured, mock } from './fixtures/tool-manager.ts'
+
+/** A version of the tool `greet`, which answers with its version. */
+const greet = (version: string, more: object = {}) => ({ ...mock('greet', version), version, ...more })
+
+const text = (...names: string[]) => ({
+  type: 'object',
+  properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+  required: names,
+  additionalProperties: false,
+})
+
+/** Opens these versions, with a rollout of `greet`. */
+const rolledOut = (versions: readonly object[], greet?: object) =>
+  configured(versions, { config: { tools: { ...(greet && { rollout: { greet: greet as { current: string } } }) } } })
 
 describe('Versions', () => {
-  test.todo('[14.1-1] Several definitions may share a name if their version differs')
-  test.todo('[14.1-2] Versions are semver. A definition without one is 0.0.0')
-  test.todo('[14.1-3] The current version is rollout.current, else the highest that is not a pre-release')
-  test.todo('[14.1-4] A call of name takes the current version, name@version exactly that one')
-  test.todo('[14.1-5] Models see one tool per name')
-  test.todo('[14.1-6] With deprecated {since?, remove_after?, message?, use?}, calls still run and carry warnings')
-  test.todo('[14.1-7] Models are not offered deprecated tools unless pinned')
-  test.todo(
-    '[14.1-8] migrate [{from, rename?, defaults?, drop?}] brings parameters of an older version into the newer form before validation',
-  )
+  test('[14.1-1] Several definitions may share a name if their version differs', async () => {
+    const { manager, execute } = await configured([greet('1.0.0'), greet('2.0.0'), greet('2.0.0')])
+    const { loaded, skipped } = await manager.loadTools()
+    expect(loaded).toEqual(['greet', 'greet'])
+    expect(skipped).toMatchObject([{ problem: expect.stringContaining('give it another version') }])
+    expect(await execute('greet@1.0.0')).toMatchObject({ result: '1.0.0', tool_name: 'greet' })
+  })
+
+  test('[14.1-2] Versions are semver. A definition without one is 0.0.0', async () => {
+    const { registry, execute, manager } = await configured([mock('greet', 'none'), greet('1.0.0'), greet('1.0')])
+    expect(await execute('greet@0.0.0')).toMatchObject({ result: 'none' })
+    expect((await manager.loadTools()).skipped).toEqual([
+      { name: 'greet', problem: expect.stringContaining('version "1.0"') },
+    ])
+    const order = [
+      '1.0.0-alpha',
+      '1.0.0-alpha.1',
+      '1.0.0-alpha.beta',
+      '1.0.0-beta.2',
+      '1.0.0-beta.11',
+      '1.0.0',
+      '1.2.0',
+      '1.10.0',
+    ]
+    for (const version of order.toReversed()) registry.register({ ...greet(version), name: 'sorted' })
+    expect(registry.versionsOf('sorted').map(({ version }) => version)).toEqual(order)
+    for (const version of ['1', '01.0.0', '1.0.0-', '1.0.0-01', 'v1.0.0', '1.0.0 ', '']) {
+      expect(() => new ToolRegistry().register(greet(version))).toThrow("isn't a semantic version")
+    }
+  })
+
+  test('[14.1-3] The current version is rollout.current, else the highest that is not a pre-release', async () => {
+    const versions = [greet('1.2.0'), greet('1.10.0'), greet('2.0.0-beta.1')]
+    expect(await (await rolledOut(versions)).execute('greet')).toMatchObject({ result: '1.10.0' })
+    expect(await (await rolledOut(versions, { current: '1.2.0' })).execute('greet')).toMatchObject({ result: '1.2.0' })
+  })
+
+  test('[14.1-4] A call of name takes the current version, name@version exactly that one', async () => {
+    const { execute, records } = await configured([greet('1.0.0'), greet('2.0.0', { permissions: ['admin'] })])
+    expect(await execute('greet')).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+    expect(await execute('greet', {}, { flags: { admin: true } })).toMatchObject({ result: '2.0.0' })
+    expect(await execute('greet@1.0.0')).toMatchObject({ result: '1.0.0' })
+    expect(await execute('greet@3.0.0', {}, { flags: { admin: true } })).toMatchObject({
+      error: "Tool 'greet' has no version '3.0.0': it has 1.0.0, 2.0.0",
+      error_code: 'TOOL_NOT_FOUND',
+      suggestions: ['greet@1.0.0', 'greet@2.0.0'],
+    })
+    const seen = records().map(({ tool, version }) => [tool, version])
+    expect(seen.slice(0, 3)).toEqual([
+      ['greet', '2.0.0'],
+      ['greet', '2.0.0'],
+      ['greet', '1.0.0'],
+    ])
+  })
+
+  test('[14.1-5] Models see one tool per name', async () => {
+    const { registry } = await configured([greet('1.0.0'), greet('2.0.0'), mock('other')])
+    expect(registry.toProviderFormat('mcp').map((tool) => (tool as { name: string }).name)).toEqual(['greet', 'other'])
+    expect(registry.toProviderFormat('mcp', ['greet@1.0.0', 'greet'])).toHaveLength(1)
+  })
+
+  test('[14.1-6] With deprecated {since?, remove_after?, message?, use?}, calls still run and carry warnings', async () => {
+    const deprecated = { since: '2026-10-01', remove_after: '2027-01-01', use: 'greet@2.0.0', message: 'It is slow' }
+    const { execute } = await configured([greet('1.0.0', { deprecated }), greet('2.0.0')])
+    expect(await execute('greet@1.0.0')).toMatchObject({
+      success: true,
+      result: '1.0.0',
+      warnings: [
+        "Tool 'greet' 1.0.0 is deprecated since 2026-10-01. Use greet@2.0.0 instead. It will be removed after 2027-01-01. It is slow",
+      ],
+    })
+    expect(await execute('greet')).not.toHaveProperty('warnings')
+  })
+
+  test('[14.1-7] Models are not offered deprecated tools unless pinned', async () => {
+    const { registry, executor, log, execute } = await configured([greet('1.0.0', { deprecated: {} })])
+    const loop = new ToolLoop(registry, executor, { log })
+    const offered = async (allowed_tools?: string[]) => {
+      const model = scripted('Hello')
+      await loop.answer({ model, messages: [{ role: 'user', content: 'Hi' }], ...(allowed_tools && { allowed_tools }) })
+      return model.requests[0]?.tools?.map(({ name }) => name)
+    }
+    expect(await offered()).toEqual([])
+    expect(await offered(['greet'])).toEqual([])
+    expect(await offered(['greet@1.0.0'])).toEqual(['greet'])
+    expect(await execute('greet')).toMatchObject({ success: true })
+  })
+
+  test('[14.1-8] migrate [{from, rename?, defaults?, drop?}] brings parameters of an older version into the newer form before validation', async () => {
+    const echo = { implementation: { type: 'builtin', handler: 'echo' } }
+    const migrate = [
+      { from: '2.0.0', rename: { place: 'city' }, defaults: { unit: 'celsius' } },
+      { from: '1.0.0', rename: { where: 'place' }, drop: ['debug'] },
+    ]
+    const { execute } = await configured([
+      { ...greet('3.0.0', { migrate, parameters: text('city', 'unit') }), ...echo },
+      { ...greet('1.0.0', { parameters: text('where') }), ...echo },
+    ])
+    const whole = { city: 'Paris', unit: 'celsius' }
+    expect(await execute('greet', { where: 'Paris', debug: 'yes' })).toMatchObject({
+      success: true,
+      warnings: [
+        "The parameters where, debug of tool 'greet' were migrated from version 1.0.0 to 3.0.0",
+        "The parameters place of tool 'greet' were migrated from version 2.0.0 to 3.0.0",
+      ],
+    })
+    expect((await execute('greet', { place: 'Paris' })) as object).toMatchObject({ success: true })
+    expect(await execute('greet', whole)).not.toHaveProperty('warnings')
+    // New parameters are checked as they are.
+    expect(await execute('greet', { city: 'Paris' })).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
+    expect(await execute('greet@1.0.0', { place: 'Paris' })).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
+  })
+
   test.todo(
     '[14.1-9] MCP definitions that change while pinned become a new version that waits for toolyard mcp approve or the page',
   )
   test.todo(
     '[14.1-10] tools.rollout {<name>: {current, candidate?, percent?, by?: "call" | "session" | "tenant"}} can be changed at run time: toolyard rollout show|start|promote|rollback, REST /api/tools/:name/rollout',
   )
-  test.todo(
-    '[14.1-11] With session (session id, else key) and tenant a caller stays with its side. With call each call is drawn',
-  )
-  test.todo('[14.1-12] Inside a run, the version offered is the version called')
+
+  test('[14.1-11] With session (session id, else key) and tenant a caller stays with its side. With call each call is drawn', async () => {
+    const versions = [greet('1.0.0'), greet('2.0.0')]
+    const sides = async (by: string, percent: number, contexts: readonly object[]) => {
+      const { execute } = await rolledOut(versions, { current: '1.0.0', candidate: '2.0.0', percent, by })
+      const results = contexts.map((context) => execute('greet', {}, context))
+      return (await Promise.all(results)).map((envelope) => envelope.success && envelope.result)
+    }
+    const callers = Array.from({ length: 400 }, (_, index) => ({ tenant: 'acme', caller: `key-${index}` }))
+    const [some, again, more] = [
+      await sides('session', 10, callers),
+      await sides('session', 10, callers),
+      await sides('session', 50, callers),
+    ]
+    expect(again).toEqual(some)
+    const candidates = some.filter((version) => version === '2.0.0').length
+    expect(candidates).toBeGreaterThan(10)
+    expect(candidates).toBeLessThan(90)
+    // Callers that have it keep it when the percentage grows.
+    expect(some.every((version, index) => version === '1.0.0' || more[index] === '2.0.0')).toBe(true)
+    // Sessions of one key are drawn apart, tenants stay together.
+    const sessions = callers.map((_, index) => ({ tenant: 'acme', caller: 'key', session: String(index) }))
+    expect(new Set(await sides('session', 50, sessions)).size).toBe(2)
+    expect(new Set(await sides('tenant', 50, sessions)).size).toBe(1)
+    expect(new Set(await sides('call', 50, Array(400).fill({ tenant: 'acme', caller: 'key' }))).size).toBe(2)
+    expect(new Set(await sides('session', 0, callers))).toEqual(new Set(['1.0.0']))
+    expect(new Set(await sides('session', 100, callers))).toEqual(new Set(['2.0.0']))
+    const keyed = Array(50).fill({ tenant: 'acme', caller: 'key', idempotencyKey: 'once' })
+    expect(new Set(await sides('call', 50, keyed)).size).toBe(1)
+  })
+
+  test('[14.1-12] Inside a run, the version offered is the version called', async () => {
+    const { registry, executor, log } = await rolledOut(
+      [greet('1.0.0', { parameters: text('old') }), greet('2.0.0', { parameters: text('new') })],
+      { current: '1.0.0', candidate: '2.0.0', percent: 50, by: 'call' },
+    )
+    const loop = new ToolLoop(registry, executor, { log })
+    const seen = new Set<string>()
+    for (let run = 0; run < 40; run++) {
+      const calls = ['a', 'b'].map((value) => ({ name: 'greet', arguments: { new: value } }))
+      const model = scripted({ calls }, { calls: [{ name: 'greet@1.0.0', arguments: { old: 'c' } }] }, 'Done')
+      // The rollout ends while the run goes on.
+      if (run === 39) registry.rollOut(new Map([['greet', { current: '1.0.0', candidate: '2.0.0', percent: 100 }]]))
+      const events = loop.run({ model, messages: [{ role: 'user', content: 'Hi' }] })
+      const results: unknown[] = []
+      for await (const event of events) {
+        if (run === 39) registry.rollOut(new Map([['greet', { current: '1.0.0' }]]))
+        if (event.type === 'call-result') results.push(event.call.result)
+      }
+      const isNew = JSON.stringify(model.requests[0]?.tools).includes('"new"')
+      seen.add(isNew ? 'new' : 'old')
+      const expected = isNew ? { result: '2.0.0' } : { error_code: 'INVALID_PARAMETERS' }
+      expect(results).toMatchObject([expected, expected, { error_code: 'TOOL_NOT_FOUND' }])
+      if (run === 39) expect(isNew).toBe(true)
+    }
+    expect(seen).toEqual(new Set(['new', 'old']))
+  })
+
   test.todo('[14.1-13] guard {min_calls, max_error_increase} belongs to the entry of a rollout')
   test.todo('[14.1-14] Changing a rollout needs installation')
   test.todo(

@@ -26,6 +26,7 @@ const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): Cha
   event: null,
   subject: null,
   detail: null,
+  version: null,
   hash: `hash ${seq}`,
   ...more,
 })

@@ -13,6 +13,8 @@ export interface CallEntry {
   readonly model: string | null
   /** The hash of the tool's definition, if there was one. */
   readonly schemaHash: string | null
+  /** The version of the tool, if it has one. */
+  readonly version?: string | null | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
@@ -142,6 +144,8 @@ export interface AuditRow {
   /** As `provider:model`. */
   readonly model: string | null
   readonly schema_hash: string | null
+  /** Of the tool; null if it has none. */
+  readonly version: string | null
   readonly params_hash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly error_code: ToolErrorCode | null

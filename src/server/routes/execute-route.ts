@@ -49,10 +49,17 @@ const HEADERS = {
 }
 
 const TIME = { type: 'number', description: 'The duration of the call, including validation.' }
+const WARNINGS = { type: 'array', items: { type: 'string' }, description: 'Such as that the tool is deprecated.' }
 const SUCCESS = {
   description: 'The result. If the request accepts text/event-stream: "progress" events, then one "result" event',
   type: 'object',
-  properties: { success: { const: true }, result: {}, tool_name: { type: 'string' }, execution_time_ms: TIME },
+  properties: {
+    success: { const: true },
+    result: {},
+    tool_name: { type: 'string' },
+    execution_time_ms: TIME,
+    warnings: WARNINGS,
+  },
 }
 const FAILURE = {
   type: 'object',
@@ -69,6 +76,7 @@ const FAILURE = {
     },
     suggestions: { type: 'array', items: { type: 'string' }, description: 'Tools with similar names.' },
     outcome: { const: 'unknown', description: 'The write may have happened.' },
+    warnings: WARNINGS,
   },
 }
 

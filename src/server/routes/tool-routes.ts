@@ -6,6 +6,8 @@ import type { McpServerStatus } from '../../app/mcp-status.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
@@ -20,6 +22,12 @@ const BROKEN = { type: 'string', description: 'Why the tool cannot be called; ab
 
 const APPROVAL = { const: true, description: 'Calls may need approval; absent if they never do.' }
 
+const VERSIONED = {
+  version: { type: 'string', description: 'The version that you get; absent if it has none.', examples: ['1.2.0'] },
+  deprecated: object({ since: TEXT, remove_after: TEXT, message: TEXT, use: TEXT }, 'Absent if it is not deprecated.'),
+  versions: { type: 'array', items: TEXT, description: 'All versions, the oldest first, if there are several.' },
+}
+
 const TOOL = {
   name: NAME,
   description: DESCRIPTION,
@@ -28,6 +36,7 @@ const TOOL = {
   origin: { type: 'string', description: '`configuration`, or the name of the MCP server.' },
   permissions: { type: 'array', items: TEXT },
   approval: APPROVAL,
+  ...VERSIONED,
   broken: BROKEN,
 }
 
@@ -57,20 +66,28 @@ export function pageToolsRoutes(app: FastifyInstance): void {
   )
 }
 
-function shown(
-  { manager }: Installation,
-  { name, description, implementation, permissions, approval }: ToolDefinition,
-): PageTool {
-  const broken = manager.getRegistry().brokenReason(name)
+/** The version of a tool, and the others. */
+function versioned(registry: ToolRegistry, { name, version, deprecated }: ToolDefinition) {
+  return {
+    ...(version !== undefined && { version }),
+    ...(deprecated !== undefined && { deprecated }),
+    ...(registry.hasVersions(name) && { versions: registry.versionsOf(name).map(versionOf) }),
+  }
+}
+
+function shown({ manager }: Installation, tool: ToolDefinition): PageTool {
+  const { name, description, implementation, permissions, approval } = tool
+  const broken = manager.getRegistry().brokenReason(tool)
   const { type: kind = 'unknown', server } = implementation ?? {}
   return {
     name,
     description,
     kind,
-    effect: manager.getExecutor().effectOf(name) ?? 'write',
+    effect: manager.getExecutor().effectOf(pinnedName(tool)) ?? 'write',
     origin: kind === 'mcp' && typeof server === 'string' ? server : 'configuration',
     permissions: permissions ?? [],
     ...(approval && { approval: true }),
+    ...versioned(manager.getRegistry(), tool),
     broken,
   }
 }
@@ -146,12 +163,9 @@ export function toolRoutes(app: FastifyInstance): void {
       ),
     }),
     ({ caller }) => ({
-      tools: usableTools(installation, caller).map(({ name, description, type = 'function', parameters }) => ({
-        name,
-        description,
-        type,
-        parameters,
-      })),
+      tools: usableTools(installation, caller)
+        .filter(({ deprecated }) => deprecated === undefined)
+        .map(({ name, description, type = 'function', parameters }) => ({ name, description, type, parameters })),
     }),
   )
 
@@ -165,6 +179,7 @@ export function toolRoutes(app: FastifyInstance): void {
           parameters: PARAMETERS,
           implementation: object({ type: { type: 'string', examples: ['http'] } }),
           approval: APPROVAL,
+          ...VERSIONED,
           broken: BROKEN,
           health: HEALTH,
         },
@@ -175,14 +190,16 @@ export function toolRoutes(app: FastifyInstance): void {
       const registry = installation.manager.getRegistry()
       const executor = installation.manager.getExecutor()
       return {
-        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation, approval }) => {
-          const broken = registry.brokenReason(name)
+        tools: usableTools(installation, caller).map((tool) => {
+          const { name, description, parameters, implementation, approval } = tool
+          const broken = registry.brokenReason(tool)
           const state = executor.healthOf(name, caller.tenant)
           const health = Object.keys(state).length > 0 ? state : undefined
           // The rest of the implementation is private: handlers, mock responses, URLs, secrets.
           const type = implementation?.type
           const guarded = approval ? ({ approval: true } as const) : {}
-          return { name, description, parameters, implementation: { type }, ...guarded, broken, health }
+          const more = { ...guarded, ...versioned(registry, tool) }
+          return { name, description, parameters, implementation: { type }, ...more, broken, health }
         }),
       }
     },
@@ -192,12 +209,12 @@ export function toolRoutes(app: FastifyInstance): void {
 /** The tools that the caller may use. */
 export function usableTools(
   { manager, tenants }: Installation,
-  { tenant, tools }: Pick<Caller, 'tenant' | 'tools'>,
+  { id, tenant, tools }: Pick<Caller, 'tenant' | 'tools'> & { readonly id?: string },
 ): ToolDefinition[] {
-  const rights = { flags: tenants.flags(tenant), tools }
+  const rights = { tenant, caller: id, flags: tenants.flags(tenant), tools }
   const registry = manager.getRegistry()
   return registry
-    .definitions()
+    .definitions(rights)
     .filter((tool) => missingPermission(tool, rights) === undefined)
     .map((tool) => registry.shownTo(tool, rights))
 }

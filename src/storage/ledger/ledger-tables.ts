@@ -29,6 +29,8 @@ export interface ChainRow {
   readonly subject: string | null
   /** JSON text. */
   readonly detail: string | null
+  /** The version of the tool; null if it has none. */
+  readonly version: string | null
   /** Hexadecimal. */
   readonly hash: string
 }

@@ -234,6 +234,7 @@ const auditRow = (row: ChainRow): AuditRow => ({
   tool: row.tool,
   model: row.model,
   schema_hash: row.schemaHash,
+  version: row.version,
   params_hash: row.paramsHash,
   outcome: row.outcome,
   error_code: row.code as AuditRow['error_code'],

@@ -29,12 +29,13 @@ const ROW_COLUMNS = {
   event: 'text',
   subject: 'text',
   detail: 'text',
+  version: 'text',
   hash: 'text',
 }
 const SELECT_ROWS = `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
     schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
-    event, subject, detail, hash
+    event, subject, detail, version, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
@@ -227,6 +228,7 @@ function insertRows(database: Database, rows: readonly ChainRow[], chains: Reado
     row.event,
     row.subject,
     row.detail,
+    row.version,
     row.hash,
   ])
   return database.insert('toolyard.audit', ROW_COLUMNS, values)
