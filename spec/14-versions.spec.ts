@@ -1,6 +1,7 @@
-import { ToolLoop, ToolRegistry } from 'toolyard'
+import { type Handler, ToolLoop, ToolRegistry } from 'toolyard'
 import { scripted } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
+import { tool, withServer } from './fixtures/server.ts'
 import { configured, mock } from './fixtures/tool-manager.ts'
 
 /** A version of the tool `greet`, which answers with its version. */
@@ -16,6 +17,31 @@ const text = (...names: string[]) => ({
 /** Opens these versions, with a rollout of `greet`. */
 const rolledOut = (versions: readonly object[], greet?: object) =>
   configured(versions, { config: { tools: { ...(greet && { rollout: { greet: greet as { current: string } } }) } } })
+
+/** A server with two versions of `greet`, each with a handler of its own, and a key that may change rollouts. */
+async function served(rollout: { current: string }, handlers: Readonly<Record<string, Handler>> = {}) {
+  const versions = ['1.0.0', '2.0.0'].map((version) => ({
+    ...tool('greet', { version }),
+    implementation: { type: 'internal', handler: `greet-${version}` },
+  }))
+  const config = { tools: { enabled: true, registry: versions, rollout: { greet: rollout } } }
+  const server = await withServer([], config, {
+    handlers: { 'greet-1.0.0': () => '1.0.0', 'greet-2.0.0': () => '2.0.0', ...handlers },
+  })
+  const admin = await server.key('acme', 'admin', ['observe', 'installation', 'read', 'call'])
+  const change = (method: string, path: string, body?: object) =>
+    server.ask(`/api/tools/greet/rollout${path}`, {
+      method,
+      key: admin,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+  const events = async () => {
+    const { body } = await server.ask('/audit?type=event&tenant=*', { key: admin })
+    const names: string[] = body.rows.map(({ event }: { event: string }) => event)
+    return names.filter((event) => event.startsWith('rollout')).toReversed()
+  }
+  return { ...server, admin, change, events }
+}
 
 describe('Versions', () => {
   test('[14.1-1] Several definitions may share a name if their version differs', async () => {
@@ -134,9 +160,32 @@ describe('Versions', () => {
   test.todo(
     '[14.1-9] MCP definitions that change while pinned become a new version that waits for toolyard mcp approve or the page',
   )
-  test.todo(
-    '[14.1-10] tools.rollout {<name>: {current, candidate?, percent?, by?: "call" | "session" | "tenant"}} can be changed at run time: toolyard rollout show|start|promote|rollback, REST /api/tools/:name/rollout',
-  )
+  test('[14.1-10] tools.rollout {<name>: {current, candidate?, percent?, by?: "call" | "session" | "tenant"}} can be changed at run time: toolyard rollout show|start|promote|rollback, REST /api/tools/:name/rollout', async () => {
+    const { ask, execute, change, admin, events } = await served({ current: '1.0.0' })
+    expect((await execute('greet')).body.result).toBe('1.0.0')
+    const started = await change('PUT', '', { candidate: '2.0.0', percent: 100, by: 'tenant' })
+    expect(started.body).toMatchObject({
+      rollout: { current: '1.0.0', candidate: '2.0.0', percent: 100, by: 'tenant' },
+    })
+    expect((await execute('greet')).body.result).toBe('2.0.0')
+    await change('POST', '/rollback')
+    expect((await execute('greet')).body.result).toBe('1.0.0')
+    expect((await change('POST', '/promote')).body.error).toContain('has no candidate')
+    expect((await change('PUT', '', { candidate: '3.0.0', percent: 1 })).body.error).toContain('it has 1.0.0, 2.0.0')
+    await change('PUT', '', { candidate: '2.0.0', percent: 0 })
+    await change('POST', '/promote')
+    expect((await execute('greet')).body.result).toBe('2.0.0')
+    expect((await ask('/api/tools/greet/rollout', { key: admin })).body.rollout).toMatchObject({ current: '2.0.0' })
+    await change('DELETE', '')
+    expect((await execute('greet')).body.result).toBe('1.0.0')
+    expect(await events()).toEqual([
+      'rollout.started',
+      'rollout.rolled_back',
+      'rollout.started',
+      'rollout.promoted',
+      'rollout.reset',
+    ])
+  })
 
   test('[14.1-11] With session (session id, else key) and tenant a caller stays with its side. With call each call is drawn', async () => {
     const versions = [greet('1.0.0'), greet('2.0.0')]
@@ -195,10 +244,64 @@ describe('Versions', () => {
     expect(seen).toEqual(new Set(['new', 'old']))
   })
 
-  test.todo('[14.1-13] guard {min_calls, max_error_increase} belongs to the entry of a rollout')
-  test.todo('[14.1-14] Changing a rollout needs installation')
-  test.todo(
-    '[14.1-15] GET /api/tools/:name/versions and the page compare versions: calls, success rate, p50, p95 and cost, with confidence intervals',
-  )
-  test.todo('[14.1-16] The comparison of versions has a plain verdict that says "not enough calls yet" when that is so')
+  test('[14.1-13] guard {min_calls, max_error_increase} belongs to the entry of a rollout', async () => {
+    const { execute, change, installation, log, events } = await served(
+      { current: '1.0.0' },
+      { 'greet-2.0.0': () => Promise.reject(new Error('broken')) },
+    )
+    const guard = { min_calls: 20, max_error_increase: 0.1 }
+    await change('PUT', '', { candidate: '2.0.0', percent: 0, guard })
+    for (let call = 0; call < 20; call++) await Promise.all([execute('greet@1.0.0'), execute('greet@2.0.0')])
+    installation.manager.getExecutor().flush()
+    await installation.sink.flush()
+    await installation.rollouts.checkGuards()
+    expect(installation.rollouts.of('greet')).toEqual({ current: '1.0.0', started_at: expect.any(String) })
+    expect(log.at('warn')).toContainEqual(expect.objectContaining({ tool: 'greet', candidate: '2.0.0' }))
+    expect(await events()).toEqual(['rollout.started', 'rollout.rolled_back'])
+  })
+
+  test('[14.1-14] Changing a rollout needs installation', async () => {
+    const { ask, change } = await served({ current: '1.0.0' })
+    const body = JSON.stringify({ candidate: '2.0.0', percent: 10 })
+    const headers = { 'content-type': 'application/json' }
+    expect((await ask('/api/tools/greet/rollout', { method: 'PUT', body, headers })).status).toBe(403)
+    for (const [method, path] of [
+      ['POST', '/promote'],
+      ['POST', '/rollback'],
+      ['DELETE', ''],
+    ] as const) {
+      expect((await ask(`/api/tools/greet/rollout${path}`, { method })).status).toBe(403)
+    }
+    expect((await change('PUT', '', { candidate: '2.0.0', percent: 10 })).status).toBe(200)
+  })
+
+  test('[14.1-15] GET /api/tools/:name/versions and the page compare versions: calls, success rate, p50, p95 and cost, with confidence intervals', async () => {
+    const { ask, execute, change } = await served({ current: '1.0.0' })
+    await change('PUT', '', { candidate: '2.0.0', percent: 0 })
+    for (let call = 0; call < 4; call++) {
+      for (const version of ['1.0.0', '2.0.0']) await execute(`greet@${version}`, {}, {})
+    }
+    // A refused call says nothing about a version.
+    await execute('greet@1.0.0', 5)
+    const { body } = await ask('/api/tools/greet/versions')
+    expect(body).toMatchObject({
+      tool: 'greet',
+      rollout: { candidate: '2.0.0' },
+      versions: [
+        { version: '1.0.0', state: 'current', calls: 5, failures: 1, success_rate: 0.8, cost: null },
+        { version: '2.0.0', state: 'candidate', calls: 4, failures: 0, success_rate: 1, p95_interval: null },
+      ],
+    })
+    expect(body.versions[1]).toMatchObject({ success_interval: { high: 1 }, p50_ms: expect.any(Number) })
+  })
+
+  test('[14.1-16] The comparison of versions has a plain verdict that says "not enough calls yet" when that is so', async () => {
+    const { ask, change } = await served({ current: '1.0.0' })
+    expect((await ask('/api/tools/greet/versions')).body.comparison).toBeNull()
+    await change('PUT', '', { candidate: '2.0.0', percent: 0 })
+    expect((await ask('/api/tools/greet/versions')).body.comparison).toMatchObject({
+      verdict: 'not_enough_calls',
+      sentence: 'Not enough calls yet: 2.0.0 has 0, 1.0.0 has 0, and each needs 100',
+    })
+  })
 })

@@ -33,6 +33,7 @@ import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
 import { Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
+import { Rollouts } from './versions/rollouts.ts'
 
 type Pins = Readonly<Record<string, string>>
 
@@ -106,6 +107,8 @@ export class Installation {
   readonly approvals: Approvals
   /** Runs that wait for approvals or survive a crash. */
   readonly durableRuns: DurableRuns
+  /** Which versions of tools callers get. */
+  readonly rollouts: Rollouts
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -187,6 +190,9 @@ export class Installation {
       showsContents: () => this.#config.storage?.runs !== false,
       onRun: (run) => this.#recordRun(run, this.#config),
     })
+    const { settings, ledger } = storage
+    const registry = () => this.manager.getRegistry()
+    this.rollouts = new Rollouts({ settings, ledger, events, clock, log: this.log, registry })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -278,11 +284,13 @@ export class Installation {
     await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
     this.#manager = await this.#load(this.#config)
     this.#configure()
+    await this.rollouts.load()
   }
 
   #configure(): void {
     this.tenants.configure(this.#config)
     this.callers.configure(this.#config.limits)
+    this.rollouts.configure(this.#config)
   }
 
   async #load(config: Config): Promise<ToolManager> {
@@ -386,6 +394,7 @@ export class Installation {
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {
         await this.tenants.load(this.storage.settings)
+        await this.rollouts.load()
         await this.#manager?.getMcpServers().checkPins()
       }
     } catch (err) {
@@ -407,6 +416,7 @@ export class Installation {
       await this.#deliver(news)
     }
     for (const cancel of this.#retired.values()) cancel()
+    await this.rollouts.close()
     await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()

@@ -62,8 +62,8 @@ export interface OpenManager {
 interface OpenOptions extends LoadConfigOptions {
   /** Changes the configuration before it is used. */
   readonly change?: (config: Config) => Config
-  /** False: calls are not recorded even if there is a store. */
-  readonly record?: boolean
+  /** False: calls are not recorded even if there is a store. `always`: a store is created if there is none. */
+  readonly record?: boolean | 'always'
   /** Instead of the log on stderr. */
   readonly log?: Log
 }
@@ -100,7 +100,7 @@ export async function openManager(
 }
 
 interface StartOptions {
-  readonly record?: boolean
+  readonly record?: OpenOptions['record']
   readonly log?: Log
   readonly handlers?: ToolHandlers
 }
@@ -113,7 +113,8 @@ export async function startManager(
   { record = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
 ): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
   const { env } = terminal
-  const installation = record && hasStore(terminal) ? await install(terminal, config, handlers, log) : undefined
+  const installation =
+    record && (record === 'always' || hasStore(terminal)) ? await install(terminal, config, handlers, log) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation
     const context = installation.localContext('cli')

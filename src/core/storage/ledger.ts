@@ -62,8 +62,27 @@ export interface Ledger {
   /** Runs over time, of one model or of all. */
   runSeries(query: MetricsQuery & { readonly model?: string }): Promise<RunSeriesMetrics>
   parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]>
+  /** The first calls of a version since a time, without those that were refused or cancelled whatever the version. */
+  versionCalls(query: VersionQuery): Promise<readonly VersionCall[]>
   /** Deletes sealed audit segments, runs and metrics past their retention. Returns the counts. */
   expire(now: number): Promise<{ readonly audit: number; readonly runs: number; readonly figures: number }>
+}
+
+export interface VersionQuery {
+  /** Undefined: all tenants. */
+  readonly tenant: string | undefined
+  readonly tool: string
+  readonly version: string
+  /** Milliseconds since 1970. */
+  readonly from: number
+  readonly limit: number
+}
+
+export interface VersionCall {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly failed: boolean
+  readonly ms: number
 }
 
 export const METRIC_WINDOWS = ['1h', '24h', '7d'] as const
