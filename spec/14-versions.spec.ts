@@ -1,6 +1,7 @@
 import { type Handler, ToolLoop, ToolRegistry } from 'toolyard'
 import { scripted } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
+import { household } from './fixtures/mcp-servers.ts'
 import { tool, withServer } from './fixtures/server.ts'
 import { configured, mock } from './fixtures/tool-manager.ts'
 
@@ -157,9 +158,34 @@ describe('Versions', () => {
     expect(await execute('greet@1.0.0', { place: 'Paris' })).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
   })
 
-  test.todo(
-    '[14.1-9] MCP definitions that change while pinned become a new version that waits for toolyard mcp approve or the page',
-  )
+  test('[14.1-9] MCP definitions that change while pinned become a new version that waits for toolyard mcp approve or the page', async () => {
+    const { ask, post, key, execute } = await withServer([], {
+      mcpServers: { home: { ...household('changes'), pin: true } },
+    })
+    const admin = await key('acme', 'admin', ['observe', 'installation'])
+    const home = async () => (await ask('/api/mcp/servers', { key: admin })).body.servers[0]
+    await expect.poll(async () => (await home()).state, { timeout: 30_000 }).toBe('connected')
+    const versions = async () => (await ask('/api/tools/look/versions')).body.versions
+    expect(await versions()).toMatchObject([{ version: '1.0.0' }])
+    await execute('learn')
+    const changed = { tool: 'look', change: 'changed', parts: ['description'], version: '2.0.0' }
+    await expect.poll(async () => (await home()).waiting, { timeout: 30_000 }).toMatchObject([changed])
+    expect((await execute('look')).body).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
+    const approve = (fingerprints: string[], used = admin) =>
+      post('/api/mcp/servers/home/approve', { fingerprints }, { key: used })
+    expect((await approve(['another'])).status).toBe(409)
+    expect((await approve([], await key('acme'))).status).toBe(403)
+    const [{ fingerprint }] = (await home()).waiting
+    expect((await approve([fingerprint])).body).not.toHaveProperty('waiting')
+    expect(await versions()).toMatchObject([{ version: '2.0.0' }])
+    expect((await execute('look')).body).toMatchObject({ success: true })
+    const { rows } = (await ask('/audit?type=event&tenant=*', { key: admin })).body
+    expect(rows.find(({ event }: { event: string }) => event === 'mcp.pinned')).toMatchObject({
+      subject: 'home',
+      caller: expect.any(String),
+    })
+  })
+
   test('[14.1-10] tools.rollout {<name>: {current, candidate?, percent?, by?: "call" | "session" | "tenant"}} can be changed at run time: toolyard rollout show|start|promote|rollback, REST /api/tools/:name/rollout', async () => {
     const { ask, execute, change, admin, events } = await served({ current: '1.0.0' })
     expect((await execute('greet')).body.result).toBe('1.0.0')

@@ -27,7 +27,7 @@ import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
-import { Access, AuditEvents } from './audit-events.ts'
+import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
@@ -54,10 +54,10 @@ class StoredPins implements PinStore {
     return stored === undefined ? this.#file.read(server) : (stored.value as Pins)
   }
 
-  async write(server: string, pins: Pins): Promise<void> {
+  async write(server: string, pins: Pins, by?: Actor): Promise<void> {
     await this.#settings.put({ kind: 'pin', name: server, value: pins })
     const detail = { tools: Object.keys(pins).length }
-    await this.#events.record('mcp.pinned', { subject: server, content: pins, detail })
+    await this.#events.record('mcp.pinned', { by, subject: server, content: pins, detail })
   }
 }
 

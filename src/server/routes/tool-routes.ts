@@ -13,7 +13,7 @@ import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import { sessionName } from '../http/context.ts'
 import { found, HttpProblem } from '../http/problem.ts'
-import { COUNT, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { PageTool, WholePageTool } from '../http/views.ts'
 
 const NAME = { type: 'string', examples: ['get_weather'] }
@@ -240,6 +240,17 @@ const SERVER = {
     problem_at: TIME,
     stderr: { type: 'string', description: "The last lines, without secrets. Needs the scope 'installation'." },
     check: { type: 'string', description: "What to check. Needs the scope 'installation'." },
+    waiting: list(
+      {
+        tool: TEXT,
+        change: { enum: ['new', 'changed'] },
+        parts: { type: 'array', items: TEXT, description: 'What changed.' },
+        description: TEXT,
+        version: TEXT,
+        fingerprint: TEXT,
+      },
+      "Tools of a pinned server that wait for approval. Needs the scope 'installation'.",
+    ),
     tools: list({ name: TEXT, tool: TEXT }, 'Each tool: its name in the registry, and its name on the server.'),
   },
 }
@@ -274,12 +285,30 @@ export function mcpServerRoutes(app: FastifyInstance): void {
     },
   )
 
+  app.post<{ Params: { name: string }; Body: { fingerprints: readonly string[] } }>(
+    '/api/mcp/servers/:name/approve',
+    route('installation', 'mcp', 'Approves the tools of a pinned MCP server that wait', {
+      params: pathParameter('name', 64),
+      body: {
+        ...exactly({ fingerprints: { type: 'array', items: { ...TEXT, maxLength: 200 }, maxItems: 5_000 } }),
+        required: ['fingerprints'],
+      },
+      response: { 200: { description: 'The server', ...SERVER } },
+    }),
+    async ({ caller, params: { name }, body }) => {
+      const find = () => installation.manager.getMcpStatus().find((server) => server.name === name)
+      const known = found(find(), `MCP server '${name}'`, 'GET /api/mcp/servers lists them')
+      if (await installation.manager.getMcpServers().approve(name, body.fingerprints, caller)) return find() ?? known
+      throw new HttpProblem(409, `The tools of MCP server '${name}' have changed again`, 'look at what waits now')
+    },
+  )
+
   /** A tenant sees only servers that have tools for it. */
   function visible(servers: McpServerStatus[], caller: FastifyRequest['caller']): McpServerStatus[] {
     if (caller.scopes.has('installation')) return servers
     const usable = new Set(usableTools(installation, caller).map(({ name }) => name))
     return servers
-      .map(({ stderr: _stderr, check: _check, ...server }) => ({
+      .map(({ stderr: _stderr, check: _check, waiting: _waiting, ...server }) => ({
         ...server,
         tools: server.tools.filter(({ name }) => usable.has(name)),
       }))
