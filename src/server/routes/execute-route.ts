@@ -266,6 +266,7 @@ class RestContext implements CallContext {
   readonly caller: Of<'caller'>
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
+  session?: string
   rates?: readonly CallerRate[]
   /** Aborted when the client disconnects or the server shuts down. */
   readonly signal = new Cancellation()
@@ -283,6 +284,7 @@ class RestContext implements CallContext {
     this.flags = ofCaller.flags as Of<'flags'>
     this.tools = ofCaller.tools
     if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
+    if (ofCaller.session !== undefined) this.session = ofCaller.session
   }
 
   onRate(state: RateState, rate: CallerRate): void {
