@@ -149,10 +149,6 @@ export class ToolRegistry {
     }
   }
 
-  rolloutOf(name: string): Rollout | undefined {
-    return this.#rollouts.get(name)
-  }
-
   /** Whether some callers get other versions than the current ones. */
   get isRollingOut(): boolean {
     for (const { candidate } of this.#rollouts.values()) if (candidate !== undefined) return true
