@@ -1,5 +1,5 @@
 /** What a runtime has to have for a case to make sense of it; a case that needs more is not run, and is no failure. */
-export type Capability = 'loop' | 'mcp-stdio' | 'mcp-http'
+export type Capability = 'loop' | 'mcp-stdio' | 'mcp-http' | 'approval'
 
 /** A runtime behind the few functions that the cases use. A module of an adapter exports one as `adapter`. */
 export interface Adapter {
@@ -18,6 +18,8 @@ export interface Setup {
   readonly mcpServers: Readonly<Record<string, McpServer>>
   /** How long one call may take, set by whatever means the runtime has for it. */
   readonly deadlineMs: number
+  /** Where the runtime can store runs that wait for approval. */
+  readonly folder: string
 }
 
 /** A tool of the application. */
@@ -29,6 +31,8 @@ export interface Tool {
   readonly handler: Handler
   /** Where the handler can be imported from: given where it computes for long or is not trusted. */
   readonly untrusted?: { readonly module: string; readonly export: string }
+  /** A call runs only after a person has approved it. */
+  readonly needsApproval?: true
 }
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -44,8 +48,17 @@ export interface Runtime {
   call(name: string, args: string, options?: RunOptions): Promise<string>
   /** A whole conversation with this model; gives its last words, or rejects. */
   run?(model: ScriptedModel, options?: RunOptions): Promise<string>
+  /** A conversation that ends early if a call waits for approval. */
+  begin?(model: ScriptedModel): Promise<Progress>
+  /** Continues a conversation with one decision for all calls that wait. The model goes on with their results. */
+  decide?(state: string, approve: boolean, model: ScriptedModel): Promise<Progress>
+  /** The state with other parameters, for runtimes whose client keeps the calls and sends them back. */
+  tamper?(state: string, params: object): string
   close(): Promise<void>
 }
+
+/** The last words of the model, or what the application stores until a person has decided. */
+export type Progress = { readonly text: string } | { readonly state: string }
 
 export interface RunOptions {
   readonly signal?: AbortSignal

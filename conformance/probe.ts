@@ -27,7 +27,13 @@ export class Probe {
 
   /** Starts the runtime. Whatever the case says nothing of is empty, and the deadline far away. */
   async start(setup: Partial<Setup>): Promise<Runtime> {
-    const runtime = await this.#adapter.make({ tools: [], mcpServers: {}, deadlineMs: FAR_MS, ...setup })
+    const runtime = await this.#adapter.make({
+      tools: [],
+      mcpServers: {},
+      deadlineMs: FAR_MS,
+      folder: this.folder,
+      ...setup,
+    })
     this.#runtimes.push(runtime)
     return runtime
   }
@@ -36,6 +42,14 @@ export class Probe {
   loopOf(runtime: Runtime): NonNullable<Runtime['run']> {
     if (runtime.run === undefined) throw new Error('The adapter says that it can "loop", but its runtime has no run()')
     return runtime.run.bind(runtime)
+  }
+
+  /** The approvals of a runtime; a case that asks for them has said that it needs them. */
+  approvalsOf(runtime: Runtime): Required<Pick<Runtime, 'begin' | 'decide'>> {
+    const { begin, decide } = runtime
+    if (begin === undefined || decide === undefined)
+      throw new Error('The adapter says that it can "approval", but its runtime has no begin() and decide()')
+    return { begin: begin.bind(runtime), decide: decide.bind(runtime) }
   }
 
   /** An MCP server of ours over stdio; see servers/stdio-server.ts for the flags. */

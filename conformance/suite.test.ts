@@ -35,6 +35,9 @@ const NAIVE_FAILS: Readonly<Record<string, RegExp>> = {
   'mcp-leaves-nothing': /The server runs on after close\(\)/,
   'mcp-noise': /The whole process ended: SyntaxError/,
   'mcp-slow-start': /the start included, has not come back/,
+  'approval-respected': /was run before anybody approved it/,
+  'approval-binds-parameters': /with the same id and other parameters was run without approval/,
+  'resume-writes-once': /repeated a write when it was continued: 2 and 1 times/,
 }
 
 /** These use a whole core: beside others, they would measure the machine. */

@@ -1,8 +1,9 @@
 import { Chat } from '@ai-sdk/react'
 import { DefaultChatTransport } from 'ai'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
+import { openChat } from '../src/server/fixtures/ui-chat.ts'
 
 describe('OpenAI and AI SDK clients', () => {
   test.todo('[17.1-1] /v1/chat/completions takes response_format (JSON Schema, checked)')
@@ -45,5 +46,21 @@ describe('OpenAI and AI SDK clients', () => {
     const roles = model.requests[2]?.messages.map(({ role }) => role)
     expect(roles).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'user'])
   })
-  test.todo('[17.1-8] useChat shows approvals of tool calls, and sends the decisions')
+  test('[17.1-8] useChat shows approvals of tool calls, and sends the decisions', async () => {
+    const tools = { pay: () => 'paid' }
+    const turns = [{ calls: [{ name: 'pay' }] }, 'It is paid.']
+    const { open, key } = await openChat(turns, { tools, definition: { approval: { self: true } } })
+    const chat = open('chat', { 'x-api-key': await key('acme', 'operator') })
+    await chat.sendMessage({ text: 'Pay' })
+    const asked = chat.lastMessage?.parts.find(({ type }) => type === 'dynamic-tool')
+    expect(asked).toMatchObject({ toolName: 'pay', state: 'approval-requested' })
+    await chat.addToolApprovalResponse({ id: Object(asked).approval.id, approved: true })
+    const parts = [
+      { type: 'step-start' },
+      { type: 'dynamic-tool', toolName: 'pay', state: 'output-available', output: 'paid' },
+      { type: 'step-start' },
+      { type: 'text', text: 'It is paid.' },
+    ]
+    await vi.waitFor(() => expect(chat.lastMessage?.parts).toMatchObject(parts), { timeout: 30_000 })
+  })
 })

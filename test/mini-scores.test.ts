@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SCORES } from '@toolyard/mini'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { everydayCases, readEveryday } from '../bench/mini/everyday.ts'
 import { mergeScores, scoresTable } from '../bench/mini/scores.ts'
 import { writeScores } from '../bench/mini/write-scores.ts'
 import type { CategoryScore } from '../src/models/model-scores.ts'
 import { readScores } from '../src/models/model-scores.ts'
+import type { FailureKind, ObservedCall } from '../src/validation/suites/suite.ts'
 
 const row = (name: string, more: Partial<CategoryScore> = {}): CategoryScore => ({
   name,
@@ -97,4 +99,78 @@ test('docs/guides/mini.md shows packages/mini/scores.json as it is', async () =>
   const page = await readFile(new URL('../docs/guides/mini.md', import.meta.url), 'utf8')
   const scores = await readScores(SCORES)
   expect(page).toContain(`${START}\n\n${scores && scoresTable(scores)}\n\n${END}`)
+})
+
+describe('the everyday sentences', () => {
+  interface Parameters {
+    readonly properties?: Readonly<Record<string, { readonly enum?: readonly unknown[] }>>
+    readonly required?: readonly string[]
+  }
+
+  async function load(half: 'even' | 'odd') {
+    const { cases, close } = await everydayCases(half)
+    onTestFinished(close)
+    return cases
+  }
+
+  test('are 150 different ones, and every second is unseen', async () => {
+    const written = readEveryday()
+    expect(new Set(written.map(({ said }) => said)).size).toBe(150)
+    const numbers = (cases: Awaited<ReturnType<typeof load>>) => cases.map(({ id }) => Number(id.split('-')[1]))
+    const [even, odd] = [numbers(await load('even')), numbers(await load('odd'))]
+    expect([even.length, even.every((one) => one % 2 === 0)]).toEqual([75, true])
+    expect([odd.length, odd.every((one) => one % 2 === 1)]).toEqual([75, true])
+  })
+
+  test('expect only calls that the shipped tools accept', async () => {
+    const [first] = await load('even')
+    const tools = new Map(first?.tools.map(({ name, parameters }) => [name, parameters as Parameters]))
+    for (const { said, calls } of readEveryday()) {
+      for (const call of calls) {
+        const about = `${said}: ${call.tool}`
+        const { properties = {}, required = [] } = tools.get(call.tool) ?? {}
+        if ('result' in call) {
+          expect(['calculate', 'datetime', 'string'], about).toContain(call.tool)
+          expect(call.result.length, about).toBeGreaterThan(0)
+          continue
+        }
+        expect(Object.keys(properties), about).toEqual(expect.arrayContaining(Object.keys(call.params)))
+        expect(Object.keys(call.params), about).toEqual(expect.arrayContaining([...required]))
+        for (const [name, values] of Object.entries(call.params)) {
+          const options = properties[name]?.enum
+          if (options !== undefined)
+            expect(['', ...options], `${about} ${name}`).toEqual(expect.arrayContaining([...values]))
+        }
+      }
+    }
+  })
+
+  const reverse = { tool: 'string', params: { operation: 'reverse', text: 'banana' } }
+  const light = (name: string, state: string) => ({ tool: 'set_light', params: { light: name, state } })
+  const days = { tool: 'datetime', params: { operation: 'diff', from: 'now', to: '2027-02-14' } }
+  const search = { tool: 'search_documents', params: { query: 'Rate limits of tools' } }
+  test.each<[string, ObservedCall[], true | FailureKind]>([
+    ['spell banana backwards', [reverse], true],
+    ['spell banana backwards', [{ ...reverse, params: { ...reverse.params, text: 'bananas' } }], 'wrong_value'],
+    ['spell banana backwards', [{ ...reverse, params: { text: 'banana' } }], 'wrong_value'],
+    ['spell banana backwards', [light('hall', 'on')], 'wrong_tool'],
+    ["How many days are left until Valentine's Day?", [days], true],
+    [
+      "How many days are left until Valentine's Day?",
+      [{ ...days, params: { ...days.params, unit: 'weeks' } }],
+      'wrong_value',
+    ],
+    ['Hall light off, and the garden one as well', [light('garden', 'off'), light('hall', 'off')], true],
+    ['Hall light off, and the garden one as well', [light('garden', 'on'), light('hall', 'off')], 'wrong_value'],
+    ['Hall light off, and the garden one as well', [light('hall', 'off')], 'wrong_count'],
+    ['Search the docs for rate limits', [search], true],
+    ['Search the docs for rate limits', [{ ...search, params: { query: 'limits' } }], 'wrong_value'],
+    ['lol', [], true],
+    ['lol', [light('hall', 'on')], 'unwanted_call'],
+  ])('are judged by the values or the result: %s %j', async (said, calls, outcome) => {
+    const cases = await load('even')
+    const one = cases.find(({ turns }) => turns[0]?.[0]?.content === said)
+    const verdict = await one?.judge([{ calls, answer: '' }])
+    expect(verdict?.passed || verdict?.kind).toBe(outcome)
+  })
 })

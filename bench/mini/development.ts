@@ -9,12 +9,12 @@ import {
 import { checkCalls } from '../../src/validation/bfcl/check-calls.ts'
 import type { ObservedTurn, Verdict } from '../../src/validation/suites/suite.ts'
 
-/** A request of ours with the one tool that is offered, judged by the rules of BFCL. */
+/** A request of ours with the tools on offer. */
 export interface DevelopmentCase {
   readonly id: string
   readonly turns: readonly (readonly Message[])[]
   readonly tools: readonly OfferedTool[]
-  readonly judge: (turns: readonly ObservedTurn[]) => Verdict
+  readonly judge: (turns: readonly ObservedTurn[]) => Verdict | Promise<Verdict>
 }
 
 interface Written {
@@ -24,7 +24,7 @@ interface Written {
 
 const FILE = new URL('./development/requests.json', import.meta.url)
 /** The day on which "tomorrow" was written. */
-export const DEVELOPMENT_NOW = Date.parse('2026-11-16T10:00:00')
+export const DEVELOPMENT_NOW = Date.parse('2026-11-16T10:00:00Z')
 
 /** The requests that values and the threshold may be tuned on; `no` are those that no call is right for. */
 export function developmentCases(): { readonly calls: DevelopmentCase[]; readonly no: DevelopmentCase[] } {

@@ -1,7 +1,9 @@
 /**
- * `node bench/mini/score.ts [--write] [category…]`: how well the model in the box does, by the rules of BFCL, and what it
- * takes. `development` and `development_no` are requests of our own. `--write` puts each row, as soon as it is known, into
- * packages/mini/scores.json, which the server gives away, and into docs/guides/mini.md. Only counts are printed and written, no case.
+ * `node bench/mini/score.ts [--write | --limit N] [--show] [category…]`: how well the model in the box does, by the rules of
+ * BFCL, and what it takes. `development`, `development_no`, `everyday` and `everyday_unseen` are requests of our own. `--write`
+ * puts each row, as soon as it is known, into packages/mini/scores.json, which the server gives away, and into
+ * docs/guides/mini.md. `--limit` asks only the first N cases of a category. Only counts are printed and written; `--show` prints
+ * the failing cases too, but only those of our own that may be tuned on: never a case of `everyday_unseen` or of BFCL.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,17 +18,29 @@ import { ProviderClient } from '../../src/models/providers/provider-client.ts'
 import { bfclCategory } from '../../src/validation/bfcl/bfcl-category.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 import { DEVELOPMENT_NOW, type DevelopmentCase, developmentCases } from './development.ts'
+import { everydayCases } from './everyday.ts'
 import { kindsOf, share } from './scores.ts'
 import { writeScores } from './write-scores.ts'
 
 /** What is scored, what can be said of it beforehand, and where its cases come from. */
 interface Category extends Pick<CategoryScore, 'name' | 'own' | 'call_wanted'> {
-  readonly load: () => Promise<readonly DevelopmentCase[]> | readonly DevelopmentCase[]
+  readonly load: () => Promise<Loaded> | Loaded
 }
 
-const ALL = ['development', 'development_no', 'simple_python', 'multiple', 'live_simple', 'irrelevance']
+interface Loaded {
+  readonly cases: readonly DevelopmentCase[]
+  readonly close?: () => Promise<void>
+}
+
+const OWN: readonly Category[] = [
+  { name: 'development', own: true, call_wanted: true, load: () => ({ cases: developmentCases().calls }) },
+  { name: 'development_no', own: true, call_wanted: false, load: () => ({ cases: developmentCases().no }) },
+  { name: 'everyday', own: true, call_wanted: true, load: () => everydayCases('even') },
+  { name: 'everyday_unseen', own: true, call_wanted: true, load: () => everydayCases('odd') },
+]
+const BFCL = ['simple_python', 'multiple', 'parallel', 'parallel_multiple', 'live_simple', 'irrelevance']
 const folder = process.env.TOOLYARD_DATA_SETS ?? join(import.meta.dirname, '..', '..', '..', 'shared', 'data')
-const { write, categories } = readArguments()
+const { write, show, limit, categories } = readArguments()
 const there = existsSync(join(folder, 'bfcl'))
 if (!there)
   console.log(`Left out: there is no ${join(folder, 'bfcl')}. The data is that of github.com/ShishirPatil/gorilla.`)
@@ -56,49 +70,60 @@ if (wire.pid !== undefined) {
 await mini.close()
 
 /** What the command line asks for; where that makes no sense, a sentence says so and it ends. */
-function readArguments(): { readonly write: boolean; readonly categories: readonly Category[] } {
+function readArguments() {
   try {
-    const { values, positionals } = parseArgs({ options: { write: { type: 'boolean' } }, allowPositionals: true })
-    return { write: values.write === true, categories: (positionals.length > 0 ? positionals : ALL).map(categoryOf) }
+    const { values, positionals } = parseArgs({
+      options: { write: { type: 'boolean' }, show: { type: 'boolean' }, limit: { type: 'string' } },
+      allowPositionals: true,
+    })
+    const { write = false, show = false, limit } = values
+    if (limit !== undefined && !/^[1-9]\d*$/.test(limit)) throw new Error(`--limit must be a number, not "${limit}".`)
+    if (limit !== undefined && write) throw new Error('--write needs all cases: leave out --limit.')
+    const categories = positionals.length > 0 ? positionals.map(categoryOf) : [...OWN, ...BFCL.map(categoryOf)]
+    return { write, show, limit: limit === undefined ? undefined : Number(limit), categories }
   } catch (error) {
-    console.error(`${(error as Error).message} Of our own there are development and development_no.`)
+    console.error(`${(error as Error).message} Of our own there are ${OWN.map(({ name }) => name).join(', ')}.`)
     process.exit(2)
   }
 }
 
 function categoryOf(given: string): Category {
-  if (given === 'development')
-    return { name: given, own: true, call_wanted: true, load: () => developmentCases().calls }
-  if (given === 'development_no')
-    return { name: given, own: true, call_wanted: false, load: () => developmentCases().no }
+  const own = OWN.find(({ name }) => name === given)
+  if (own !== undefined) return own
   const { name, rule } = bfclCategory(given)
-  return { name, own: false, call_wanted: rule !== 'no_call', load: async () => (await loadBfcl(name, folder)).cases }
+  return { name, own: false, call_wanted: rule !== 'no_call', load: () => loadBfcl(name, folder) }
 }
 
 /** Asks everything of a category; the times are sorted. */
 async function scoreOf({ name, own, call_wanted, load }: Category): Promise<{ score: CategoryScore; times: number[] }> {
-  const cases = await load()
+  const loaded = await load()
+  const cases = loaded.cases.slice(0, limit)
+  const shown = show && own && name !== 'everyday_unseen'
   const times: number[] = []
   const wrong: Record<string, number> = {}
   let right = 0
   for (const one of cases) {
     const started = performance.now()
-    const mistake = await mistakeIn(one)
-    times.push(performance.now() - started)
+    const { mistake, calls } = await mistakeIn(one, () => times.push(performance.now() - started))
     if (mistake === undefined) right++
     else wrong[mistake] = (wrong[mistake] ?? 0) + 1
+    if (shown && mistake !== undefined)
+      console.log(`${mistake}: ${one.turns[0]?.at(-1)?.content}${calls && `\n  ${calls}`}`)
   }
+  await loaded.close?.()
   times.sort((left, other) => left - other)
   const measured = new Date().toISOString().slice(0, 10)
   return { score: { name, own, call_wanted, cases: cases.length, right, wrong, measured }, times }
 }
 
-/** Of which kind the mistake is, if there is one. */
-async function mistakeIn({ turns, tools, judge }: DevelopmentCase): Promise<string | undefined> {
+/** Of which kind the mistake is, if there is one, and what was called. */
+async function mistakeIn({ turns, tools, judge }: DevelopmentCase, answered: () => void) {
   const { content, tool_calls = [] } = await mini.generateChat(turns[0] ?? [], 'v1', { tools })
-  const calls = tool_calls.map((call) => ({ tool: call.function.name, params: JSON.parse(call.function.arguments) }))
-  const verdict = judge([{ calls, answer: content ?? '' }])
-  if (verdict.passed) return undefined
-  if (calls.length > 0) return verdict.kind.replaceAll('_', ' ')
-  return content?.endsWith('?') ? 'asked back' : 'no call'
+  answered()
+  const made = tool_calls.map((call) => ({ tool: call.function.name, params: JSON.parse(call.function.arguments) }))
+  const calls = made.map(({ tool, params }) => `${tool} ${JSON.stringify(params)}`).join('; ')
+  const verdict = await judge([{ calls: made, answer: content ?? '' }])
+  if (verdict.passed) return { mistake: undefined, calls }
+  const unmade = content?.endsWith('?') ? 'asked back' : 'no call'
+  return { mistake: made.length > 0 ? verdict.kind.replaceAll('_', ' ') : unmade, calls }
 }

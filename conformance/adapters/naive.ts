@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Adapter, McpServer, Runtime, ScriptedModel, Setup } from '../adapter.ts'
+import type { Adapter, McpServer, Progress, Runtime, ScriptedModel, Setup } from '../adapter.ts'
 
 type Send = (method: string, params: object) => Promise<unknown>
 
@@ -34,12 +34,27 @@ class NaiveRuntime implements Runtime {
   }
 
   async run(model: ScriptedModel): Promise<string> {
+    const progress = await this.begin(model)
+    return 'text' in progress ? progress.text : 'It waits for approval.'
+  }
+
+  /** Asks once for each tool, and begins again when it was approved. */
+  async begin(model: ScriptedModel, approved?: string): Promise<Progress> {
+    const waits = (name: string) => this.#setup.tools.find((tool) => tool.name === name)?.needsApproval === true
     let turn = model([])
     while ('calls' in turn) {
-      const work = turn.calls.map(async (call) => ({ id: call.id, text: await this.call(call.name, call.arguments) }))
-      turn = model(await Promise.all(work))
+      const asks = turn.calls.find(({ name }) => waits(name) && name !== approved)
+      const free = turn.calls.filter((call) => call !== asks)
+      const work = free.map(async (call) => ({ id: call.id, text: await this.call(call.name, call.arguments) }))
+      const replies = await Promise.all(work)
+      if (asks !== undefined) return { state: asks.name }
+      turn = model(replies)
     }
-    return turn.text
+    return turn
+  }
+
+  async decide(state: string, approve: boolean, model: ScriptedModel): Promise<Progress> {
+    return approve ? await this.begin(model, state) : { text: '' }
   }
 
   async close(): Promise<void> {
@@ -94,6 +109,6 @@ function sendOverHttp(url: string): Send {
 export const adapter: Adapter = {
   name: 'naive',
   packages: [],
-  can: ['loop', 'mcp-stdio', 'mcp-http'],
+  can: ['loop', 'mcp-stdio', 'mcp-http', 'approval'],
   make: (setup) => new NaiveRuntime(setup).connect(),
 }

@@ -1,5 +1,14 @@
-import { isolated, type Model, silentLog, ToolHandlers, ToolManager } from 'toolyard'
-import type { Adapter, Runtime, ScriptedModel, Setup } from '../adapter.ts'
+import {
+  createToolyard,
+  isolated,
+  type Model,
+  type RunAnswer,
+  silentLog,
+  ToolHandlers,
+  ToolManager,
+  tool,
+} from 'toolyard'
+import type { Adapter, Progress, Runtime, ScriptedModel, Setup } from '../adapter.ts'
 import { callThroughLoop } from '../call-through-loop.ts'
 
 function toolyardModel(script: ScriptedModel): Model {
@@ -27,7 +36,37 @@ function toolyardModel(script: ScriptedModel): Model {
   }
 }
 
-async function make({ tools, mcpServers, deadlineMs }: Setup): Promise<Runtime> {
+/** With a store, which approvals need. */
+async function makeStored({ tools, folder }: Setup): Promise<Runtime> {
+  const yard = await createToolyard({
+    tools: tools.map(({ name, description, parameters, handler, needsApproval = false }) =>
+      tool({
+        name,
+        description,
+        input: { type: 'object', ...parameters },
+        approval: needsApproval,
+        execute: (params, { signal }) => handler(params as Record<string, unknown>, signal),
+      }),
+    ),
+    storage: folder,
+  })
+  const progress = ({ status, run_id, approvals = [], content }: RunAnswer): Progress =>
+    status === 'waiting' ? { state: JSON.stringify({ run_id, ids: approvals.map(({ id }) => id) }) } : { text: content }
+  return {
+    call: async (name, args) => JSON.stringify(await yard.call(name, JSON.parse(args))),
+    begin: async (script) => progress(await yard.run({ model: toolyardModel(script), prompt: 'Go.' })),
+    async decide(state, approve, script) {
+      const { run_id, ids } = JSON.parse(state) as { run_id: string; ids: string[] }
+      for (const id of ids) await yard.decide(id, { decision: approve ? 'approve' : 'reject' })
+      return progress(await yard.resume(run_id, { model: toolyardModel(script) }))
+    },
+    close: () => yard.close(),
+  }
+}
+
+async function make(setup: Setup): Promise<Runtime> {
+  const { tools, mcpServers, deadlineMs } = setup
+  if (tools.some(({ needsApproval }) => needsApproval)) return makeStored(setup)
   const handlers = new ToolHandlers()
   for (const { name, handler, untrusted } of tools) {
     if (untrusted !== undefined) handlers.register(name, isolated(untrusted.module, untrusted.export))
@@ -59,6 +98,6 @@ async function make({ tools, mcpServers, deadlineMs }: Setup): Promise<Runtime> 
 export const adapter: Adapter = {
   name: 'Toolyard',
   packages: ['toolyard'],
-  can: ['loop', 'mcp-stdio', 'mcp-http'],
+  can: ['loop', 'mcp-stdio', 'mcp-http', 'approval'],
   make,
 }

@@ -1,5 +1,6 @@
 import type { Case } from '../case.ts'
 import { allocates } from './allocates.ts'
+import { approvalBindsParameters, approvalRespected, resumeWritesOnce } from './approval.ts'
 import { cancelReachesTool } from './cancel-reaches-tool.ts'
 import { cpuBound } from './cpu-bound.ts'
 import { deadlineStopsWork } from './deadline-stops-work.ts'
@@ -42,4 +43,7 @@ export const cases: readonly Case[] = [
   mcpLeavesNothing,
   mcpNoise,
   mcpSlowStart,
+  approvalRespected,
+  approvalBindsParameters,
+  resumeWritesOnce,
 ]

@@ -137,19 +137,21 @@ export class Approvals {
     return view
   }
 
+  /** Whether the caller may decide about its own calls of a tool. */
+  mayDecideOwn(tool: string, caller: Caller | undefined, context?: CallContext): boolean {
+    const registry = this.#options.manager().getRegistry()
+    const called = registry.find(tool, context)
+    const { self = false, by = APPROVERS } = ruleOf(called && registry.definitionOf(called))
+    return self && caller?.scopes.has('approve') === true && by.some((role) => role === caller.role)
+  }
+
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
   forMcp(path: string) {
     const own = ({ caller = '' }: CallContext) =>
       caller === LOCAL_CALLER.id ? LOCAL_CALLER : this.#options.callers.byId(caller)
     return {
       path,
-      mayDecide: (tool: string, context: CallContext): boolean => {
-        const registry = this.#options.manager().getRegistry()
-        const called = registry.find(tool, context)
-        const { self = false, by = APPROVERS } = ruleOf(called && registry.definitionOf(called))
-        const caller = own(context)
-        return self && caller?.scopes.has('approve') === true && by.some((role) => role === caller.role)
-      },
+      mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),
       decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
         const caller = own(context)
         if (caller === undefined) return

@@ -19,14 +19,22 @@ import type { TextSeal } from './sealed-text.ts'
 
 export interface DurableOptions {
   readonly session?: string | undefined
+  /** The question of a stored chat that the run answers. */
+  readonly chat?: ChatQuestion
   /** A hash of the request, if an idempotency key started the run. */
   readonly fingerprint?: string
+}
+
+export interface ChatQuestion {
+  readonly chat: string
+  readonly messageId: string
 }
 
 /** The request as it is stored. */
 interface StoredRequest extends Omit<RunRequest, 'model' | 'context' | 'journal' | 'prices'> {
   readonly model: string
   readonly session?: string
+  readonly chat?: ChatQuestion
 }
 
 export interface DurableRunDataOptions {
@@ -53,16 +61,18 @@ export class DurableRunData {
   /** Stores a new run; with an answer, one that waits already. Undefined if there is one with this id. */
   create(
     request: RunRequest,
-    { session, fingerprint = '' }: DurableOptions,
+    { session, chat, fingerprint = '' }: DurableOptions,
     waiting?: { readonly answer: RunAnswer; readonly steps: readonly JournalStep[] },
   ): Promise<DurableRun | undefined> {
     const { store, quota, seal, clock } = this.#options
     const { model, context = {}, journal: _journal, prices: _prices, ...rest } = request
     const { tenant = LOCAL_TENANT, caller = '', runId: id } = context
     if (id === undefined) throw new TypeError('A durable run needs context.runId')
-    const stored: StoredRequest = { ...rest, model: model.id, ...(session !== undefined && { session }) }
+    const place = { ...(session !== undefined && { session }), ...(chat && { chat }) }
+    const stored: StoredRequest = { ...rest, model: model.id, ...place }
     const sealed = seal.seal(JSON.stringify(stored), id)
-    const created_at = clock.wall()
+    // A run that waits has worked before it was stored.
+    const created_at = clock.wall() - (waiting?.steps.at(-1)?.used_ms ?? 0)
     const run: NewDurableRun = { id, tenant, caller, model: model.id, fingerprint, request: sealed, created_at }
     if (waiting === undefined) return store.create(run, quota(tenant))
     const view = this.view([])

@@ -6,11 +6,19 @@ import { Cancellation, pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { writeLog } from '../core/log.ts'
 import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
+import type { OnceStore } from '../core/storage/once-store.ts'
 import type { RunStep } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
+import type { Message } from '../models/model.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { UnknownModelError } from '../models/model-error.ts'
-import { type DurableOptions, DurableRunData, type DurableRunDataOptions } from './durable-run-data.ts'
+import {
+  type ChatQuestion,
+  type DurableOptions,
+  DurableRunData,
+  type DurableRunDataOptions,
+} from './durable-run-data.ts'
+import { LostRun, RunLedger } from './run-ledger.ts'
 
 /** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
 const POLL_MS = 5_000
@@ -22,10 +30,14 @@ const KEY_ENDED = 'The API key that started the run was revoked or has expired'
 
 export interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
+  readonly once: OnceStore
   readonly models: () => Promise<ModelCatalogue>
   /** The caller with its current rights; undefined if its key is no longer valid, null if there never was one. */
   readonly contextOf: (caller: string, session: string | undefined) => CallContext | null | undefined
 }
+
+/** Stores what a run has added to a chat since it waited. */
+type OnChat = (run: DurableRun, question: ChatQuestion, messages: readonly Message[]) => Promise<void>
 
 type Events = AsyncGenerator<RunEvent, void, undefined>
 
@@ -48,9 +60,6 @@ interface Running {
 /** The run can't be continued, now or later. */
 class HopelessRun extends Error {}
 
-/** The run goes on elsewhere, or was cancelled. */
-class LostRun extends Error {}
-
 /** Runs that survive their process: they wait for approvals, and continue after a crash. */
 export class DurableRuns {
   readonly #options: DurableRunsOptions
@@ -65,6 +74,8 @@ export class DurableRuns {
   #pollAgain = false
   #working = false
   #closing = false
+  /** Called before a run of a chat ends or waits again. */
+  onChat: OnChat | undefined = undefined
 
   constructor(options: DurableRunsOptions) {
     this.#options = options
@@ -99,7 +110,7 @@ export class DurableRuns {
   /** Continues a run that is due. Gives the stored answer of one that waits or has ended. */
   async resume(run: DurableRun, given: Pick<RunRequest, 'model' | 'prices' | 'context'>): Promise<Events> {
     const { store, clock } = this.#options
-    const { model: _model, session: _session, ...request } = this.#data.requestOf(run)
+    const { model: _model, session: _session, chat: _chat, ...request } = this.#data.requestOf(run)
     const taken = await store.take(run.id, clock.wall())
     if (taken === undefined) {
       const { status, answer } = (await store.get(run.tenant, run.id)) ?? run
@@ -156,7 +167,7 @@ export class DurableRuns {
    * `end`. Reads the store, so that it works on any server. Ends early if the signal aborts.
    */
   async *events({ tenant, id }: DurableRun, after: number, signal: AbortSignal): AsyncGenerator<RunNews> {
-    const { store, clock } = this.#options
+    const { store } = this.#options
     let [stored, given, last] = [0, 0, 'running']
     while (!signal.aborted) {
       // Before the steps: all steps of a run that has ended are stored.
@@ -175,9 +186,24 @@ export class DurableRuns {
         last = status
       }
       if (run.ended_at !== null) return
-      const wait = pause(this.#running.has(id) ? FOLLOW_HERE_MS : FOLLOW_ELSEWHERE_MS, clock, signal)
-      await Promise.race([wait, this.#running.get(id)?.ended ?? wait]).catch(() => {})
+      await this.#news(id, signal)
     }
+  }
+
+  /** Waits until the run has ended, or `waits` says of its answer that a person has to decide. */
+  async settled(
+    { tenant, id }: DurableRun,
+    waits: (answer: RunAnswer) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<RunAnswer | undefined> {
+    while (!signal.aborted) {
+      const run = await this.#options.store.get(tenant, id)
+      const answer = run && run.status !== 'running' ? this.answerOf(run) : undefined
+      if (run === undefined || run.ended_at !== null) return answer
+      if (answer !== undefined && (await waits(answer))) return answer
+      await this.#news(id, signal)
+    }
+    return undefined
   }
 
   /** The answer of a run that waits or has ended. */
@@ -210,6 +236,13 @@ export class DurableRuns {
     await this.#polling
     for (const { lose } of this.#running.values()) lose()
     await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+  }
+
+  /** Waits until it makes sense to look at the run again. */
+  async #news(id: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options
+    const wait = pause(this.#running.has(id) ? FOLLOW_HERE_MS : FOLLOW_ELSEWHERE_MS, clock, signal)
+    await Promise.race([wait, this.#running.get(id)?.ended ?? wait]).catch(() => {})
   }
 
   async #poll(): Promise<void> {
@@ -254,7 +287,7 @@ export class DurableRuns {
     const { models, contextOf } = this.#options
     const { id, resumes } = run
     if (resumes > MAX_RESUMES) throw new HopelessRun(`The run was resumed ${MAX_RESUMES} times without progress`)
-    const { model: name, session, ...request } = this.#data.requestOf(run)
+    const { model: name, session, chat: _chat, ...request } = this.#data.requestOf(run)
     const context = contextOf(run.caller, session)
     if (context === undefined) throw new HopelessRun(KEY_ENDED)
     if (context === null) {
@@ -298,32 +331,37 @@ export class DurableRuns {
     { cancellation, isLost }: { readonly cancellation: Cancellation; readonly isLost: () => boolean },
     feed: Feed,
   ): Promise<void> {
-    const { loop, store, clock, log } = this.#options
+    const { loop, store, once, clock, log } = this.#options
     const view = this.#data.view(steps)
-    let held: DurableStep[] = []
+    const ledger = new RunLedger(run, { store, once, clock, log })
+    let held: readonly DurableStep[] = []
     let refused = false
-    const lose = (): never => {
+    const lose = (error: unknown = new LostRun()): never => {
       refused = true
-      throw new LostRun('The run was cancelled, or goes on elsewhere')
+      throw error
     }
     const journal: Journal = {
       steps,
+      startedAt: run.created_at,
       keyed: true,
       abandoned: () => refused || isLost(),
-      append: async (step, waits) => {
+      append: async (step, how) => {
         if (isLost()) lose()
         const stored = this.#data.sealed(run.id, step, view)
-        // Stored with the answer.
-        if (waits) held = [stored]
-        else if (!(await store.append(run.id, run.fence, [stored], clock.wall()))) lose()
+        if (how === 'claims') return ledger.begin(stored)
+        // Stored with the answer of the run.
+        if (how === 'waits') held = await ledger.steps(stored).catch(lose)
+        else await ledger.append(stored).catch(lose)
       },
     }
     try {
-      const context = { ...request.context, runId: run.id, signal: cancellation }
+      const context = { ...request.context, runId: run.id, signal: cancellation, once: ledger }
       for await (const event of loop().run({ ...request, context, journal })) {
         if (event.type !== 'answer') feed.add(event)
         else if (!isLost()) {
           const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
+          const chat = this.onChat && this.#data.requestOf(run).chat
+          if (chat !== undefined) await this.onChat?.(run, chat, event.messages)
           await this.#data.end(run, answer, held)
           feed.add({ ...event, answer })
         } else if ((await store.get(run.tenant, run.id))?.status === 'cancelled') feed.add(event)
@@ -332,8 +370,11 @@ export class DurableRuns {
       feed.end()
     } catch (err) {
       if (!(err instanceof LostRun)) writeLog(log, 'error', { err, run_id: run.id }, 'A durable run was interrupted')
+      await ledger.close()
       await this.#release(run)
       feed.end(err)
+    } finally {
+      await ledger.close()
     }
   }
 

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { dirname, join } from 'node:path'
 import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
-import { loadConfigFile } from '../config/load-config.ts'
+import { LOCK_NAME, loadConfigFile } from '../config/load-config.ts'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
 import { ResultCache } from '../core/execution/result-cache.ts'
-import type { RegisteredTool } from '../core/execution/tool-view.ts'
+import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
@@ -76,6 +77,8 @@ export interface InstallationOptions {
   readonly clock?: Clock
   readonly env?: Environment
   readonly handlers?: ToolHandlers
+  /** `toolyard.lock.json`, which lists the packages. Default: beside the configuration file. */
+  readonly packages?: string | undefined
   /** Tools in code, besides those of the configuration. */
   readonly tools?: readonly RegisteredTool[]
   readonly tracer?: Tracer
@@ -177,7 +180,7 @@ export class Installation {
       tell: (news) => void this.#deliver(news),
     })
     this.durableRuns = new DurableRuns({
-      ...{ store: storage.durableRuns, pauses: storage.pauses, log: this.log, clock },
+      ...{ store: storage.durableRuns, once: storage.once, pauses: storage.pauses, log: this.log, clock },
       seal: new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined),
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
@@ -213,6 +216,12 @@ export class Installation {
 
   get config(): Config {
     return this.#config
+  }
+
+  /** The file that lists the packages. */
+  get lockFile(): string | undefined {
+    const { file, packages = file && join(dirname(file), LOCK_NAME) } = this.#options
+    return packages
   }
 
   /** The current tools. A reload replaces them: don't store this. */
@@ -260,7 +269,9 @@ export class Installation {
 
   /** Records the configuration that is in use from now on. Only its keyed hash is stored. */
   recordConfig(): void {
-    const detail = { tools: this.manager.getRegistry().list().length }
+    const tools = this.manager.getRegistry().list()
+    const packages = [...new Set(tools.flatMap((tool) => packageOf(tool) ?? []))]
+    const detail = { tools: tools.length, ...(packages.length > 0 && { packages }) }
     void this.events.record('config.loaded', { subject: this.#options.file, content: this.#config, detail })
   }
 
@@ -299,6 +310,7 @@ export class Installation {
     const id = await this.storage.settings.putFirst({ kind: 'secret', name: 'installation', value: randomUUID() })
     const parts: Parts = {
       installation: String(id),
+      ...(this.lockFile !== undefined && { packages: this.lockFile }),
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, ...sinks],

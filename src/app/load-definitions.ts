@@ -11,6 +11,7 @@ import { parametersProblem } from '../core/schema/json-schema-of.ts'
 import { shortened, unknownKeys } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
+import type { PackagedEntry } from '../packages/load-packages.ts'
 
 /** The result of loading `tools.registry`. */
 export interface LoadReport {
@@ -32,6 +33,8 @@ interface LoadOptions {
   readonly more?: boolean
   /** A tool of ours that another key of the configuration adds, and its place. */
   readonly added?: { readonly place: string; readonly tool: ToolDefinition } | undefined
+  /** Tools of packages, which are loaded after all others. */
+  readonly packaged?: readonly PackagedEntry[]
   /** Definitions that an entry can refer to by name. */
   readonly shipped?: ReadonlyMap<string, ToolDefinition>
 }
@@ -47,14 +50,15 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     [],
   ]
   const registered: { tool: ToolDefinition; place: string; added: readonly string[] }[] = []
-  const { added: extra } = options
-  const entries = definitions.map((entry, index) => ({ entry, place: placeOf(definitions, index) }))
-  for (const { entry, place } of extra ? [...entries, { entry: extra.tool, place: extra.place }] : entries) {
+  const { added: extra, packaged = [] } = options
+  const entries: PackagedEntry[] = definitions.map((entry, index) => ({ entry, place: placeOf(definitions, index) }))
+  if (extra !== undefined) entries.push({ entry: extra.tool, place: extra.place })
+  for (const { entry, place, problem: known } of [...entries, ...packaged]) {
     const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
     const { definition, added, unreadable } = completed(written)
     const name = nameOf(definition) ?? place
     const version = versionOf(Object(definition))
-    const problem = unreadable ?? problemOf(definition, options) ?? taken(name, version, place, places)
+    const problem = known ?? unreadable ?? problemOf(definition, options) ?? taken(name, version, place, places)
     if (problem !== undefined) {
       skipped.push({ name, problem })
       options.log.warn({ tool: name, place, problem }, 'Tool definition skipped')

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { Chat, TRIAL_PROMPT } from '../chat/chat.ts'
 import { type ResponseRule, ResponseRules, unknownTools } from '../chat/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, ToolLoop } from '../chat/tool-loop.ts'
@@ -56,6 +57,7 @@ import { convertZod } from '../models/langchain/offered-tools.ts'
 import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { splitModelId } from '../models/model-info.ts'
 import { openProvider } from '../models/providers/open-provider.ts'
+import type { PackagedEntry } from '../packages/load-packages.ts'
 import { countUses, type ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { createLog } from './create-log.ts'
 import { LOADED_WITH_WARNING, type LoadReport, loadDefinitions } from './load-definitions.ts'
@@ -97,6 +99,8 @@ export interface Parts {
   readonly installation?: string
   /** The environment that `${VAR}` in definitions refers to. */
   readonly env?: Environment
+  /** `toolyard.lock.json`: the packages that it lists are loaded, if it exists. */
+  readonly packages?: string
 }
 
 /** Code of models that runs at the same time; the rest waits. */
@@ -112,7 +116,8 @@ const WARM_UP_AFTER_MS = 250
 export class ToolManager {
   readonly #config: Config
   readonly #parts: ReturnType<typeof assemble>
-  #report: LoadReport | undefined
+  readonly #packages: string | undefined
+  #report: Promise<LoadReport> | undefined
   #models: Promise<ModelCatalogue> | undefined
   #chat: Promise<Chat> | undefined
   #chosen: ResponseRules | undefined
@@ -120,6 +125,7 @@ export class ToolManager {
 
   constructor(config: Config, parts: Parts = {}) {
     this.#config = checkConfig(config, 'ToolManager configuration')
+    this.#packages = parts.packages
     const model = knowledgeModel(this.#config)
     const asking: Omit<ModelToolParts, 'clock'> = {
       model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
@@ -129,23 +135,34 @@ export class ToolManager {
   }
 
   /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */
-  async loadTools(): Promise<LoadReport> {
-    if (this.#report === undefined) {
-      const { knowledge, asking, codeMode } = this.#parts
-      const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
-      const isAdded = this.isEnabled() && codeMode !== undefined
-      const added = isAdded ? { place: 'tools.code_mode', tool: codeMode.definition } : undefined
-      const shipped = knowledgeDefinitions(knowledge.collections, asking)
-      const more = this.isEnabled() && this.#parts.servers.names.length > 0
-      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped, more, added })
-      // Only calls that need a server wait for it.
-      const settled = this.isEnabled() ? this.#parts.servers.start() : Promise.resolve()
-      void settled.then(() => this.#warnOfUnknownTools(more))
-      this.#parts.registry.isLoaded = true
-      this.#rules()
-      setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
-    }
+  loadTools(): Promise<LoadReport> {
+    this.#report ??= this.#load()
     return this.#report
+  }
+
+  async #load(): Promise<LoadReport> {
+    const { knowledge, asking, codeMode, registry } = this.#parts
+    const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
+    const isAdded = this.isEnabled() && codeMode !== undefined
+    const added = isAdded ? { place: 'tools.code_mode', tool: codeMode.definition } : undefined
+    const shipped = knowledgeDefinitions(knowledge.collections, asking)
+    const more = this.isEnabled() && this.#parts.servers.names.length > 0
+    const local = added === undefined ? definitions : [...definitions, added.tool]
+    const hasPackages = this.isEnabled() && this.#packages !== undefined && existsSync(this.#packages)
+    const packaged = hasPackages ? await this.#loadPackages(this.#packages, local) : []
+    const report = loadDefinitions(definitions, { ...this.#parts, shipped, more, added, packaged })
+    // Only calls that need a server wait for it.
+    const settled = this.isEnabled() ? this.#parts.servers.start() : Promise.resolve()
+    void settled.then(() => this.#warnOfUnknownTools(more))
+    registry.isLoaded = true
+    this.#rules()
+    setTimeout(() => this.#warmUp(report.loaded.values()), WARM_UP_AFTER_MS).unref()
+    return report
+  }
+
+  async #loadPackages(lockFile: string, local: readonly unknown[]): Promise<PackagedEntry[]> {
+    const { loadPackages } = await import('../packages/load-packages.ts')
+    return loadPackages(lockFile, { ...this.#parts, local })
   }
 
   getRegistry(): ToolRegistry {

@@ -26,10 +26,15 @@ export type JournalStep = AnswerStep | ResultsStep
 /** The stored steps of a run. The loop replays them instead of asking the model and running the calls again. */
 export interface Journal {
   readonly steps: readonly JournalStep[]
+  /** When the run began, if it is continued. Milliseconds since 1970. */
+  readonly startedAt?: number
   /** Calls that may write get idempotency keys of the run and the step, so that none runs twice. */
   readonly keyed: boolean
-  /** Rejects if the run belongs to another process now. `waits`: the run ends here, until calls are approved. */
-  append(step: JournalStep, waits: boolean): Promise<void>
+  /**
+   * Rejects if the run belongs to another process now. `waits`: the run ends here, until calls are approved. `claims`: the
+   * calls that may write claim their keys at once, so that the step can be stored with these.
+   */
+  append(step: JournalStep, how?: 'waits' | 'claims'): Promise<void>
   /** The run goes on elsewhere: its end is not recorded here. */
   abandoned?(): boolean
 }

@@ -224,9 +224,10 @@ export class RunRecord implements RunObserver {
     this.#tools = tools
     this.#recording = new RecordingWriter(request)
     const before = request.prior_calls ?? []
-    this.#startedMs = options.clock.now() - before.reduce((ms, { result }) => ms + result.execution_time_ms, 0)
     this.#epochMs = options.clock.wall() - options.clock.now()
-    let startedMs = this.#startedMs
+    const { startedAt } = request.journal ?? {}
+    let startedMs = options.clock.now() - before.reduce((ms, { result }) => ms + result.execution_time_ms, 0)
+    this.#startedMs = startedAt === undefined ? startedMs : Math.min(startedMs, startedAt - this.#epochMs)
     for (const [index, call] of before.entries()) {
       this.#called(call, index, startedMs)
       startedMs += call.result.execution_time_ms

@@ -211,7 +211,8 @@ export class RunState {
   }
 
   /** Stores the calls of a turn before they run, unless they are stored. Returns the results so far. */
-  async beginCalls({ text, calls, reason, rawReason, usage, metadata }: TurnReader): Promise<TurnJournal | undefined> {
+  async beginCalls(turn: TurnReader, claims: boolean): Promise<TurnJournal | undefined> {
+    const { text, calls, reason, rawReason, usage, metadata } = turn
     const { journal } = this.#request
     if (journal === undefined) return undefined
     if (!this.#replayed) {
@@ -221,7 +222,7 @@ export class RunState {
         ...(usage !== undefined && { usage }),
         ...(metadata !== undefined && { metadata }),
       }
-      await journal.append(step, false)
+      await journal.append(step, claims ? 'claims' : undefined)
     }
     return { keyed: journal.keyed, stored: this.#replay?.results() ?? new Map() }
   }
@@ -233,7 +234,10 @@ export class RunState {
       .map(({ result }, index) => ({ index, result }))
       .filter(({ index, result }) => stored.get(index) !== result)
     if (results.length > 0 || waits) {
-      await this.#request.journal?.append({ kind: 'results', results, used_ms: this.#usedMs() }, waits)
+      await this.#request.journal?.append(
+        { kind: 'results', results, used_ms: this.#usedMs() },
+        waits ? 'waits' : undefined,
+      )
     }
     return waits ? { reason: 'approval_required', approvals } : undefined
   }

@@ -106,7 +106,7 @@ export class ToolLoop {
         if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
-        const journal = request.journal && (await run.beginCalls(turn))
+        const journal = request.journal && (await run.beginCalls(turn, this.#claims(turn)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
         for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
         run.heard(turn)
@@ -158,6 +158,12 @@ export class ToolLoop {
     this.#took(run, turn)
     if (asks) return run.handBack(turn)
     return { reason: turn.reason === 'tool_calls' ? 'error' : turn.reason, content: turn.text }
+  }
+
+  /** Whether calls write. Those that do so without a key must not run before the turn is stored. */
+  #claims({ calls }: TurnReader): boolean {
+    const effects = calls.map((call) => this.#executor.effectOf(call.function.name))
+    return effects.includes('write') && !effects.includes('idempotent')
   }
 
   #took(run: RunState, turn: TurnReader): void {

@@ -141,6 +141,17 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'Create tools from an API description',
     async () => (await import('./commands/import/import.ts')).defineImport,
   ],
+  pack: ['Sign a folder of tools as a package', async () => (await import('./commands/packages.ts')).definePack],
+  add: ['Add a package of tools', async () => (await import('./commands/packages.ts')).defineAdd],
+  remove: ['Remove a package of tools', async () => (await import('./commands/packages.ts')).defineRemove],
+  outdated: [
+    'List packages that have a newer version',
+    async () => (await import('./commands/packages.ts')).defineOutdated,
+  ],
+  packages: [
+    'List the packages of tools, and the catalogue',
+    async () => (await import('./commands/packages.ts')).definePackages,
+  ],
   ingest: [
     'Add documents to a searchable collection',
     async () => (await import('./commands/ingest/ingest.ts')).defineIngest,

@@ -38,6 +38,7 @@ export interface Config {
     /** `${VAR}` in both is replaced from the environment. */
     readonly webhook?: { readonly url: string; readonly secret: string }
   }
+  readonly packages?: PackagesConfig
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** The name of `mcpServers` in VS Code. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>
@@ -63,6 +64,13 @@ export interface LimitsConfig extends Partial<Quota> {
   readonly calls_per_minute?: number
   readonly body_bytes?: number
   readonly job_timeout_ms?: number
+}
+
+export interface PackagesConfig {
+  /** A JSON file beside the configuration, or a URL. */
+  readonly catalogue?: string
+  /** Instead of that of npm. */
+  readonly registry?: string
 }
 
 export interface StorageConfig {

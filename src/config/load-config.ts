@@ -15,6 +15,9 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
 }
 
+/** Lists the added packages, beside the configuration file. */
+export const LOCK_NAME = 'toolyard.lock.json'
+
 export interface LoadConfigOptions {
   /** False: files of `${file:…}` aren't read and commands of `${cmd:…}` don't run. */
   readonly secrets?: boolean

@@ -152,6 +152,23 @@ export const SERVICE_SCHEMA = {
       },
     },
   },
+  packages: {
+    type: 'object',
+    description: 'Packages of tools.',
+    additionalProperties: false,
+    properties: {
+      catalogue: {
+        type: 'string',
+        minLength: 1,
+        description: 'A list of packages: a JSON file beside the configuration, or an http or https URL.',
+      },
+      registry: {
+        type: 'string',
+        pattern: '^https?://',
+        description: 'The npm registry of "toolyard add npm:NAME". Default: https://registry.npmjs.org.',
+      },
+    },
+  },
   server: {
     type: 'object',
     description: 'The HTTP server.',

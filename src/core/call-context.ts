@@ -1,5 +1,6 @@
 import type { CancelSignal } from './cancellation.ts'
 import type { CallerRate, RateState } from './rates.ts'
+import type { OnceStore } from './storage/once-store.ts'
 
 /** What a run may still spend. Runs of agents spend from that of their caller. */
 export interface Allowance {
@@ -58,6 +59,8 @@ export interface CallContext {
   readonly onRate?: ((state: RateState, rate: CallerRate) => void) | undefined
   /** A repeated call with the same key returns the stored result of the first one. */
   readonly idempotencyKey?: string | undefined
+  /** Stores the key of a write instead of the executor's store. Set by durable runs. */
+  readonly once?: OnceStore | undefined
   /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
   readonly approvalId?: string | undefined
   /** The caller can't name an approval: if it repeats the call, the approval that it asked for counts. */

@@ -1,10 +1,11 @@
+import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns, toolyardCreator } from './toolyard.ts'
 
 /** Reads configurations, knows the models of all providers, and opens stores. */
 const openConfigured: OpenConfigured<Config | string> = async (given, parts, model) => {
-  const [{ ToolManager }, { loadConfigFile }, { usualProviders }] = await Promise.all([
+  const [{ ToolManager }, { LOCK_NAME, loadConfigFile }, { usualProviders }] = await Promise.all([
     import('../app/tool-manager.ts'),
     import('../config/load-config.ts'),
     import('../config/model-settings.ts'),
@@ -17,7 +18,8 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     throw new TypeError(`config must be a configuration or the name of its file, not ${String(read)}`)
   }
   const config = { ...read, tools: { enabled: true, ...read.tools } }
-  const { storage, ...others } = parts
+  const { storage, ...rest } = parts
+  const others = typeof given === 'string' ? { ...rest, packages: join(dirname(given), LOCK_NAME) } : rest
   const { manager, stored, close } =
     storage === undefined
       ? withoutStore(new ToolManager(config, others))

@@ -67,6 +67,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/mcp/servers': needs('observe'),
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
+  'GET /api/packages': needs('installation'),
   'GET /api/limits': needs('observe'),
   'GET /metrics': needs('observe'),
   'GET /metrics/tools/execution': needs('observe'),

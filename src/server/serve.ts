@@ -27,6 +27,7 @@ import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
+import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
@@ -50,6 +51,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   suiteRoutes,
   mcpRoutes,
   mcpServerRoutes,
+  packageRoutes,
   limitRoutes,
   metricsRoutes,
   prometheusRoutes,

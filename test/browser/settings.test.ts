@@ -1,4 +1,10 @@
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { SCOPES } from '../../src/app/callers.ts'
+import { addPackages, newSigner, packageFiles } from '../../src/packages/fixtures/package-files.ts'
+import { signPackage } from '../../src/packages/package.ts'
+import { fingerprintOf } from '../../src/packages/signing.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { type OpenPage, openPage as open, type PageOptions } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
@@ -145,4 +151,27 @@ test('passes axe and fits', async () => {
   await page.getByText('acme operator').waitFor()
   await page.getByText('tenants.acme.flags.get_weather').waitFor()
   await checkLooks('settings')
+})
+
+test('lists packages and the catalogue for callers with the scope installation', async () => {
+  const signer = newSigner()
+  const lockFile = await addPackages(signPackage(packageFiles(), signer))
+  const beside = (name: string) => join(dirname(lockFile), name)
+  const listed = { name: 'fx', version: '2.0.0', source: 'npm:fx', description: 'Exchange rates' }
+  await writeFile(beside('catalogue.json'), JSON.stringify({ packages: [listed] }))
+  const file = beside('toolyard.config.json')
+  await writeFile(file, JSON.stringify({ tools: { enabled: true }, packages: { catalogue: 'catalogue.json' } }))
+  const server = await openTestServer({}, { file })
+  onTestFinished(() => server.close())
+  const { page, violations } = await openSettings(server.url, await server.key('acme', 'admin', SCOPES))
+  const added = page.getByRole('list', { name: 'Packages' })
+  await added.getByText(fingerprintOf(signer.key)).waitFor()
+  expect(await added.textContent()).toContain('@acme/tools 1.0.0 from test.tgz1 tool')
+  expect(await page.getByRole('list', { name: 'Catalogue' }).textContent()).toContain(
+    'fx 2.0.0 from npm:fxExchange rates',
+  )
+  expect(await violations()).toEqual([])
+  const other = await openSettings(server.url, await server.key('acme', 'admin'))
+  await other.page.getByRole('heading', { name: 'Roles' }).waitFor()
+  expect(await other.page.getByRole('heading', { name: 'Packages' }).count()).toBe(0)
 })

@@ -7,11 +7,12 @@ import {
   type ModelRequest,
   type ModelResponse,
   Runner,
+  RunState,
   tool,
   Usage,
 } from '@openai/agents'
 import { z } from 'zod'
-import type { Adapter, McpServer, Reply, Runtime, ScriptedModel, Setup, Tool } from '../../adapter.ts'
+import type { Adapter, McpServer, Progress, Reply, Runtime, ScriptedModel, Setup, Tool } from '../../adapter.ts'
 import { callThroughLoop } from '../../call-through-loop.ts'
 
 function agentsModel(script: ScriptedModel): Model {
@@ -53,12 +54,13 @@ function repliesIn(input: ModelRequest['input']): Reply[] {
   })
 }
 
-const agentsTool = ({ name, description, parameters, handler }: Tool, deadlineMs: number) =>
+const agentsTool = ({ name, description, parameters, handler, needsApproval = false }: Tool, deadlineMs: number) =>
   tool({
     name,
     description,
     parameters: z.fromJSONSchema(parameters) as z.ZodObject,
     timeoutMs: deadlineMs,
+    needsApproval,
     execute: (params, _context, details) => handler(params as Record<string, unknown>, details?.signal),
   })
 
@@ -70,23 +72,40 @@ const agentsServer = (server: McpServer, deadlineMs: number) =>
 async function make({ tools, mcpServers, deadlineMs }: Setup): Promise<Runtime> {
   const servers = await connectMcpServers(Object.values(mcpServers).map((server) => agentsServer(server, deadlineMs)))
   const runner = new Runner({ tracingDisabled: true })
-  const run: Runtime['run'] = async (script, { signal } = {}) => {
-    const agent = new Agent({
+  const agentOf = (script: ScriptedModel) =>
+    new Agent({
       name: 'suite',
       instructions: 'Go.',
       model: agentsModel(script),
       tools: tools.map((each) => agentsTool(each, deadlineMs)),
       mcpServers: servers.active,
     })
-    const { finalOutput } = await runner.run(agent, 'Go.', signal !== undefined ? { signal } : {})
+  const run: Runtime['run'] = async (script, { signal } = {}) => {
+    const { finalOutput } = await runner.run(agentOf(script), 'Go.', signal !== undefined ? { signal } : {})
     return String(finalOutput)
   }
-  return { run, call: callThroughLoop(run), close: () => servers.close() }
+  const advance = async (agent: ReturnType<typeof agentOf>, input: 'Go.' | RunState<undefined, typeof agent>) => {
+    const { interruptions, state, finalOutput } = await runner.run(agent, input)
+    const waits = interruptions.length > 0
+    return (waits ? { state: state.toString() } : { text: String(finalOutput) }) satisfies Progress
+  }
+  return {
+    run,
+    begin: (script) => advance(agentOf(script), 'Go.'),
+    async decide(text, approve, script) {
+      const agent = agentOf(script)
+      const state = await RunState.fromString<undefined, typeof agent>(agent, text)
+      for (const each of state.getInterruptions()) approve ? state.approve(each) : state.reject(each)
+      return advance(agent, state)
+    },
+    call: callThroughLoop(run),
+    close: () => servers.close(),
+  }
 }
 
 export const adapter: Adapter = {
   name: 'OpenAI Agents',
   packages: ['@openai/agents'],
-  can: ['loop', 'mcp-stdio', 'mcp-http'],
+  can: ['loop', 'mcp-stdio', 'mcp-http', 'approval'],
   make,
 }

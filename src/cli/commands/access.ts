@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import type { Access, Actor } from '../../app/audit-events.ts'
 import { hashApiKey, KEY_PATTERN, MAX_KEY_PATTERNS, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
 import { type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
+import { dataFolder } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
@@ -26,6 +27,7 @@ Examples:
   $ toolyard keys create --tenant acme --name ci --role operator --expires 90d
   $ toolyard keys create --tenant acme --name page --tools 'get_*' calculate --models 'mini:*'
   $ toolyard keys list
+  $ toolyard keys signing
   $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11`
 
 export function defineKeys(keys: Command, terminal: Terminal, done: Done): void {
@@ -57,6 +59,26 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .description('Revoke a key')
     .argument('<id>', 'the id that "keys list" shows')
     .action(run(keysRevoke))
+
+  keys
+    .command('signing')
+    .description('Show the fingerprint of the key that signs packages; it is created if it does not exist')
+    .action(run(keysSigning))
+}
+
+/** `toolyard keys signing`: the key of `toolyard pack`. The private key stays in the data folder. */
+async function keysSigning(terminal: Terminal): Promise<number> {
+  const { fingerprintOf, openSigner } = await import('../../packages/signing.ts')
+  const { key = '' } = (await openSigner(dataFolder(terminal.env))) ?? {}
+  const fingerprint = fingerprintOf(key)
+  if (terminal.json) terminal.document({ fingerprint, key })
+  else {
+    terminal.result(fingerprint)
+    terminal.note(
+      'It signs the packages of "toolyard pack". Tell those who add them this fingerprint by another channel.',
+    )
+  }
+  return 0
 }
 
 export interface KeysCreateOptions extends TenantOptions {

@@ -13,7 +13,7 @@ import type { StoredKey } from '../../core/storage/key-store.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
-import { commandUser, configFile, SWITCHED_OFF } from '../common/open.ts'
+import { commandUser, configFile, lockFile, SWITCHED_OFF } from '../common/open.ts'
 import { readInteger } from '../common/params.ts'
 import {
   actions,
@@ -71,6 +71,7 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
   const prometheus = new Prometheus()
   const installation = await Installation.open({
     file,
+    packages: lockFile(terminal, options.config),
     log,
     env: terminal.env,
     sinks: [prometheus, ...(telemetry ? [telemetry.sink] : [])],

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Access, Actor } from '../../app/audit-events.ts'
 import { createLog } from '../../app/create-log.ts'
-import type { Installation } from '../../app/installation.ts'
+import type { Installation, InstallationOptions } from '../../app/installation.ts'
 import type { LoadReport } from '../../app/load-definitions.ts'
 import { Tenants } from '../../app/tenants.ts'
 import { ToolManager } from '../../app/tool-manager.ts'
 import type { Config } from '../../config/config.ts'
-import { ConfigError, type LoadConfigOptions, loadConfigFile } from '../../config/load-config.ts'
+import { ConfigError, LOCK_NAME, type LoadConfigOptions, loadConfigFile } from '../../config/load-config.ts'
 import { type McpReading, mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -77,6 +77,12 @@ export function configFile({ env, path }: Terminal, option: string | undefined):
   return existsSync(here) ? here : shippedConfig
 }
 
+/** The file that lists the packages: beside the configuration, or in this folder if that is the shipped one. */
+export function lockFile(terminal: Terminal, option: string | undefined): string {
+  const file = configFile(terminal, option)
+  return file === shippedConfig ? terminal.path(LOCK_NAME) : join(dirname(file), LOCK_NAME)
+}
+
 /** Reads a configuration file. An invalid one is a usage error. */
 export async function readConfig(file: string, options?: LoadConfigOptions): Promise<Config> {
   try {
@@ -113,8 +119,10 @@ export async function startManager(
   { record = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
 ): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
   const { env } = terminal
-  const installation =
-    record && (record === 'always' || hasStore(terminal)) ? await install(terminal, config, handlers, log) : undefined
+  const packages = lockFile(terminal, options.config)
+  const parts = { config, handlers, log, env, packages }
+  const isStored = record && (record === 'always' || hasStore(terminal))
+  const installation = isStored ? await install(terminal, parts) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation
     const context = installation.localContext('cli')
@@ -122,7 +130,7 @@ export async function startManager(
     return { manager, handlers, report, context, pins, installation, close: () => installation.close() }
   }
   const knowledge = commandKnowledge(terminal, log)
-  const manager = new ToolManager(config, { handlers, log, env, knowledge: knowledge.open })
+  const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open })
   const tenants = new Tenants()
   tenants.configure(config)
   const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const
@@ -134,15 +142,10 @@ export async function startManager(
 }
 
 /** Opens the installation. A store that cannot be opened does not fail the command: stderr says so. */
-async function install(
-  terminal: Terminal,
-  config: Config,
-  handlers: ToolHandlers,
-  log: Log,
-): Promise<Installation | undefined> {
+async function install(terminal: Terminal, options: InstallationOptions): Promise<Installation | undefined> {
   try {
     const { Installation } = await import('../../app/installation.ts')
-    return await Installation.open({ config, handlers, log, env: terminal.env })
+    return await Installation.open(options)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     terminal.note(printableLine(`Calls are not recorded: ${reason}`))

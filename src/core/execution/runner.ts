@@ -245,6 +245,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     report: _report,
     onRate: _rate,
     timeoutMs: _ms,
+    once: _once,
     visible: _offer,
     ...caller
   } = call.context
@@ -306,15 +307,15 @@ class Once {
   /** The stored answer of the idempotency key, without claiming the key. */
   async look(call: Call, tool: BoundTool, params: Params, signal: AbortSignal): Promise<unknown> {
     const claim = this.#keyClaim(call, tool, params)
-    const store = this.#storeFor(tool)
+    const store = this.#storeFor(call, tool)
     const known = await this.#claim(store, claim, signal)
     if (known !== undefined) return { result: replay(known) }
     await store.release(claim)
     return undefined
   }
 
-  #storeFor({ effect, approval }: BoundTool): OnceStore {
-    return effect === 'write' || approval !== undefined ? this.#store : this.#memory
+  #storeFor({ context: { once } }: Call, { effect, approval }: BoundTool): OnceStore {
+    return effect === 'write' || approval !== undefined ? (once ?? this.#store) : this.#memory
   }
 
   async #run(
@@ -324,7 +325,7 @@ class Once {
     signal: AbortSignal,
     work: () => unknown,
   ): Promise<unknown> {
-    const store = this.#storeFor(tool)
+    const store = this.#storeFor(call, tool)
     const known = await this.#claim(store, claim, signal)
     if (known !== undefined) return replay(known)
     try {

@@ -12,6 +12,7 @@ import {
   isPrerelease,
   isText,
   langchainName,
+  packageOf,
   type RegisteredTool,
   toolView,
   versionOf,
@@ -67,6 +68,17 @@ export class ToolRegistry {
   register(tool: RegisteredTool): void {
     const definition = this.#read(tool)
     const name = checkedName(definition)
+    const holder = this.#tools.get(name)
+    const owner = packageOf(holder)
+    if (holder !== undefined && packageOf(tool) !== owner) {
+      const fields = { tool: name, package: packageOf(tool) ?? owner }
+      if (packageOf(tool) !== undefined) {
+        writeLog(this.#log, 'warn', fields, 'A tool of a package is left out: another tool has its name')
+        return
+      }
+      writeLog(this.#log, 'warn', fields, 'A tool of a package gives way to another tool of its name')
+      this.unregister(name)
+    }
     const version = versionOf(definition)
     const versions = this.#versions.get(name) ?? new Map<string, RegisteredTool>()
     const before = versions.get(version)
@@ -93,7 +105,7 @@ export class ToolRegistry {
   addAll(tools: readonly RegisteredTool[]): void {
     for (const tool of tools) {
       const definition = this.#read(tool)
-      if (this.at(definition) !== undefined) {
+      if (this.at(definition) !== undefined && packageOf(this.get(definition.name)) === undefined) {
         throw new TypeError(`There are two tools '${definition.name}': rename one of them, or give it another version`)
       }
       this.register(tool)

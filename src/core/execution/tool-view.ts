@@ -30,6 +30,7 @@ export type RegisteredTool = ToolDefinition | LangchainTool
 /** Symbols, because no file may set them. */
 export const REFINEMENT: unique symbol = Symbol('refinement')
 export const RESULT: unique symbol = Symbol('result')
+export const PACKAGE: unique symbol = Symbol('package')
 
 /** A definition with the parts that JSON can't hold. */
 export interface ToolView extends ToolDefinition {
@@ -38,7 +39,12 @@ export interface ToolView extends ToolDefinition {
   readonly execute?: Handler | IsolatedHandler
   readonly [REFINEMENT]?: Refinement | undefined
   readonly [RESULT]?: ReadSchema | undefined
+  readonly [PACKAGE]?: string | undefined
 }
+
+/** The package that a tool comes from. Such a tool gives way to all others of its name. */
+export const packageOf = (tool: RegisteredTool | undefined): string | undefined =>
+  (tool as ToolView | undefined)?.[PACKAGE]
 
 /** The optional fields of a definition that every kind of tool has. */
 export const FIELDS = [

@@ -22,4 +22,6 @@ export interface ChatStore {
   turns(key: ChatKey, quota?: Quota): Promise<readonly ChatTurn[]>
   /** Appends a turn. If the chat has one with the same message id, removes it and all after it. */
   add(key: ChatKey, turn: ChatTurn, quota?: Quota): Promise<void>
+  /** Replaces the messages of a turn that the chat still has, and leaves later turns alone. */
+  update(key: ChatKey, turn: ChatTurn): Promise<void>
 }

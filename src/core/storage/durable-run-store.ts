@@ -1,3 +1,4 @@
+import type { OnceClaim, OnceResult, OnceState } from './once-store.ts'
 import type { Quota } from './quota.ts'
 
 export type DurableStatus = 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled'
@@ -60,8 +61,22 @@ export interface DurableRunStore {
   shown(tenant: string, id: string, after: number): Promise<readonly Pick<DurableStep, 'kind' | 'shown'>[]>
   /** The data of all steps, in order. */
   data(id: string): Promise<readonly string[]>
-  /** Returns false if the run was taken by another server or has ended. */
-  append(id: string, fence: number, steps: readonly DurableStep[], at: number): Promise<boolean>
+  /** With the results of the calls. Returns false if the run was taken by another server or has ended. */
+  append(
+    id: string,
+    fence: number,
+    steps: readonly DurableStep[],
+    at: number,
+    results?: readonly OnceResult[],
+  ): Promise<boolean>
+  /** Stores a step and claims the keys of the calls that it begins. Undefined where `append` returns false. */
+  begin(
+    id: string,
+    fence: number,
+    step: DurableStep,
+    at: number,
+    claims: readonly OnceClaim[],
+  ): Promise<readonly OnceState[] | undefined>
   /** Ends the run, or lets it wait until all its pauses are decided or have expired. Returns false like `append`. */
   end(id: string, fence: number, end: DurableEnd): Promise<boolean>
   /** Ends a run that runs anywhere or waits. Its pauses expire. Returns false if it has ended. */

@@ -10,6 +10,11 @@ export interface OnceClaim {
   readonly expiresAt: number
 }
 
+export interface OnceResult {
+  readonly claim: OnceClaim
+  readonly result: ToolResult
+}
+
 /**
  * `fresh`: the claim succeeded, run the call; `done`: the stored result; `running`: another server runs it; `lost`: its
  * server died before it ended; `other`: the key belongs to another call.

@@ -13,17 +13,27 @@ export const mathEvalHandler: IsolatedHandler = {
   export: 'mathEval',
 }
 
+/** The shipped handlers and their effects. */
+export const SHIPPED_BUILTINS: Readonly<Record<string, Effect>> = {
+  math_eval: 'read',
+  echo: 'read',
+  datetime: 'read',
+  string: 'read',
+  simulated_light: 'idempotent',
+}
+
 /** Registers the shipped builtins, except those that the host application registered itself. */
 export function addShippedBuiltins(handlers: ToolHandlers): void {
-  const shipped: readonly (readonly [string, Handler | IsolatedHandler, Effect])[] = [
-    ['math_eval', mathEvalHandler, 'read'],
-    ['echo', echo, 'read'],
-    ['datetime', datetimeHandler(Date.now), 'read'],
-    ['string', string, 'read'],
-    ['simulated_light', simulatedLightHandler(), 'idempotent'],
+  const shipped: readonly (readonly [string, Handler | IsolatedHandler])[] = [
+    ['math_eval', mathEvalHandler],
+    ['echo', echo],
+    ['datetime', datetimeHandler(Date.now)],
+    ['string', string],
+    ['simulated_light', simulatedLightHandler()],
   ]
-  for (const [name, handler, effect] of shipped) {
-    if (handlers.get(name) === undefined) handlers.register(name, handler, { effect })
+  for (const [name, handler] of shipped) {
+    if (handlers.get(name) === undefined)
+      handlers.register(name, handler, { effect: SHIPPED_BUILTINS[name] ?? 'write' })
   }
 }
 

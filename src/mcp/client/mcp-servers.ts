@@ -8,6 +8,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { packageOf } from '../../core/execution/tool-view.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
@@ -28,7 +29,7 @@ interface Offered {
 
 /**
  * Registers the tools of MCP servers. A plain name belongs to local tools first, then to the first server that lists it;
- * other tools of that name are registered as `<server>__<tool>`.
+ * other tools of that name are registered as `<server>__<tool>`. Tools of packages give way.
  */
 class JoinedTools {
   readonly #registry: ToolRegistry
@@ -101,7 +102,8 @@ class JoinedTools {
     const isFree = (name: string): boolean => {
       if (named.has(name)) return false
       const holder = this.#registry.get(name)
-      return holder === undefined || holder === this.#joined.get(name)?.definition
+      const isOurs = holder === undefined || holder === this.#joined.get(name)?.definition
+      return isOurs || packageOf(holder) !== undefined
     }
     for (const { server, tools } of this.#offered) {
       for (const tool of tools) {

@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../app/callers.ts'
+import type { ChatQuestion } from '../../app/durable-run-data.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type Clock, within } from '../../core/clock.ts'
+import { writeLog } from '../../core/log.ts'
 import type { ChatKey, ChatStore, ChatTurn } from '../../core/storage/chat-store.ts'
+import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -38,9 +41,8 @@ export class Conversations {
     const key: ChatKey = { tenant, caller, chat }
     const end = await this.#enter(nameOf(key))
     try {
-      const { storage, tenants, config } = this.#installation
-      // The operator doesn't want conversations in the store.
-      const chats = config.storage?.runs === false ? this.#unrecorded : storage.chats
+      const { tenants } = this.#installation
+      const chats = this.#chats()
       const quota = tenants.quota(tenant)
       const turns = before(await chats.turns(key, quota), messageId)
       const history = turns.flatMap(({ messages }): Message[] => JSON.parse(messages))
@@ -61,6 +63,22 @@ export class Conversations {
       end()
       throw error
     }
+  }
+
+  /** Stores the later answer of a run that waited. Must not reject. */
+  async continued({ tenant, caller }: DurableRun, question: ChatQuestion, messages: readonly Message[]): Promise<void> {
+    const { messageId, chat } = question
+    const turn = { messageId, messages: JSON.stringify(turnOf(messages)) }
+    if (turn.messages.length > MAX_CHAT_CHARACTERS) return
+    await this.#chats()
+      .update({ tenant, caller, chat }, turn)
+      .catch((err) => writeLog(this.#installation.log, 'error', { err, chat }, 'Could not store the answer of a chat'))
+  }
+
+  /** The operator may not want conversations in the store. */
+  #chats(): ChatStore {
+    const { storage, config } = this.#installation
+    return config.storage?.runs === false ? this.#unrecorded : storage.chats
   }
 
   async #enter(name: string): Promise<() => void> {
@@ -121,5 +139,13 @@ class MemoryChats implements ChatStore {
 
   async add(key: ChatKey, turn: ChatTurn): Promise<void> {
     this.#chats.set(nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
+  }
+
+  async update(key: ChatKey, turn: ChatTurn): Promise<void> {
+    const turns = await this.turns(key)
+    this.#chats.set(
+      nameOf(key),
+      turns.map((each) => (each.messageId === turn.messageId ? turn : each)),
+    )
   }
 }

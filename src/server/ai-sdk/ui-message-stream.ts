@@ -31,6 +31,8 @@ type ToolChunk = { readonly toolCallId: string } & (
     }
   | { readonly type: 'tool-output-available'; readonly output: unknown; readonly dynamic: true }
   | { readonly type: 'tool-output-error'; readonly errorText: string; readonly dynamic: true }
+  | { readonly type: 'tool-output-denied' }
+  | { readonly type: 'tool-approval-request'; readonly approvalId: string }
 )
 
 interface ToolProgress {
@@ -65,7 +67,12 @@ export interface UiMessageStreamOptions {
   readonly store: (messages: readonly Message[]) => Promise<void>
   /** Describes an error to the client. */
   readonly describe: (error: unknown) => string
+  /** Whether the client may approve calls of this tool itself. */
+  readonly mayDecide: (tool: string) => boolean
 }
+
+/** What the client has of a call: it waits for a decision that was made, or has ended. */
+export type ClientCall = 'approved' | 'rejected' | 'ended'
 
 /** Streams a run as an AI SDK UI message. */
 export class UiMessageStream implements RunWriter {
@@ -88,11 +95,7 @@ export class UiMessageStream implements RunWriter {
   }
 
   async write(event: RunEvent): Promise<void> {
-    if (!this.#begun) {
-      this.#begun = true
-      const { runId } = this.#options
-      await this.#send({ type: 'start', messageId: runId, messageMetadata: { run_id: runId } })
-    }
+    await this.#begin()
     switch (event.type) {
       case 'text-delta':
         return this.#say(event.text)
@@ -112,8 +115,41 @@ export class UiMessageStream implements RunWriter {
     }
   }
 
+  /** Continues the message of a run that waited: the calls that the client doesn't have yet, and the answer. */
+  async resume(answer: RunAnswer, known: ReadonlyMap<string, ClientCall>): Promise<void> {
+    await this.#begin()
+    const calls = answer.tool_calls.map((call, index) => ({ ...call, id: String(index), at: this.#callId(index) }))
+    for (const turn of Map.groupBy(calls, ({ iteration }) => iteration).values()) {
+      for (const { id, at, tool, params } of turn) {
+        const isNew = !known.has(at)
+        this.#made = Number(id)
+        if (isNew) await this.#endCall({ id, type: 'function', function: { name: tool, arguments: textOf(params) } })
+        else this.#calls.set(id, at)
+      }
+      for (const call of turn) {
+        const state = known.get(call.at)
+        if (state === 'ended' || isWaiting(call)) continue
+        if (state === 'rejected') await this.#send({ type: 'tool-output-denied', toolCallId: call.at })
+        else await this.#result(call.id, call)
+      }
+    }
+    return this.#finish(answer)
+  }
+
   fail(error: unknown): Promise<void> {
     return this.#error(this.#options.describe(error))
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#begun) return
+    this.#begun = true
+    const { runId } = this.#options
+    await this.#send({ type: 'start', messageId: runId, messageMetadata: { run_id: runId } })
+  }
+
+  /** The client's id of a call of the run. */
+  #callId(index: number): string {
+    return `${this.#options.runId}-${index + 1}`
   }
 
   /** The turn of a model and the results of its calls are one step. */
@@ -154,7 +190,7 @@ export class UiMessageStream implements RunWriter {
     await this.#silence()
     const known = this.#calls.get(modelId)
     if (known !== undefined) return known
-    const toolCallId = `${this.#options.runId}-${++this.#made}`
+    const toolCallId = this.#callId(this.#made++)
     this.#calls.set(modelId, toolCallId)
     await this.#send({ type: 'tool-input-start', toolCallId, toolName, dynamic: true })
     return toolCallId
@@ -194,21 +230,31 @@ export class UiMessageStream implements RunWriter {
     }
   }
 
-  async #finish(answer: RunAnswer, messages: readonly Message[]): Promise<void> {
+  async #finish(answer: RunAnswer, messages?: readonly Message[]): Promise<void> {
     const { stop_reason, error, error_status, final_answer, content, service, model, usage, cost, gate } = answer
     // A question that failed before any call can be asked again as if it was the first time.
-    if (error_status === undefined || answer.tool_calls.length > 0) await this.#options.store(messages)
+    const isStored = messages !== undefined && (error_status === undefined || answer.tool_calls.length > 0)
+    if (isStored) await this.#options.store(messages)
     if (error_status !== undefined) return this.#error(error ?? content)
     if (stop_reason === 'cancelled') {
       await this.#endStep()
       await this.#send({ type: 'abort', reason: content })
       return this.#done()
     }
+    let asks = false
     for (const approval of answer.approvals ?? []) {
-      const data = { ...approval, url: `/approvals/${approval.id}` }
-      await this.#send({ type: 'data-toolyard-approval', id: approval.id, data })
+      const { id: approvalId, tool } = approval
+      const index = answer.tool_calls.findIndex((call) => isWaiting(call, approvalId))
+      if (this.#options.mayDecide(tool) && index !== -1) {
+        asks = true
+        await this.#send({ type: 'tool-approval-request', approvalId, toolCallId: this.#callId(index) })
+      } else {
+        const data = { ...approval, url: `/approvals/${approvalId}` }
+        await this.#send({ type: 'data-toolyard-approval', id: approvalId, data })
+      }
     }
-    await this.#sayRest(final_answer ?? content)
+    // A client sends decisions by itself only if the calls are in the last step.
+    if (!asks) await this.#sayRest(final_answer ?? content)
     await this.#endStep()
     const known = { service, model, stop_reason, ...(usage && { usage }), ...(cost !== undefined && { cost }) }
     const messageMetadata = { run_id: this.#options.runId, ...known, ...(gate && { gate }) }
@@ -236,3 +282,12 @@ export class UiMessageStream implements RunWriter {
     return this.#stream.sendText(JSON.stringify(chunk))
   }
 }
+
+/** Whether the call waits for approval, or for this one. */
+function isWaiting({ result }: TrackedCall, approvalId?: string): boolean {
+  if (result.success || result.error_code !== 'APPROVAL_REQUIRED') return false
+  return approvalId === undefined || result.details?.approval?.id === approvalId
+}
+
+/** Arguments that aren't JSON are the text of the model. */
+const textOf = (params: unknown): string => (typeof params === 'string' ? params : JSON.stringify(params))

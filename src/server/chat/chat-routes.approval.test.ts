@@ -71,7 +71,9 @@ test.each([
   ['/chat', { message: 'Pay' }],
   ['/api/tools/test', { model: 'scripted:turns', query: 'Pay' }],
 ])('%s waits for the approval of a call, and the run goes on when it is decided', async (path, body) => {
-  const { post, model, pay, decide, ended, stored } = await openPaying()
+  let later = 0
+  const clock = { ...systemClock, wall: () => Date.now() + later }
+  const { post, model, pay, decide, ended, stored, url } = await openPaying({ clock })
   const { status, text } = await post(path, body)
   const answer = JSON.parse(text)
   expect([status, answer]).toMatchObject([
@@ -80,10 +82,17 @@ test.each([
   ])
   expect([pay.mock.calls, model.requests.length]).toEqual([[], 1])
   expect((await stored(answer.run_id))?.status).toBe('waiting')
+  const shown = async () => (await fetch(`${url}/api/runs/${answer.run_id}`)).json()
+  const { started_at } = (await shown()) as { started_at: string }
+  later = 3_600_000
   await decide(answer.approvals[0].id, { decision: 'approve', params: { amount: 2 } })
   const last = await ended(answer.run_id)
   expect(last).toMatchObject({ content: 'It is paid.', tool_calls: [{ result: { result: { paid: { amount: 2 } } } }] })
   expect([pay.mock.calls.length, model.requests.length]).toEqual([1, 2])
+  // The record begins with the run, not with its continuation.
+  await vi.waitFor(async () => expect(await shown()).toMatchObject({ answer: 'It is paid.', status: 'finished' }))
+  const record = (await shown()) as { started_at: string; duration_ms: number }
+  expect([record.started_at, record.duration_ms >= 3_600_000]).toEqual([started_at, true])
 })
 
 describe('a call inside code that needs approval', () => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ChatQuestion } from '../../app/durable-run-data.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
@@ -125,6 +126,8 @@ const ANSWER_SCHEMA = {
 interface AnswerOptions {
   /** For rate limits per session. */
   readonly session?: string | undefined
+  /** The question of a stored chat. */
+  readonly chat?: ChatQuestion
   readonly durable?: boolean | undefined
   /** The status of a failed provider. */
   readonly failed?: number
@@ -138,7 +141,7 @@ export async function answerChat(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
-  { session, durable = false, failed, writer }: AnswerOptions = {},
+  { session, chat: place, durable = false, failed, writer }: AnswerOptions = {},
 ): Promise<unknown> {
   const start = durable ? startOf(request, asked) : undefined
   const run = new ClientRun(app, request, reply, session, start?.id)
@@ -147,7 +150,11 @@ export async function answerChat(
     const { durableRuns } = app.installation
     const before = start && (await startedBefore(app, request.caller, start))
     if (before !== undefined) return answerStarted(reply, run.id, before.run.status, before.answer)
-    const options = { session, ...(start?.fingerprint !== undefined && { fingerprint: start.fingerprint }) }
+    const options = {
+      session,
+      ...(place && { chat: place }),
+      ...(start?.fingerprint !== undefined && { fingerprint: start.fingerprint }),
+    }
     const through = durable
       ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
       : (run: RunRequest) => durableRuns.pausing(run, options)

@@ -5,6 +5,7 @@ import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
+import type { CatalogueEntry } from '../../packages/sources.ts'
 import type { ValidationReport } from '../../validation/reports/build-report.ts'
 import type { BudgetLimits } from '../../validation/running/suite-budget.ts'
 import type { Outcome, Stopped } from '../../validation/running/trial.ts'
@@ -128,7 +129,7 @@ export interface PageTool {
   readonly description: string
   readonly kind: string
   readonly effect: Effect
-  /** `configuration`, or the name of the MCP server. */
+  /** `configuration`, or the name of the MCP server or the package. */
   readonly origin: string
   /** The permissions that a tenant needs. */
   readonly permissions: readonly string[]
@@ -146,6 +147,26 @@ export interface WholePageTool extends PageTool {
   readonly parameters: JsonSchema
   /** The steps of a pipeline, for callers with the scope `observe`. */
   readonly pipeline?: PipelineGraph
+}
+
+/** Packages of tools that were added, and those of the catalogue. */
+export interface PackagesView {
+  readonly packages: readonly ShownPackage[]
+  readonly catalogue: readonly CatalogueEntry[]
+  /** Why the list is not complete. */
+  readonly problem?: string
+}
+
+export interface ShownPackage {
+  readonly name: string
+  readonly version: string
+  readonly source: string
+  readonly fingerprint: string
+  readonly granted: readonly string[]
+  /** The tools that are loaded. */
+  readonly tools: readonly string[]
+  /** Why it is not loaded. */
+  readonly problem?: string | undefined
 }
 
 /** The session of the web UI: signed out, local without a key, or signed in with a key. */

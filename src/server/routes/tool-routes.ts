@@ -7,7 +7,7 @@ import type { CallContext } from '../../core/call-context.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
-import { pinnedName, versionOf } from '../../core/execution/tool-view.ts'
+import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
@@ -33,7 +33,7 @@ const TOOL = {
   description: DESCRIPTION,
   kind: { type: 'string', examples: ['http'] },
   effect: { enum: ['read', 'idempotent', 'write'] },
-  origin: { type: 'string', description: '`configuration`, or the name of the MCP server.' },
+  origin: { type: 'string', description: '`configuration`, or the name of the MCP server or the package.' },
   permissions: { type: 'array', items: TEXT },
   approval: APPROVAL,
   ...VERSIONED,
@@ -84,7 +84,7 @@ function shown({ manager }: Installation, tool: ToolDefinition): PageTool {
     description,
     kind,
     effect: manager.getExecutor().effectOf(pinnedName(tool)) ?? 'write',
-    origin: kind === 'mcp' && typeof server === 'string' ? server : 'configuration',
+    origin: packageOf(tool) ?? (kind === 'mcp' && typeof server === 'string' ? server : 'configuration'),
     permissions: permissions ?? [],
     ...(approval && { approval: true }),
     ...versioned(manager.getRegistry(), tool),

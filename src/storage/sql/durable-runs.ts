@@ -5,9 +5,11 @@ import type {
   DurableStep,
   NewDurableRun,
 } from '../../core/storage/durable-run-store.ts'
+import type { OnceClaim, OnceResult, OnceState } from '../../core/storage/once-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type Usage } from '../../core/storage/quota.ts'
 import { ask, type Database, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import { claimKey, settleKey } from './once.ts'
 import { tenantOf } from './runs.ts'
 
 const INSERT = `
@@ -101,8 +103,35 @@ export class DurableRuns implements DurableRunStore {
     return (await this.#database.run<{ data: string }>(DATA, [id])).rows.map(({ data }) => data)
   }
 
-  append(id: string, fence: number, steps: readonly DurableStep[], at: number): Promise<boolean> {
-    return this.#database.transaction(() => appendSteps(id, fence, steps, at))
+  append(
+    id: string,
+    fence: number,
+    steps: readonly DurableStep[],
+    at: number,
+    results: readonly OnceResult[] = [],
+  ): Promise<boolean> {
+    const database = this.#database
+    return database.transaction(function* () {
+      if (!(yield* appendSteps(id, fence, steps, at))) return false
+      for (const result of results) yield* settleKey(database, result)
+      return true
+    })
+  }
+
+  begin(
+    id: string,
+    fence: number,
+    step: DurableStep,
+    at: number,
+    claims: readonly OnceClaim[],
+  ): Promise<readonly OnceState[] | undefined> {
+    const database = this.#database
+    return database.transaction(function* () {
+      if (!(yield* appendSteps(id, fence, [step], at))) return undefined
+      const states: OnceState[] = []
+      for (const claim of claims) states.push(yield* claimKey(database, claim, at))
+      return states
+    })
   }
 
   end(id: string, fence: number, end: DurableEnd): Promise<boolean> {

@@ -308,6 +308,10 @@ const CUT_CHAT = `
   RETURNING tenant, bytes`
 const ADD_TURN = `
   INSERT INTO toolyard.chat_turns (tenant, caller, chat, message_id, messages, bytes, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+const TURN_BYTES = `
+  SELECT tenant, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
+const UPDATE_TURN = `
+  UPDATE toolyard.chat_turns SET messages = ?, bytes = ? WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const SWEEP_TURNS = `
   DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM toolyard.chat_turns WHERE at < ? LIMIT ?)
   RETURNING tenant, bytes`
@@ -343,6 +347,18 @@ export class Chats implements ChatStore {
         checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: bytes })
       }
       yield* ask(ADD_TURN, [...name, messageId, messages, bytes, at])
+      yield* ask(ADD_BYTES, [key.tenant, bytes])
+    })
+  }
+
+  async update(key: ChatKey, { messageId, messages }: ChatTurn): Promise<void> {
+    const turn = [...nameOf(key), messageId]
+    const bytes = Buffer.byteLength(messages)
+    await this.#database.transaction(function* () {
+      const { rows } = yield* ask<{ tenant: string; bytes: number }>(TURN_BYTES, turn)
+      if (rows.length === 0) return
+      yield* freeBytes(rows)
+      yield* ask(UPDATE_TURN, [messages, bytes, ...turn])
       yield* ask(ADD_BYTES, [key.tenant, bytes])
     })
   }

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
 import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
-import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-store.ts'
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, Where } from './database.ts'
 import { DurableRuns } from './durable-runs.ts'
 import type { Engine } from './engine.ts'
+import { Once } from './once.ts'
 import { Pauses } from './pauses.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
@@ -191,83 +190,6 @@ class Settings implements SettingStore {
 }
 
 const valuesOf = ({ kind, name, value }: Setting): readonly string[] => [kind, name, JSON.stringify(value ?? null)]
-
-/** Writes the row in any case, so that one of two concurrent claims sees the other. */
-const CLAIM = `
-  INSERT INTO toolyard.once (tenant, caller, key, fingerprint, instance, claim, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (tenant, caller, key) DO UPDATE SET
-    fingerprint = CASE WHEN once.expires_at <= ? THEN excluded.fingerprint ELSE once.fingerprint END,
-    instance = CASE WHEN once.expires_at <= ? THEN excluded.instance ELSE once.instance END,
-    claim = CASE WHEN once.expires_at <= ? THEN excluded.claim ELSE once.claim END,
-    result = CASE WHEN once.expires_at <= ? THEN NULL ELSE once.result END,
-    expires_at = CASE WHEN once.expires_at <= ? THEN excluded.expires_at ELSE once.expires_at END
-  RETURNING claim, fingerprint, result,`
-/** Only claims of this process: another may have claimed the key again after it expired. */
-const OWN_CLAIM = 'WHERE tenant = ? AND caller = ? AND key = ? AND fingerprint = ? AND result IS NULL AND instance IN'
-const SWEEP_ONCE = `
-  DELETE FROM toolyard.once WHERE expires_at <= ? AND (tenant, caller, key) IN (
-    SELECT tenant, caller, key FROM toolyard.once WHERE expires_at <= ? LIMIT ?)`
-
-interface ClaimRow {
-  readonly claim: string | null
-  readonly fingerprint: string
-  readonly result: string | null
-  readonly alive: boolean | number
-}
-
-/** Results of calls with an idempotency key. */
-class Once implements OnceStore {
-  readonly #database: Database
-  readonly #clock: Clock
-
-  constructor(database: Database, clock: Clock) {
-    this.#database = database
-    this.#clock = clock
-  }
-
-  async claim(claim: OnceClaim): Promise<OnceState> {
-    const [id, now] = [randomUUID(), this.#clock.wall()]
-    const alive = this.#database.alive('once.instance')
-    const { rows } = await this.#database.run<ClaimRow>([CLAIM, alive.sql, 'AS alive'].join(' '), [
-      ...keyOf(claim),
-      this.#database.names[0],
-      id,
-      claim.expiresAt,
-      now,
-      now,
-      now,
-      now,
-      now,
-      ...alive.values,
-    ])
-    const row = rows[0] as ClaimRow
-    if (row.claim === id) return { state: 'fresh' }
-    if (row.fingerprint !== claim.fingerprint) return { state: 'other' }
-    if (row.result !== null) return { state: 'done', result: JSON.parse(row.result) }
-    return { state: row.alive ? 'running' : 'lost' }
-  }
-
-  async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
-    const { names } = this.#database
-    const sql = ['UPDATE toolyard.once SET result = ?', OWN_CLAIM, placeholders(names)].join(' ')
-    await this.#database.run(sql, [JSON.stringify(result), ...keyOf(claim), ...names])
-  }
-
-  async release(claim: OnceClaim): Promise<void> {
-    const { names } = this.#database
-    const sql = ['DELETE FROM toolyard.once', OWN_CLAIM, placeholders(names)].join(' ')
-    await this.#database.run(sql, [...keyOf(claim), ...names])
-  }
-
-  /** Removes expired claims. */
-  async sweep(): Promise<void> {
-    const now = this.#clock.wall()
-    await this.#database.run(SWEEP_ONCE, [now, now, SWEEP_LIMIT])
-  }
-}
-
-const keyOf = ({ tenant, caller, key, fingerprint }: OnceClaim) => [tenant, caller, key, fingerprint]
 
 const CREATE_JOB = `
   INSERT INTO toolyard.jobs (id, tenant, caller, tool, params, timeout_ms, created_at, bytes, state, attempts)

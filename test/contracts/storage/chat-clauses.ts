@@ -56,6 +56,21 @@ export const chatClauses: Clauses = {
     assert.deepEqual(await chats.turns(key(), quota), [turn('a', 'short')])
   },
 
+  'chats: an updated turn has new messages and size, and later turns stay': async (store) => {
+    const { chats } = await store.open()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 200 }
+    for (const id of ['a', 'b']) await chats.add(key(), turn(id))
+    await chats.add(key({ caller: 'key-2' }), turn('a'))
+    await chats.update(key(), turn('a', 'x'.repeat(200)))
+    await chats.update(key(), turn('gone'))
+    assert.deepEqual(await chats.turns(key()), [turn('a', 'x'.repeat(200)), turn('b')])
+    assert.deepEqual(await chats.turns(key({ caller: 'key-2' })), [turn('a')])
+    await exceeds('storage_bytes', chats.add(key(), turn('c'), quota))
+    await chats.update(key(), turn('a'))
+    await chats.add(key(), turn('c'), quota)
+    assert.deepEqual(await ids(chats), ['a', 'b', 'c'])
+  },
+
   'chats: NUL in a name is refused': async (store) => {
     const { chats } = await store.open()
     await refuses(chats.turns(key({ chat: NUL })))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { DurableEnd, DurableStep, NewDurableRun } from '../../../src/core/storage/durable-run-store.ts'
 import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import { type Clauses, UNICODE } from './contract-store.ts'
+import { countedCommits } from './counted-commits.ts'
 import { approve, pauseRequest } from './pause-clauses.ts'
 
 const NOW = 1_800_000_000_000
@@ -41,6 +42,40 @@ export const durableRunClauses: Clauses = {
       { kind: 'answer', shown: `[${UNICODE}]` },
     ])
     assert.deepEqual(await durableRuns.shown('other', 'r', 0), [])
+  },
+
+  'durable runs: a turn is two commits, with the keys of its calls inside, and one without calls': async (store) => {
+    const storage = await store.open()
+    for (const calls of [['look'], ['write'], ['look', 'write'], ['write', 'write', 'write'], ['gone'], ['put']]) {
+      const commits = await countedCommits(storage, [calls, calls])
+      const begins = calls.includes('write') ? 'begin' : 'append'
+      assert.deepEqual(commits, ['create', begins, 'append', begins, 'append', 'end'], calls.join())
+    }
+    // A call that writes without a key waits until the answer is stored.
+    const commits = await countedCommits(storage, [['put', 'write']])
+    assert.deepEqual(commits, ['create', 'append', 'claim', 'append', 'end'])
+    // The result of a write does not wait for other calls: it would be lost with the server.
+    const slow = await countedCommits(storage, [['write', 'slow']])
+    assert.deepEqual(slow, ['create', 'begin', 'settle', 'append', 'end'])
+  },
+
+  'durable runs: a step and the keys of its calls are stored together, by the server that owns the run': async (
+    store,
+  ) => {
+    const { durableRuns, once } = await store.open()
+    await durableRuns.create(run('r'))
+    const claim = (key: string) => ({ tenant: 'acme', caller: 'k', key, fingerprint: 'f', expiresAt: NOW + 99 })
+    const result = { success: true, result: 1, tool_name: 'pay', execution_time_ms: 1 } as const
+    const claims = [claim('a'), claim('b')]
+    assert.equal(await durableRuns.begin('r', 2, step('late'), NOW, claims), undefined)
+    assert.deepEqual(await durableRuns.begin('r', 1, step('1'), NOW, claims), [{ state: 'fresh' }, { state: 'fresh' }])
+    const again = await durableRuns.begin('r', 1, step('2'), NOW, [claim('a'), claim('c')])
+    assert.deepEqual(again, [{ state: 'running' }, { state: 'fresh' }])
+    assert.equal(await durableRuns.append('r', 2, [step('late')], NOW, [{ claim: claim('a'), result }]), false)
+    assert.deepEqual(await once.claim(claim('a')), { state: 'running' })
+    assert.equal(await durableRuns.append('r', 1, [step('3')], NOW, [{ claim: claim('a'), result }]), true)
+    assert.deepEqual(await once.claim(claim('a')), { state: 'done', result })
+    assert.deepEqual(await durableRuns.data('r'), ['1', '2', '3'])
   },
 
   'durable runs: of two servers that take a run, one gets it, and the one before cannot write': async (store) => {

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { ListedTenant } from '../../../src/app/tenants.ts'
-import type { RolesView, ShownKey } from '../../../src/server/http/views.ts'
+import type { PackagesView, RolesView, ShownKey } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 
 /** A new key with its secret, returned once. */
@@ -25,6 +25,11 @@ export const tenantsQuery = queryOptions({
   queryKey: ['tenants'],
   queryFn: ({ signal }) => requestJson<{ tenants: ListedTenant[] }>('/api/tenants', { signal }),
   select: ({ tenants }) => tenants,
+})
+
+export const packagesQuery = queryOptions({
+  queryKey: ['packages'],
+  queryFn: ({ signal }) => requestJson<PackagesView>('/api/packages', { signal }),
 })
 
 export const rolesQuery = queryOptions({

@@ -5,16 +5,18 @@ import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
+import { Packages } from './packages.tsx'
 import { Roles } from './roles.tsx'
 import type { MadeKey } from './setting-queries.ts'
 import { Tenants } from './tenants.tsx'
 import { You } from './you.tsx'
 
-/** Keys, tenants with their flags, and roles. */
+/** Keys, tenants with their flags, packages and roles. */
 export function SettingsPage() {
   usePageTitle('Settings')
   const mayManage = useMay('manage')
   const mayRead = useMay('read')
+  const mayInstall = useMay('installation')
   // State lives here, because the first key changes the session and remounts the parts below.
   const [made, setMade] = useState<MadeKey>()
   return (
@@ -35,6 +37,7 @@ export function SettingsPage() {
           </Empty>
         </Section>
       )}
+      {mayInstall && <Packages />}
       {mayRead && <Roles />}
     </div>
   )

@@ -1,13 +1,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { systemClock } from '../../../core/clock.ts'
-import { DeadlineWheel } from '../../../core/deadline-wheel.ts'
-import { ToolExecutionError } from '../../../core/tool-result.ts'
 import type { HttpSettings } from '../../../kinds/http/definition/http-implementation.ts'
-import type { HttpResponse } from '../../../kinds/http/exchange/outgoing-request.ts'
-import { send } from '../../../kinds/http/exchange/send.ts'
-import { guardedAgent } from '../../../kinds/http/network/guarded-agent.ts'
-import { NetworkRules, type ToolNetwork } from '../../../kinds/http/network/network-rules.ts'
+import { BlockedDownload, download } from '../../../kinds/http/exchange/download.ts'
 import {
   DOCUMENT_BYTES,
   OpenapiError,
@@ -103,53 +97,16 @@ function problemOf(error: unknown): string {
   return REASONS[code] ?? `it cannot be read (${code})`
 }
 
-const TIMEOUT_MS = 60_000
-const HEADERS = { accept: 'application/json, application/yaml, */*;q=0.5', 'user-agent': 'toolyard' }
+const ACCEPT = 'application/json, application/yaml, */*;q=0.5'
 
-/** Downloads a document under the network policy of HTTP tools: private addresses are blocked unless allowed. */
 async function fetchDocument(
   address: string,
   settings: HttpSettings,
   signal: AbortSignal,
 ): Promise<{ readonly text: string; readonly url: string }> {
-  const url = URL.parse(address)
-  if (url === null) throw new UsageError(`'${address}' is not a URL.`)
-  const rules = new NetworkRules(settings)
-  // The request carries no secrets, so it may be redirected to any host that a tool may use.
-  const network: ToolNetwork = { refusal: (asked) => rules.forTool(asked).refusal(asked) }
-  const refusal = network.refusal(url)
-  if (refusal !== undefined) throw new UsageError(refusal)
-  const agent = guardedAgent(rules.addresses)
-  try {
-    const request = { method: 'GET', origin: url.origin, path: url.pathname + url.search, headers: HEADERS } as const
-    const response = await send(request, {
-      agent,
-      network,
-      wheel: new DeadlineWheel(systemClock),
-      clock: systemClock,
-      timeoutMs: TIMEOUT_MS,
-      maxBytes: DOCUMENT_BYTES,
-      signal,
-      tool: 'import openapi',
-      tenant: 'local',
-    })
-    return textOf(response, address)
-  } catch (error) {
-    if (!(error instanceof ToolExecutionError)) throw error
-    throw new Error(`${address} cannot be read: ${fetchProblem(error)}`, { cause: error })
-  } finally {
-    await agent.destroy()
-  }
-}
-
-function textOf({ status, body, origin, path }: HttpResponse, address: string): { text: string; url: string } {
-  if (status < 200 || status > 299) throw new Error(`${address} cannot be read: the server responded with ${status}.`)
-  return { text: body.toString('utf8'), url: origin + path }
-}
-
-function fetchProblem({ code, message }: ToolExecutionError): string {
-  if (code === 'SERVICE_UNAVAILABLE') return 'the connection failed.'
-  if (code === 'RESULT_TOO_LARGE') return `it is larger than ${DOCUMENT_BYTES / 1024 / 1024} MB.`
-  if (code === 'TIMEOUT') return `no response within ${TIMEOUT_MS / 1_000} s.`
-  return message
+  const limits = { maxBytes: DOCUMENT_BYTES, settings, signal, accept: ACCEPT, tool: 'import openapi' }
+  const { body, url } = await download(address, limits).catch((error: unknown) => {
+    throw error instanceof BlockedDownload ? new UsageError(error.message, { cause: error }) : error
+  })
+  return { text: body.toString('utf8'), url }
 }
