@@ -23,7 +23,6 @@ import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
-import { pinnedName } from '../core/execution/tool-view.ts'
 import type { Isolate } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import type { Rates } from '../core/rates.ts'
@@ -217,12 +216,7 @@ export class ToolManager {
       const problem = kind?.callees === undefined ? undefined : kind.fault?.(tool)
       if (problem !== undefined) log.warn({ tool: tool.name, problem }, LOADED_WITH_WARNING)
     }
-    const names = this.isEnabled()
-      ? registry.definitions().flatMap(({ name, version }) => {
-          const isVersioned = version !== undefined || registry.hasVersions(name)
-          return isVersioned ? [name, ...registry.versionsOf(name).map(pinnedName)] : [name]
-        })
-      : undefined
+    const names = this.isEnabled() ? registry.names() : undefined
     for (const { place, problem } of unknownTools(this.#config.responses ?? [], names)) {
       log.warn({ place, problem }, 'Response rule loaded with a warning')
     }

@@ -108,7 +108,7 @@ describe('ToolRegistry', () => {
     const log = captureLog()
     const registry = new ToolRegistry({ log })
     const of = (version: string, from?: string) => ({
-      ...{ name: 'greet', description: 'Greets', parameters: {}, implementation: { type: 'mock' }, version },
+      ...define('greet', { version }),
       ...(from && { [PACKAGE]: from }),
     })
     registry.register(of('1.0.0', 'a'))

@@ -13,6 +13,7 @@ import {
   isText,
   langchainName,
   packageOf,
+  pinnedName,
   type RegisteredTool,
   toolView,
   versionOf,
@@ -142,6 +143,15 @@ export class ToolRegistry {
   versionsOf(name: string): ToolDefinition[] {
     const all = [...(this.#versions.get(name)?.values() ?? [])].map((tool) => this.definitionOf(tool))
     return all.sort((a, b) => compareVersions(versionOf(a), versionOf(b)))
+  }
+
+  /** How tools can be called: by their name and, if they have one, by their version. */
+  names(): string[] {
+    return [...this.#tools.keys()].flatMap((name) => {
+      const versions = this.versionsOf(name)
+      const isVersioned = versions.length > 1 || versions[0]?.version !== undefined
+      return isVersioned ? [name, ...versions.map(pinnedName)] : [name]
+    })
   }
 
   hasVersions(name: string): boolean {
