@@ -287,7 +287,11 @@ describe('Versions', () => {
   })
 
   test('[14.1-14] Changing a rollout needs installation', async () => {
-    const { ask, change } = await served({ current: '1.0.0' })
+    const { ask, change, log, execute } = await served({ current: '1.5.0' })
+    expect(log.at('warn')).toContainEqual(
+      expect.objectContaining({ problem: "tools.rollout.greet: there is no version '1.5.0', only 1.0.0, 2.0.0" }),
+    )
+    expect((await execute('greet')).body.result).toBe('2.0.0')
     const body = JSON.stringify({ candidate: '2.0.0', percent: 10 })
     const headers = { 'content-type': 'application/json' }
     expect((await ask('/api/tools/greet/rollout', { method: 'PUT', body, headers })).status).toBe(403)
@@ -298,7 +302,7 @@ describe('Versions', () => {
     ] as const) {
       expect((await ask(`/api/tools/greet/rollout${path}`, { method })).status).toBe(403)
     }
-    expect((await change('PUT', '', { candidate: '2.0.0', percent: 10 })).status).toBe(200)
+    expect((await change('PUT', '', { candidate: '1.0.0', percent: 10 })).status).toBe(200)
   })
 
   test('[14.1-15] GET /api/tools/:name/versions and the page compare versions: calls, success rate, p50, p95 and cost, with confidence intervals', async () => {

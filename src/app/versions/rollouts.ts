@@ -65,6 +65,14 @@ export class Rollouts {
   configure({ tools }: Pick<Config, 'tools'>): void {
     this.#configured = new Map(Object.entries(tools?.rollout ?? {}))
     this.#apply()
+    for (const [tool, { current, candidate }] of this.#configured) {
+      const known = this.#parts.registry().versionsOf(tool).map(versionOf)
+      const missing = [current, candidate].find((version) => version !== undefined && !known.includes(version))
+      // Tools of MCP servers come later.
+      if (missing === undefined || known.length === 0) continue
+      const problem = `tools.rollout.${tool}: there is no version '${missing}', only ${known.join(', ')}`
+      writeLog(this.#parts.log, 'warn', { tool, problem }, 'Rollout configured with a warning')
+    }
   }
 
   /** Reads what another server or a command has changed. */
