@@ -23,6 +23,11 @@ test('quick-start: a typed tool, and parameters that are refused', async () => {
   expect(output).toContain("error: 'Invalid parameters: city must have at least 2 characters'")
 })
 
+test('streaming: the events of a run, and a second question', async () => {
+  const output = await run('streaming.ts')
+  expect(output).toMatch(/^forecast \{ asked: 1, of: 1 \}\nforecast \{.*degrees: 22.*\}\nIt is 22 degrees\.Yes\.$/ms)
+})
+
 test('own-handler: progress, a deadline and a cancellation', async () => {
   const [, progress, deadline, cancellation] = (await run('own-handler.ts')).split(/^\w+:$/m)
   expect(progress).toMatch(/\{ copied: 1, of: 3 \}\s+\{ copied: 2, of: 3 \}\s+\{ copied: 3, of: 3 \}/)

@@ -236,6 +236,9 @@ describe('Pipelines', () => {
     const { execute } = await withPipelines({ hang: { run: never, effect: 'read' } }, [
       pipeline('p', steps, { timeout_ms: 100 }),
     ])
-    expect(await execute('p')).toMatchObject({ error_code: 'TIMEOUT', error: 'Tool execution timed out after 100ms' })
+    expect(await execute('p')).toMatchObject({
+      error_code: 'TIMEOUT',
+      error: "Tool execution timed out after 100ms in step 'a' (hang)",
+    })
   })
 })

@@ -3,6 +3,7 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   direct: async () => (await import('./direct.ts')).direct,
   library: async () => (await import('./library.ts')).library,
   scale: async () => (await import('./scale.ts')).scale,
+  pipeline: async () => (await import('./pipeline.ts')).pipeline,
   registering: async () => (await import('./registering.ts')).registering,
   'heap-growth': async () => (await import('./heap-growth.ts')).heapGrowth,
   loop: async () => (await import('./loop.ts')).loop,

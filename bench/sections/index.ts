@@ -13,6 +13,7 @@ import { mcp } from './mcp.ts'
 import { metrics } from './metrics.ts'
 import { mini } from './mini.ts'
 import { openapi } from './openapi.ts'
+import { pipeline } from './pipeline.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
 import { server } from './server.ts'
@@ -26,6 +27,7 @@ export const sections: readonly Section[] = [
   heapGrowth,
   deadlines,
   loop,
+  pipeline,
   codeMode,
   mcp,
   httpTools,

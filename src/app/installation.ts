@@ -123,6 +123,7 @@ export class Installation {
   readonly pins: PinStore
   readonly #rates: Rates
   readonly #cache: ResultCache
+  readonly #seal: TextSeal
   readonly #knowledge: KnowledgeStore
   /** How many runs each tenant has made since its runs were trimmed. */
   readonly #runs = new Map<string, number>()
@@ -179,9 +180,10 @@ export class Installation {
       manager: () => this.manager,
       tell: (news) => void this.#deliver(news),
     })
+    this.#seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: storage.once, pauses: storage.pauses, log: this.log, clock },
-      seal: new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined),
+      seal: this.#seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
@@ -317,7 +319,7 @@ export class Installation {
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       once: this.storage.once,
-      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause) },
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,

@@ -1,9 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Config } from '../config/config.ts'
 import { ConfigError, loadConfigFile } from '../config/load-config.ts'
+import { serveHttp } from '../mcp/server/fixtures/serve-http.ts'
+import { ToolServer } from '../mcp/server/tool-server.ts'
 import { captureLog } from '../testing/stand-ins.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 
@@ -241,4 +243,24 @@ test('callers of the server get models that the configuration names, and any of 
   expect(allowed.filter(isRefused)).toEqual([])
   expect(['openai:other', 'closed:any'].filter(isRefused)).toEqual(['openai:other', 'closed:any'])
   await manager.close()
+})
+
+test('reports tools that call others and are still broken once MCP servers have connected, and only those', async () => {
+  const { manager: served } = manage({ tools: { enabled: true, registry: [mock('far_tool')] } })
+  await served.loadTools()
+  const server = new ToolServer({ registry: served.getRegistry(), executor: served.getExecutor(), version: '1' })
+  const service = await serveHttp(server, { port: 0 })
+  onTestFinished(() => service.close())
+  const pipeline = (name: string, tool: string) =>
+    mock(name, { implementation: { type: 'pipeline', steps: [{ id: 'a', tool }] } })
+  const registry = [pipeline('works', 'far_tool'), pipeline('broken', 'far_tol'), mock('near')]
+  const { manager, log } = manage({ tools: { enabled: true, registry }, mcpServers: { far: { url: service.url } } })
+  expect((await manager.loadTools()).warnings).toEqual([])
+  const warned = () =>
+    log.lines.filter(({ level, fields }) => level === 'warn' && 'tool' in fields).map(({ fields }) => fields)
+  await vi.waitFor(() => expect(warned()).not.toEqual([]), { timeout: 30_000 })
+  expect(warned()).toMatchObject([
+    { tool: 'broken', problem: "Step 'a' calls the unknown tool 'far_tol'. Did you mean 'far_tool'?" },
+  ])
+  expect(await manager.getExecutor().execute('works', {})).toMatchObject({ result: 'far_tool' })
 })

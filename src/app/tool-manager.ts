@@ -16,8 +16,7 @@ import {
   typeOf,
 } from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
-import type { Environment } from '../core/environment.ts'
-import { dataFolder } from '../core/environment.ts'
+import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
@@ -140,7 +139,7 @@ export class ToolManager {
   }
 
   async #load(): Promise<LoadReport> {
-    const { knowledge, asking, codeMode, registry } = this.#parts
+    const { knowledge, asking, codeMode, registry, log, env } = this.#parts
     const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
     const isAdded = this.isEnabled() && codeMode !== undefined
     const added = isAdded ? { place: 'tools.code_mode', tool: codeMode.definition } : undefined
@@ -155,6 +154,9 @@ export class ToolManager {
     void settled.then(() => this.#warnOfUnknownTools(more))
     registry.isLoaded = true
     this.#rules()
+    const { webhook } = this.#config.approvals ?? {}
+    const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
+    if (problem) log.warn({ place: 'approvals.webhook', problem }, 'The approval webhook gets no messages')
     setTimeout(() => this.#warmUp(report.loaded.values()), WARM_UP_AFTER_MS).unref()
     return report
   }

@@ -178,7 +178,8 @@ describe('RunRecord', () => {
     expect(text).not.toContain('hunter2')
     expect(text.length - (runs[0]?.recording?.length ?? 0)).toBeLessThan(12_000)
     expect(runs[0]?.steps[1]).toMatchObject({ params: { api_key: '[redacted]' } })
-    expect(runs[0]?.steps[3]?.result).toMatch(/^\{"success":true.*… \(\d+ characters\)$/)
+    const shortened = expect.stringMatching(/^\["yyyy.*… \(\d+ characters\)$/)
+    expect(runs[0]?.steps[3]?.result).toMatchObject({ success: true, result: shortened, tool_name: 'list' })
   })
 
   test('limits the number of steps', async () => {

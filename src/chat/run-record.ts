@@ -5,6 +5,7 @@ import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactedJson, redactText } from '../core/redact.ts'
 import type { DurableRun } from '../core/storage/durable-run-store.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import type { ToolResult } from '../core/tool-result.ts'
 import { type TextMessage, textMessage } from '../models/content.ts'
 import type { Message, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
@@ -286,7 +287,7 @@ export class RunRecord implements RunObserver {
       duration_ms: execution_time_ms,
       tool: redactText(tool),
       params: bounded(params),
-      result: bounded(result),
+      result: boundedResult(result),
       ...(recovered && { recovered }),
     })
   }
@@ -349,6 +350,15 @@ function bounded(value: unknown): unknown {
   return text.length > MAX_CONTENT_CHARACTERS ? redactText(text, MAX_CONTENT_CHARACTERS) : stored
 }
 
+/** A long result is shortened inside its envelope. */
+function boundedResult(result: ToolResult): unknown {
+  const stored = bounded(result)
+  if (typeof stored !== 'string') return stored
+  if (result.success) return { ...(redact({ ...result, result: null }) as object), result: bounded(result.result) }
+  const { details: _details, suggestions: _suggestions, ...rest } = result
+  return redact(rest)
+}
+
 /** The record of a durable run by its stored steps, such as a run that was cancelled while it waited. */
 export function endedRecord(
   { id, tenant, caller, model, created_at }: DurableRun,
@@ -402,7 +412,7 @@ export class StepView {
     }
     return step.results.map(({ index, result }) => {
       const { name = '', arguments: given = '' } = this.#calls[index]?.function ?? {}
-      const contents = this.#contents && { params: bounded(readArguments(given)), result: bounded(result) }
+      const contents = this.#contents && { params: bounded(readArguments(given)), result: boundedResult(result) }
       return {
         ...({ type: 'tool', ...common, duration_ms: result.execution_time_ms, tool: redactText(name) } as const),
         ...contents,

@@ -40,7 +40,7 @@ function namedModels({ knowledge, responses = [], models = [] }: Config): readon
 }
 
 /** Providers that need no entry: it is assumed if a model of theirs is named. */
-const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
+export const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
   openai: { api_key: '${OPENAI_API_KEY}' },
   anthropic: { api_key: '${ANTHROPIC_API_KEY}' },
   gemini: { api_key: '${GEMINI_API_KEY}' },
@@ -48,9 +48,11 @@ const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
   ollama: {},
 }
 
-/** Adds the entries of well-known providers that a rule or a model names. */
+/** Adds the entries of well-known providers that a rule, a model or an agent names. */
 export function withUsualProviders(config: Config): Config {
-  const usual = usualProviders(namedModels(config))
+  const implementations = (config.tools?.registry ?? []).map((tool) => Object(Object(tool).implementation))
+  const agents = implementations.filter(({ type, url }) => type === 'agent' && url === undefined)
+  const usual = usualProviders([...namedModels(config), ...agents.map(({ model }) => String(model))])
   return Object.keys(usual).length === 0 ? config : { ...config, providers: { ...usual, ...config.providers } }
 }
 

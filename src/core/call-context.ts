@@ -1,4 +1,5 @@
 import type { CancelSignal } from './cancellation.ts'
+import type { Progress } from './progress.ts'
 import type { CallerRate, RateState } from './rates.ts'
 import type { OnceStore } from './storage/once-store.ts'
 
@@ -26,6 +27,11 @@ export interface ParentCall {
   readonly path: readonly string[]
   /** The agents above, outermost first, each as `installation/tool`: also those of other servers. */
   readonly agents?: readonly string[] | undefined
+  /** What the parent has done, and the step that this call is. */
+  readonly progress?: Progress | undefined
+  readonly step?: string | undefined
+  /** The call of an outer run that waits if a call of this run waits. */
+  readonly waiting?: { readonly runId: string; readonly callId: string } | undefined
 }
 
 /** The caller of a tool and its rights. Everything is optional: the default is the local caller. */

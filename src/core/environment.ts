@@ -57,3 +57,10 @@ export function expandVariables(text: string, env: Environment): { readonly text
 
 /** `TOOLYARD_DATA`, or `.toolyard` in the current folder. */
 export const dataFolder = (env: Environment): string => resolve(env.TOOLYARD_DATA || '.toolyard')
+
+/** Why a text of the configuration file has no value. */
+export function variableProblem(text: string, env: Environment): string | undefined {
+  if (hasSourced(text)) return SOURCED_ELSEWHERE
+  const [missing] = expandVariables(text, env).missing
+  return missing === undefined ? undefined : `The environment variable ${missing} is not set`
+}

@@ -24,6 +24,8 @@ export interface HandlerContext {
   readonly callers?: readonly string[] | undefined
   /** Sets what adds details to the envelope if this call fails, also at its deadline. Absent in isolated handlers. */
   onFailure?(details: () => FailureExtras['details']): void
+  /** What this call noted before it waited for the approval of one of its calls. Stored if it waits. Only for kinds. */
+  readonly progress?: { note: unknown } | undefined
   /** The context of calls that this call makes. Only for kinds. */
   child?(): CallContext
 }

@@ -49,6 +49,18 @@ describe('a call whose process ends', () => {
     expect(await pool.run(task('pid'), never())).toBeTypeOf('number')
   })
 
+  it('is not tried again if the pool shuts down', async () => {
+    const log = captureLog()
+    const pool = open({ tries: 2, log })
+    await pool.run(task('pid'), never())
+    const calls = [pool.run(task('loop'), never()), pool.run(task('loop'), never())]
+    const ends = Promise.allSettled(calls)
+    await pool.close()
+    const refused = { reason: { message: expect.stringContaining('the process pool is shut down') } }
+    expect(await ends).toMatchObject([refused, refused])
+    expect(log.at('warn')).toEqual([])
+  })
+
   it('is not tried again if its signal aborted', async () => {
     const pool = open({ tries: 2 })
     await pool.run(task('pid'), never())

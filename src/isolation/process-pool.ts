@@ -147,21 +147,18 @@ export class ProcessPool implements Isolate {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#shutDown()
-    return this.#closing
-  }
-
-  async #shutDown(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing
+    const { promise, resolve } = Promise.withResolvers<void>()
+    // Set before the calls are rejected, so that none of them is tried again.
+    this.#closing = promise
+    this.#whenEmpty = resolve
     this.#cancelIdle()
     for (const call of [...this.#places]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
-    const gone = new Promise<void>((resolve) => {
-      this.#whenEmpty = resolve
-    })
-    if (this.#processes.size === 0) return
+    if (this.#processes.size === 0) resolve()
     for (const process of this.#processes) process.hold()
     for (const [call, process] of this.#running) process.end(unavailable(call.task, SHUT_DOWN, MAY_HAVE_HAPPENED))
     for (const process of this.#processes) if (process.state !== 'ending') process.end()
-    await gone
+    return promise
   }
 
   #drop(call: WaitingCall, reason: unknown): void {

@@ -33,7 +33,7 @@ export interface HandedOut {
 
 /** The context of an instance's calls. */
 export const adapterContext = (options: AdapterOptions | undefined): CallContext => ({
-  ...callContext(options),
+  ...callContext('adapter', options),
   runId: options?.runId,
 })
 

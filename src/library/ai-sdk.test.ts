@@ -86,6 +86,7 @@ describe('toAiSdk', () => {
       'vault',
     ])
     expect(() => toAiSdk(yard, { tools: ['forcast'] })).toThrow("There is no tool 'forcast'")
+    expect(() => toAiSdk(yard, { usr: 'ann' } as object)).toThrow('unknown option "usr". Did you mean "user"?')
   })
 
   test.each([undefined, Promise.resolve(), []])('says what to pass instead of %j', (wrong) => {

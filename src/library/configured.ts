@@ -1,15 +1,26 @@
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { suggest } from '../core/suggest.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns, toolyardCreator } from './toolyard.ts'
 
 /** Reads configurations, knows the models of all providers, and opens stores. */
 const openConfigured: OpenConfigured<Config | string> = async (given, parts, model) => {
-  const [{ ToolManager }, { LOCK_NAME, loadConfigFile }, { usualProviders }] = await Promise.all([
-    import('../app/tool-manager.ts'),
-    import('../config/load-config.ts'),
-    import('../config/model-settings.ts'),
-  ])
+  const [{ ToolManager }, { LOCK_NAME, loadConfigFile }, { EMBEDDED_PROVIDER, USUAL_PROVIDERS, usualProviders }] =
+    await Promise.all([
+      import('../app/tool-manager.ts'),
+      import('../config/load-config.ts'),
+      import('../config/model-settings.ts'),
+    ])
+  const [provider = ''] = (model ?? EMBEDDED_PROVIDER).split(':')
+  const known = [...Object.keys(USUAL_PROVIDERS), EMBEDDED_PROVIDER]
+  if (!known.includes(provider)) {
+    const [near] = suggest(provider, known)
+    const fix =
+      near === undefined ? `Add it to providers of the config, or use ${known.join(', ')}` : `Did you mean "${near}"?`
+    throw new TypeError(`Unknown provider "${provider}". ${fix}`)
+  }
   const read: Config =
     typeof given === 'string'
       ? (await loadConfigFile(given)).config
@@ -31,12 +42,22 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     loop: async () => manager.getLoop(),
     async configured(id) {
       const models = await manager.getModels()
+      if (!models.providers.includes(id.split(':')[0] ?? '')) return undefined
       return { model: models.get(id), prices: models.info(id).prices }
+    },
+    async connected() {
+      if (!manager.isEnabled()) return
+      const servers = manager.getMcpServers()
+      const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS)
+      await Promise.allSettled(servers.names.map((name) => servers.connection(name).client(signal)))
     },
     stored,
     close,
   } satisfies Opened
 }
+
+/** A first attempt takes no longer. A server that fails is tried again in the background. */
+const CONNECT_TIMEOUT_MS = 30_000
 
 type Manager = import('../app/tool-manager.ts').ToolManager
 type InstallationOptions = import('../app/installation.ts').InstallationOptions
@@ -45,9 +66,16 @@ const withoutStore = (manager: Manager) => ({ manager, stored: undefined, close:
 
 async function withStore(storage: string, options: Omit<InstallationOptions, 'env'>) {
   const { Installation } = await import('../app/installation.ts')
-  const place = /^postgres(ql)?:\/\//.test(storage) ? 'TOOLYARD_DATABASE_URL' : 'TOOLYARD_DATA'
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(storage) ?? []
+  if (scheme !== undefined && !/^postgres(ql)?$/.test(scheme)) {
+    throw new TypeError(`storage must be a folder, or an address postgres://…, not ${scheme}://…`)
+  }
   const { TOOLYARD_DATABASE_URL: _url, ...env } = process.env
-  const installation = await Installation.open({ ...options, env: { ...env, [place]: storage } })
+  const place = scheme === undefined ? { TOOLYARD_DATA: storage } : { TOOLYARD_DATABASE_URL: storage }
+  const installation = await Installation.open({ ...options, env: { ...env, ...place } }).catch((error: Error) => {
+    const isFolder = scheme === undefined && error instanceof ToolExecutionError
+    throw isFolder ? new Error(`storage "${storage}" can't be used: ${error.message}`, { cause: error }) : error
+  })
   const { durableRuns, approvals, manager } = installation
   const stored: StoredRuns = {
     run: (request, durable) => (durable ? durableRuns.run(request) : durableRuns.pausing(request)),

@@ -2,7 +2,7 @@ import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { isText, type LangchainTool } from '../core/execution/tool-view.ts'
 import type { RecordSink } from '../core/recorder.ts'
-import { suggest } from '../core/suggest.ts'
+import { checkKeys } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
 import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
@@ -68,6 +68,8 @@ export interface RunOptions<Name extends string = string> extends CallerOptions 
   readonly budget?: { readonly wallTimeMs?: number; readonly tokens?: number; readonly cost?: number }
   /** Stores every step before the run goes on, so that `resume` continues it after a crash. Needs `storage`. */
   readonly durable?: boolean
+  /** The id of a durable run, a new UUID: store it first, and `resume` finds the run after a crash. */
+  readonly runId?: string
 }
 
 /** Who continues a run. The flags count as they are now. */
@@ -132,16 +134,41 @@ const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
   clock: true,
 }
 
+type Names<Options> = Readonly<Record<keyof Options, true>>
+
+const RESUMER = { tenant: true, flags: true, signal: true, app: true } as const
+const CALLER = { ...RESUMER, user: true } as const
+
+/** The options of each method. */
+const KNOWN = {
+  'yard.call': {
+    ...CALLER,
+    ...{ idempotencyKey: true, timeoutMs: true, report: true, approvalId: true },
+  } satisfies Names<CallOptions>,
+  'yard.run': {
+    ...CALLER,
+    ...{ model: true, messages: true, prompt: true, system: true, tools: true, maxIterations: true, maxTokens: true },
+    ...{ temperature: true, budget: true, durable: true, runId: true },
+  } satisfies Names<RunOptions>,
+  'yard.resume': { ...RESUMER, model: true } satisfies Names<ResumeOptions>,
+  adapter: { ...CALLER, tools: true, runId: true, progress: true },
+} as const
+
+const DECISION: Names<DecideOptions> = { decision: true, params: true, reason: true, tenant: true, by: true }
+
+export function checkDecision(options: DecideOptions): void {
+  checkKeys('yard.decide', options, DECISION)
+  const { decision } = options
+  if (decision !== 'approve' && decision !== 'reject') {
+    throw new TypeError(`yard.decide: decision must be approve or reject, not ${String(decision)}`)
+  }
+}
+
 /** For programs that no compiler checks. */
 export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {
   const isObject = typeof options === 'object' && options !== null
   if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
-  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key))
-  if (unknown !== undefined) {
-    const [near] = suggest(unknown, Object.keys(OPTIONS))
-    const fix = near === undefined ? `Known options are ${Object.keys(OPTIONS).join(', ')}` : `Did you mean "${near}"?`
-    throw new TypeError(`createToolyard: unknown option "${unknown}". ${fix}`)
-  }
+  checkKeys('createToolyard', options, OPTIONS)
   const { tools = [], sinks = [] } = options
   if (!Array.isArray(tools)) throw new TypeError('createToolyard: tools must be an array, such as [forecast]')
   const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
@@ -156,9 +183,13 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
 
 const CODE: CallContext = Object.freeze({ source: 'code' })
 
-/** The context of a call with these options. */
-export function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
+/** The context of a call with the options of this method. */
+export function callContext(
+  method: keyof typeof KNOWN,
+  options: (CallOptions & { readonly app?: unknown }) | undefined,
+): CallContext {
   if (options === undefined) return CODE
+  checkKeys(method, options, KNOWN[method])
   const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId } = options
   return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId }
 }

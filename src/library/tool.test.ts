@@ -62,12 +62,14 @@ describe('tool', () => {
 
   test.each([
     [{ permission: ['admin'] }, `Tool 'one': unknown field "permission"`],
-    [{ timeout_ms: 5 }, `Tool 'one': unknown field "timeout_ms"`],
+    [{ timeout_ms: 5 }, `Tool 'one': unknown field "timeout_ms". Did you mean "timeoutMs"?`],
+    [{ inputSchema: {}, input: undefined }, `Tool 'one': unknown field "inputSchema". Did you mean "input"?`],
+    [{ colour: 'red' }, `Tool 'one': unknown field "colour". Known fields are name, description, input`],
     [{ name: 'not a name' }, "Tool 'not a name': a name has 1 to 64 letters"],
     [{ execute: undefined }, "Tool 'one' needs execute"],
     [{ json: { type: 'object' } }, "Tool 'one': json is only allowed with a schema of a validation library"],
     [{ output: zod3.string() }, "Tool 'one': output must be a JSON Schema"],
-    [{ input: z.object({ at: z.date() }) }, 'Date cannot be represented in JSON Schema'],
+    [{ input: z.object({ at: z.date() }) }, 'Date cannot be represented in JSON Schema. Pass the JSON Schema as json'],
     [{ input: z.string() }, "Tool 'one': input must be an object schema"],
     [{ name: 5 }, "Tool '5': a name has 1 to 64 letters"],
     [{ description: undefined }, "Tool 'one' needs a description"],

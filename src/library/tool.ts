@@ -6,6 +6,7 @@ import type { Handler, IsolatedHandler } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { readOutput, readSchema } from '../core/schema/json-schema-of.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
+import { suggest } from '../core/suggest.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
@@ -126,7 +127,7 @@ export interface ToolOptions<Name extends string, Input, Output, Result, App> ex
   /** A JSON Schema of an object, or a schema of a validation library. */
   readonly input: Input
   /** The JSON Schema of `input`, if its library can't give one. */
-  readonly json?: ObjectSchema
+  readonly json?: object
   /** The schema of results: a tool that returns anything else fails. */
   readonly output?: Output
   readonly execute:
@@ -166,6 +167,7 @@ export function tool<
 >(options: ToolOptions<Name, Input, Output, Result, App>): Tool<Name, Input, Result, App> {
   if (!isObject(options)) throw new TypeError('tool() takes an object: tool({ name, description, input, execute })')
   const { name, description, input, json, output, execute } = options
+  const fields = definitionFields(String(name), options)
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new TypeError(`Tool '${String(name)}': a name has 1 to 64 letters, digits, _ or -`)
   }
@@ -177,7 +179,7 @@ export function tool<
   }
   const read = named(name, () => readSchema(input, json))
   const made: Tool<Name, Input, Result, App> & ToolView = {
-    ...definitionFields(name, options),
+    ...fields,
     name,
     description,
     parameters: read.schema,
@@ -199,12 +201,26 @@ function named<Value>(name: string, read: () => Value): Value {
     const problem = (error as Error).message
       .replace(/^Tool parameters/, 'input')
       .replace(`Tool '${name}' has an invalid `, 'invalid ')
+      .replace(/or pass the JSON Schema$/, 'or pass the JSON Schema as json')
       .replaceAll(/\b[a-z]+(_[a-z]+)*_(ms|attempts|bytes|concurrency|limit)\b/g, camelCase)
-    throw new TypeError(`Tool '${name}': ${problem}`, { cause: error })
+    const isConversion = problem.startsWith("input can't be converted")
+    const fix = `${problem.endsWith('.') ? '' : '.'} Pass the JSON Schema as json`
+    throw new TypeError(`Tool '${name}': ${problem}${isConversion ? fix : ''}`, { cause: error })
   }
 }
 
 const OWN: ReadonlySet<string> = new Set(['name', 'description', 'input', 'json', 'output', 'execute'])
+
+/** What other libraries call these fields. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  parameters: 'input',
+  inputSchema: 'input',
+  schema: 'input',
+  outputSchema: 'output',
+  func: 'execute',
+  handler: 'execute',
+  needsApproval: 'approval',
+}
 
 /** The fields in the names of a definition. A misspelled one, such as `permission`, must not open the tool. */
 function definitionFields(tool: string, options: object): Partial<Omit<ToolDefinition, 'name'>> {
@@ -213,8 +229,10 @@ function definitionFields(tool: string, options: object): Partial<Omit<ToolDefin
     if (OWN.has(key) || value === undefined) continue
     const field = snakeCase(key)
     if (!FIELDS.some((known) => known === field) || camelCase(field) !== key) {
-      const known = [...OWN, ...FIELDS.map(camelCase)].join(', ')
-      throw new TypeError(`Tool '${tool}': unknown field "${key}". Known fields are ${known}`)
+      const known = [...OWN, ...FIELDS.map(camelCase)]
+      const near = Object.hasOwn(ELSEWHERE, key) ? ELSEWHERE[key] : suggest(key, known)[0]
+      const fix = near === undefined ? `Known fields are ${known.join(', ')}` : `Did you mean "${near}"?`
+      throw new TypeError(`Tool '${tool}': unknown field "${key}". ${fix}`)
     }
     fields[field] = isObject(value)
       ? Object.fromEntries(Object.entries(value).map(([name, one]) => [snakeCase(name), one]))

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -54,6 +55,7 @@ test('resume uses the flags of now, and a rejected call is told to the model', a
     return { run_id, approval: approvals[0]?.id ?? '' }
   }
   const [one, other] = [await start(), await start()]
+  await expect(yard.decide(one.approval, { decision: 'yes' as 'approve' })).rejects.toThrow('must be approve or reject')
   await yard.decide(one.approval, { decision: 'approve' })
   await yard.decide(other.approval, { decision: 'reject', reason: 'Not now' })
   const answers = [await yard.resume(one.run_id), await yard.resume(other.run_id, { flags: { payments: true } })]
@@ -62,6 +64,19 @@ test('resume uses the flags of now, and a rejected call is told to the model', a
     { error_code: 'PERMISSION_DENIED', error: expect.stringContaining('Not now') },
   ])
   expect([execute.mock.calls.length, model.requests.length]).toEqual([0, 4])
+})
+
+test('a durable run has the id that it was given, so that another process can continue it', async () => {
+  const folder = await newFolder()
+  const { yard } = await opened(folder, [call])
+  const runId = randomUUID()
+  const ask = (options: { durable?: boolean; runId?: string }) => yard.run({ model: 'm', prompt: 'Pay', ...options })
+  await expect(ask({ runId })).rejects.toThrow('runId needs durable: true')
+  await expect(ask({ runId: 'r1', durable: true })).rejects.toThrow('runId must be a UUID')
+  expect(await ask({ runId, durable: true })).toMatchObject({ status: 'waiting', run_id: runId })
+  await expect(ask({ runId, durable: true })).rejects.toThrow(`The run '${runId}' was started before`)
+  await yard.close()
+  expect(await (await opened(folder, [])).yard.resume(runId)).toMatchObject({ status: 'waiting', run_id: runId })
 })
 
 test('a durable run is stored, and a direct call runs with its approval', async () => {
@@ -91,4 +106,22 @@ test('without storage nothing is written, and approval and durable are refused',
   }
   await expect(createLight({ tools: [look], storage: folder })).rejects.toThrow('storage needs the package toolyard')
   expect(await readdir(folder)).toEqual([])
+})
+
+test('a store needs no configuration for the usual providers', async () => {
+  vi.stubEnv('OPENAI_API_KEY', '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { yard } = await opened(await newFolder(), [])
+  const error = expect.stringContaining('OPENAI_API_KEY is not set')
+  expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+  await expect(yard.run({ model: 'openia:gpt-5', prompt: 'Hi' })).rejects.toThrow('Did you mean "openai"?')
+})
+
+test('storage is a folder that can be written, or the address of a PostgreSQL database', async () => {
+  await expect(createToolyard({ storage: 'mysql://127.0.0.1/shop' })).rejects.toThrow(
+    'storage must be a folder, or an address postgres://…, not mysql://…',
+  )
+  const file = join(await newFolder(), 'file')
+  await writeFile(file, '')
+  await expect(createToolyard({ storage: file })).rejects.toThrow(`storage "${file}" can't be used`)
 })

@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallBatch, CallRecord } from '../core/recorder.ts'
 import { isolated } from '../kinds/tool-handlers.ts'
+import { hostileServer } from '../mcp/fixtures/connect.ts'
 import { scripted } from '../testing/stand-ins.ts'
 import { createToolyard } from './configured.ts'
+import { createToolyard as createLight } from './index.ts'
 import { type AnyTool, tool } from './tool.ts'
 
 const description = 'A tool.'
@@ -67,5 +69,58 @@ describe('options of createToolyard', () => {
     [{ config: 5 }, 'config must be a configuration or the name of its file, not 5'],
   ])('rejects %j', async (options, message) => {
     await expect(createToolyard(options as never)).rejects.toThrow(message)
+  })
+})
+
+describe('options', () => {
+  const model = scripted('Hi')
+
+  test('refuses options that do not exist, with the nearest', async () => {
+    const { yard } = await open([forecast])
+    const misspelled = { tenent: 'acme' } as object
+    expect(() => yard.call('forecast', {}, misspelled)).toThrow(
+      'yard.call: unknown option "tenent". Did you mean "tenant"?',
+    )
+    await expect(yard.run({ model, prompt: 'Hi', ...misspelled })).rejects.toThrow('yard.run: unknown option "tenent"')
+    await expect(yard.run({ model, prompt: 'Hi', ...{ colour: 1 } })).rejects.toThrow('Known options are tenant, flags')
+    await expect(yard.resume('a', misspelled)).rejects.toThrow('yard.resume: unknown option "tenent"')
+  })
+
+  test('takes definitions of all kinds', async () => {
+    const steps = [{ id: 'now', tool: 'forecast' }]
+    const plan = { name: 'plan', description, parameters: none, implementation: { type: 'pipeline', steps } }
+    await using yard = await createToolyard({ tools: [forecast, plan] })
+    expect(await yard.call('plan', {})).toMatchObject({ success: true, result: 20 })
+    await expect(createLight({ tools: [forecast, plan] })).rejects.toThrow(
+      'A tool of this kind needs the package toolyard',
+    )
+  })
+
+  test('waits for MCP servers, and not for one that fails', async () => {
+    const config = {
+      mcpServers: {
+        notes: { command: process.execPath, args: [hostileServer] },
+        gone: { command: '/does/not/exist' },
+      },
+    }
+    await using yard = await createToolyard({ config })
+    expect(await yard.call('echo', { message: 'Hi' })).toMatchObject({ success: true })
+  })
+
+  test('knows the usual providers beside a configuration, also for agents', async () => {
+    vi.stubEnv('OPENAI_API_KEY', '')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const agent = {
+      name: 'ask',
+      description,
+      parameters: none,
+      implementation: { type: 'agent', model: 'openai:gpt-5' },
+    }
+    for (const registry of [[], [agent]]) {
+      await using yard = await createToolyard({ tools: [forecast], config: { tools: { registry } } })
+      const error = expect.stringContaining('OPENAI_API_KEY is not set')
+      expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
+      if (registry.length > 0) expect(await yard.call('ask', {})).toMatchObject({ success: false, error })
+    }
   })
 })

@@ -288,7 +288,7 @@ describe('run and stream', () => {
     const { yard } = await open([forecast], { models: { fast: scripted('Hi') } })
     const error = expect.stringContaining('the environment variable OPENAI_API_KEY is not set. Set it')
     expect(await yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).toMatchObject({ stop_reason: 'error', error })
-    await expect(yard.run({ model: 'openia:gpt-5', prompt: 'Hi' })).rejects.toThrow('Provider openia not found')
+    await expect(yard.run({ model: 'openia:gpt-5', prompt: 'Hi' })).rejects.toThrow('Did you mean "openai"?')
     await expect(yard.run({ model: 'fats', prompt: 'Hi' })).rejects.toThrow(
       "There is no model 'fats': pass one of models (fast), or an id such as openai:gpt-5",
     )

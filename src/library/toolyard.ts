@@ -18,6 +18,7 @@ import {
   type AppOf,
   type CallOptions,
   callContext,
+  checkDecision,
   checkOptions,
   type DecideOptions,
   type GivenModel,
@@ -48,12 +49,14 @@ interface ToolyardParts {
   readonly executor: ToolExecutor
   readonly models: Readonly<Record<string, GivenModel>>
   loop(): Promise<ToolLoop>
-  /** A model of the configuration. */
+  /** A model by its id. */
   configured(id: string): Promise<Used>
   /** If there is a store. */
   readonly stored?: StoredRuns | undefined
   close(): Promise<void>
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Tools in code and in a configuration, and what runs them. Made by `createToolyard()`. */
 export class Toolyard<
@@ -79,13 +82,13 @@ export class Toolyard<
     return this.#parts.executor
   }
 
-  /** Calls a tool. Never rejects: every outcome is an envelope. */
+  /** Calls a tool. Never rejects: every outcome is an envelope. An option that doesn't exist throws a TypeError. */
   call<Name extends NameOf<Tools, Open>>(
     name: Name,
     input: InputFor<Tools, Name>,
     ...[options]: Rest<CallOptions, App>
   ): Promise<ToolResult<ResultFor<Tools, Name>>> {
-    const envelope = this.#parts.executor.execute(name, input, callContext(options))
+    const envelope = this.#parts.executor.execute(name, input, callContext('yard.call', options))
     return envelope as Promise<ToolResult<ResultFor<Tools, Name>>>
   }
 
@@ -105,14 +108,15 @@ export class Toolyard<
    */
   async resume(runId: string, ...[options]: Rest<ResumeOptions, App>): Promise<RunAnswer> {
     const { model } = options ?? {}
-    const context = { ...callContext(options), signal: this.#signal(options?.signal), runId }
+    const context = { ...callContext('yard.resume', options), signal: this.#signal(options?.signal), runId }
     const events = await this.#stored('resume').resume(runId, context, (id) => this.#modelOf(model ?? id))
     return new RunStream(events).answer
   }
 
   /** Approves or rejects a call. Rejects if it is decided or has expired, or if the call could not run any more. */
-  decide(approvalId: string, options: DecideOptions): Promise<void> {
-    return this.#stored('decide').decide(approvalId, options)
+  async decide(approvalId: string, options: DecideOptions): Promise<void> {
+    checkDecision(options)
+    await this.#stored('decide').decide(approvalId, options)
   }
 
   /** Cancels running calls and runs, closes what was opened, and hands over the last records. */
@@ -162,14 +166,16 @@ export class Toolyard<
 
   async *#run(options: RunOptions): Events {
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
-    const signal = this.#signal(options.signal)
+    const context = { ...callContext('yard.run', options), signal: this.#signal(options.signal) }
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, registry, stored } = this.#parts
     if (options.durable) this.#stored('durable')
+    const { runId = randomUUID() } = options
+    if (!UUID.test(runId)) throw new TypeError(`runId must be a UUID, such as crypto.randomUUID(), not "${runId}"`)
+    if (options.runId !== undefined && !options.durable) throw new TypeError('runId needs durable: true')
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
     const { model, prices } = await this.#modelOf(given)
-    const context = { ...callContext(options), signal }
     const request: RunRequest = {
       model,
       messages: [
@@ -187,7 +193,7 @@ export class Toolyard<
           ...(budget.wallTimeMs !== undefined && { wall_time_ms: budget.wallTimeMs }),
         },
       }),
-      context: stored === undefined ? context : { ...context, runId: randomUUID() },
+      context: stored === undefined ? context : { ...context, runId },
     }
     yield* stored === undefined ? (await loop()).run(request) : stored.run(request, options.durable === true)
   }
@@ -261,10 +267,12 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     // Now, so that no call has to wait for it.
     await loadCompiler()
     const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
-    const isLight = config === undefined && storage === undefined
-    const opened = isLight ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
+    const needsMore = tools.some(({ implementation }) => !LIGHT.has(implementation?.type ?? 'langchain'))
+    const isLight = config === undefined && storage === undefined && !needsMore
+    const opened = isLight ? await openLight(tools, parts) : await openConfigured(config, parts)
     try {
       opened.registry.addAll(tools as readonly RegisteredTool[])
+      await opened.connected?.()
       const asking = opened.registry.definitions().find(({ approval }) => approval)
       if (asking !== undefined && storage === undefined) {
         throw new TypeError(`Tool '${asking.name}' needs approval, and approvals need a store: pass storage`)
@@ -273,36 +281,63 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
       await opened.close()
       throw error
     }
-    return new Toolyard({ ...opened, models })
+    return new Toolyard({ ...opened, models, ...withProviders(opened, openConfigured, parts) })
+  }
+}
+
+/** The kinds of tools that need no configuration. */
+const LIGHT: ReadonlySet<string> = new Set(['code', 'langchain', 'mock', 'builtin', 'internal'])
+
+/** Opens the providers of models that are not configured when a run names them. */
+function withProviders<Config>(
+  { configured, close }: Opened,
+  openConfigured: OpenConfigured<Config>,
+  { storage: _, ...parts }: OpenParts,
+): Pick<ToolyardParts, 'configured' | 'close'> {
+  const providers = new Map<string, Promise<Opened>>()
+  return {
+    async configured(id) {
+      const known = await configured?.(id)
+      if (known !== undefined) return known
+      const [provider = ''] = id.split(':')
+      const opened = providers.get(provider) ?? openConfigured(undefined, parts, id)
+      providers.set(provider, opened)
+      return (await (await opened).configured?.(id)) as Used
+    },
+    async close() {
+      const opened = await Promise.allSettled(providers.values())
+      await Promise.all([close(), ...opened.map((one) => one.status === 'fulfilled' && one.value.close())])
+    },
   }
 }
 
 /** Without configurations: those are in the package `toolyard`. */
-export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config, { storage }) => {
-  const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : 'A model id'
-  const instead = what === 'A model id' ? '. Or pass a model of the AI SDK or LangChain' : ''
+export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config, { storage }, model) => {
+  const other = model === undefined ? 'A tool of this kind' : 'A model id'
+  const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : other
+  const instead = model === undefined ? '' : '. Or pass a model of the AI SDK or LangChain'
   const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 
-export type Opened = Omit<ToolyardParts, 'models'>
+export interface Opened extends Omit<ToolyardParts, 'models' | 'configured'> {
+  /** A model of the configuration; undefined if its provider isn't configured. */
+  configured?(id: string): Promise<Used | undefined>
+  /** Resolves when each MCP server has connected, or failed to. */
+  connected?(): Promise<void>
+}
 
 export interface OpenParts
   extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock' | 'storage'> {
   readonly log: Log
 }
 
-async function openLight(
-  tools: readonly GivenTool[],
-  parts: OpenParts,
-  openConfigured: OpenConfigured<never>,
-): Promise<Opened> {
+async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {
   const isCode = tools.every(({ implementation }) => implementation?.type === 'code')
   const { kinds, convertSchema } = isCode ? { kinds: {} } : await otherKinds()
   const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
   const isolate = new LazyPool(parts.log)
   const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
-  const providers = new Map<string, Promise<Opened>>()
   let loop: Promise<ToolLoop> | undefined
   return {
     registry,
@@ -311,17 +346,7 @@ async function openLight(
       loop ??= import('../chat/tool-loop.ts').then(({ ToolLoop }) => new ToolLoop(registry, executor, parts))
       return loop
     },
-    async configured(id) {
-      const [provider = ''] = id.split(':')
-      const opened = providers.get(provider) ?? openConfigured(undefined, parts, id)
-      providers.set(provider, opened)
-      return (await opened).configured(id)
-    },
-    async close() {
-      const opened = await Promise.allSettled(providers.values())
-      const closed = opened.map((one) => one.status === 'fulfilled' && one.value.close())
-      await Promise.all([isolate.close(), ...closed])
-    },
+    close: () => isolate.close(),
   }
 }
 

@@ -27,7 +27,9 @@ export class UnknownModelError extends ModelError {
 }
 
 /** Adds the id of a model to the message of an error; anything but a `ModelError` becomes one. */
-export function withModelId(id: string, error: unknown, cause: unknown = error): ModelError {
+export function withModelId(id: string, error: unknown, given?: unknown): ModelError {
+  // Logs append the message of the cause, which would repeat that of a `ModelError`.
+  const cause = given ?? (error instanceof ModelError ? error.cause : error)
   if (!(error instanceof ModelError)) return new ModelError(`${id}: the provider failed unexpectedly`, { cause })
   const { message, status, retryable, retryAfterMs } = error
   return new ModelError(`${id}: ${message}`, { cause, status, retryable, retryAfterMs })

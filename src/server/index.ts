@@ -2,6 +2,7 @@ import { Installation, type InstallationOptions } from '../app/installation.ts'
 import { packageVersion } from '../app/package-version.ts'
 import type { Config } from '../config/config.ts'
 import { silentLog } from '../core/log.ts'
+import { checkKeys } from '../core/suggest.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { type ServeOptions as ListenOptions, serve as serveInstallation } from './serve.ts'
 
@@ -18,6 +19,10 @@ export interface ServeOptions extends Partial<Pick<ListenOptions, 'host' | 'port
   readonly env?: InstallationOptions['env']
 }
 
+const OPTIONS: Readonly<Record<keyof ServeOptions, true>> = {
+  ...{ tools: true, config: true, log: true, env: true, host: true, port: true, insecureLocal: true },
+}
+
 export interface Server extends AsyncDisposable {
   readonly url: string
   /** Ends running requests, closes connections and the database. */
@@ -26,6 +31,7 @@ export interface Server extends AsyncDisposable {
 
 /** Serves tools over HTTP and MCP, like `toolyard serve`: on 127.0.0.1:4747 by default. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
+  checkKeys('serve', options, OPTIONS)
   const { tools = [], config = {}, log = silentLog, env, host = '127.0.0.1', port = 4747, insecureLocal } = options
   const prometheus = new Prometheus()
   const installation = await Installation.open({

@@ -226,7 +226,19 @@ describe('with keys', () => {
       params_hash: '',
     } as const
     const times = { requested_at: Date.now(), expires_at: Date.now() + 3_600_000 }
-    await storage.pauses.ask({ ...asked, id: owned.approval, params: {}, run_id: null, call_id: null, ...times }, 1)
+    await storage.pauses.ask(
+      {
+        ...asked,
+        id: owned.approval,
+        params: {},
+        run_id: null,
+        call_id: null,
+        root_key: null,
+        root_hash: null,
+        ...times,
+      },
+      1,
+    )
 
     const refused = (name: string, headers: Caller['headers']) =>
       callers.push({ name, headers, outcome: (needed) => (needed === 'nothing' ? 'let in' : 'no key') })

@@ -13,6 +13,7 @@ import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/stand-ins.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
 import { openTestServer } from './fixtures/open-server.ts'
+import { serve as serveTools } from './index.ts'
 import { ServeError, serve } from './serve.ts'
 
 async function open() {
@@ -154,4 +155,10 @@ test('an isolated handler has no rights on a server without keys, and reads no .
   const expected = { word: 'loaded', read: 'ERR_ACCESS_DENIED', list, decoy, outside: decoy, health: 200 }
   expect(result).toMatchObject({ result: expected })
   await expect.poll(ask).toBe(200)
+})
+
+test('serve of the library refuses options that do not exist', async () => {
+  await expect(serveTools({ prot: 4748 } as object)).rejects.toThrow(
+    'serve: unknown option "prot". Did you mean "port"?',
+  )
 })

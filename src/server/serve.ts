@@ -262,6 +262,13 @@ function addGauges({ prometheus, installation, streams, traffic }: FastifyInstan
     () => sink.dropped,
   )
   gauge('store_ready', 'Whether the store can be used.', async () => ((await storage.status()).ready ? 1 : 0))
+  const servers = () => installation.manager.getMcpServers()
+  gauge('mcp_servers', 'Configured MCP servers.', () => servers().names.length)
+  gauge(
+    'mcp_servers_connected',
+    'Connected MCP servers.',
+    () => servers().names.filter((name) => servers().connection(name).connected).length,
+  )
   gauge('open_streams', 'Open event streams.', () => streams.size)
   gauge('running_calls', 'Running tool calls of requests.', () => traffic.calls.size)
   prometheus.toolGauge({

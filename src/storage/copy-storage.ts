@@ -152,7 +152,12 @@ class StorageCopy {
   }
 
   async #checkVectors(): Promise<void> {
-    if (this.#target.vectors || !this.#source.vectors || (await count(this.#source.database.run(VECTORS))) === 0) return
+    if (this.#target.vectors || !this.#source.vectors) return
+    const { sql, values } = copiedRows(this.#source, 'knowledge_chunks', this.#now)
+    const select = ['SELECT count(*) AS count', sql, 'AND t.id IN (SELECT chunk FROM toolyard.knowledge_vectors)'].join(
+      ' ',
+    )
+    if ((await count(this.#source.database.run(select, values, COUNT_MS))) === 0) return
     throw refused('The source has vectors, and the target cannot store them: install pgvector in its database')
   }
 

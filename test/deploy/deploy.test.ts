@@ -21,6 +21,7 @@ const FILES = [
     'Dockerfile',
     'compose.yaml',
     'deploy/prometheus.yml',
+    'deploy/prometheus-alerts.yml',
     'deploy/systemd/toolyard.service',
     'docs/guides/deployment.md',
   ],
@@ -98,6 +99,8 @@ describe('compose.yaml', () => {
     expect(job.static_configs[0].targets).toEqual(servers.map((name) => `${name}:${PORT}`))
     expect(job.authorization.credentials_file).toBe('/run/secrets/admin_key')
     expect(services.prometheus.secrets).toContain('admin_key')
+    const [alerts] = yaml('deploy/prometheus.yml').rule_files
+    expect(services.prometheus.volumes).toContain(`./deploy/prometheus-alerts.yml:${alerts}:ro`)
   })
 })
 
@@ -165,13 +168,15 @@ describe('the Kubernetes manifests', () => {
   })
 })
 
-test('the dashboard uses only metrics and labels that exist', () => {
+test('the dashboard, the alerts and the docs use only metrics that exist', () => {
   const { panels } = JSON.parse(read('deploy/grafana-dashboard.json'))
   const exported = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name))
-  const used = panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
-    targets.flatMap(({ expr }) => expr.match(/\b(?:toolyard|process|nodejs)_\w+/g)),
-  )
-  expect(used.length).toBeGreaterThan(8)
+  const { rules } = yaml('deploy/prometheus-alerts.yml').groups[0]
+  const shown = panels.flatMap(({ targets }: { targets: { expr: string }[] }) => targets)
+  const written = [...shown, ...rules].map(({ expr }: { expr: string }) => expr)
+  const texts = [...written, read('docs/reference/telemetry.md')]
+  const used = texts.flatMap((text) => text.match(/\b(?:toolyard|process|nodejs)_\w+/g) ?? [])
+  expect(used.length).toBeGreaterThan(20)
   expect(used.filter((name: string) => !exported.has(name.replace(/_bucket$/, '')))).toEqual([])
 })
 

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { toolyard } from '../../src/cli/fixtures/toolyard.ts'
 import { silentLog } from '../../src/core/log.ts'
+import { DOCS, OWN_TENANT } from '../../src/core/storage/knowledge-store.ts'
 import type { Storage } from '../../src/core/storage/storage.ts'
 import { call, event } from '../../src/storage/fixtures/call-entry.ts'
 import { EMBEDDER, third, unit, whole } from '../../src/storage/fixtures/given-knowledge.ts'
@@ -92,6 +93,10 @@ async function fill(place: string, embedder: typeof EMBEDDER | null): Promise<vo
     await knowledge.put(third('half', '1', 0))
     await knowledge.keepVectors(EMBEDDER.id, [{ hash: 'h', vector: unit(1, 2, 3, 4) }])
     await knowledge.drop('acme', 'dropped')
+    // Servers store Toolyard's own docs with vectors.
+    await knowledge.open(OWN_TENANT, DOCS, EMBEDDER)
+    const page = { position: 0, text: 'a page', start: 0, end: 6, heading: '', vector: unit(1, 2, 3, 4) }
+    await knowledge.put(whole('page', [], { tenant: OWN_TENANT, chunks: [page] }))
   })
   await using(place, ({ ledger }) => ledger.append([call()], []))
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { AuditRow } from '../../core/storage/ledger.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
@@ -13,14 +14,14 @@ const PAY = {
 }
 
 test('a call on the command line waits for "toolyard approvals", and runs once', async () => {
-  const { toolyard } = await installationFolder({ tools: { enabled: true, registry: [PAY] } })
+  const { toolyard, data } = await installationFolder({ tools: { enabled: true, registry: [PAY] } })
   const json = async (...args: string[]) => JSON.parse((await toolyard(...args, '--json')).out)
-  const withoutStore = await json('exec', 'pay', 'amount=5')
-  expect(withoutStore).toMatchObject({ error_code: 'EXECUTION_ERROR', error: expect.stringContaining('no store') })
+  expect((await toolyard('check', '--strict')).err).toBe('Checked the configuration with 1 tool: no problems.\n')
+  expect((await toolyard('tools')).out).toBe('pay  mock  write  Pays\n')
+  expect(existsSync(data)).toBe(false)
   expect((await toolyard('approvals', 'list')).err).toBe('No pending approvals.\n')
   expect((await toolyard('approvals', 'approve', 'none')).err).toContain("There is no approval with the id 'none'")
 
-  await toolyard('keys', 'create')
   const asked = await json('exec', 'pay', 'amount=5')
   const { id } = asked.details.approval
   expect(asked.error_code).toBe('APPROVAL_REQUIRED')

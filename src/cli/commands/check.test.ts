@@ -28,6 +28,7 @@ const FAULTY = {
     },
   ],
   mcpServers: { notes: { url: 'https://notes.example/${NOT_SET}' } },
+  approvals: { webhook: { url: 'https://hooks.example', secret: '${NO_SECRET}' } },
 }
 
 test('S6 S7 reports keys, prompts, allowed tools, MCP servers and broken tools', async () => {
@@ -37,6 +38,7 @@ test('S6 S7 reports keys, prompts, allowed tools, MCP servers and broken tools',
   expect(out).toContain("Error: own: Internal handler 'gone' not found\n")
   expect(out).toContain("Warning: responses[0].prompt: '{{user_mesage}}' is empty")
   expect(out).toContain("did you mean '{{user_message}}'?")
+  expect(out).toContain('Warning: approvals.webhook: The environment variable NO_SECRET is not set\n')
   expect(out).toContain('Warning: providers.openai.api_key: It contains a secret')
   expect(out).toContain('ANTHROPIC_API_KEY is not set')
   expect(out).toContain("allowed_tools[0]: There is no tool 'get_wether': did you mean 'get_weather'?")

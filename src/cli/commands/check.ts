@@ -23,7 +23,7 @@ export function defineCheck(check: Command, terminal: Terminal, done: Done): voi
 /** `toolyard check`: reports what is wrong with the configuration; 1 if tools can't run. */
 async function checkConfiguration(terminal: Terminal, options: CheckOptions): Promise<number> {
   const warnings = new WarningLog()
-  const open = await openManager(terminal, options, { log: warnings, record: false })
+  const open = await openManager(terminal, options, { log: warnings, record: false, lists: true })
   try {
     const findings = await findProblems(open, warnings)
     const errors = findings.filter(({ level }) => level === 'error')

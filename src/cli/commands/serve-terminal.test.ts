@@ -39,6 +39,7 @@ test('describes the server, and the tools that join later', async () => {
     const stop = announceTools(terminal, installation)
     await describeServer(terminal, { url, installation, file: '/x/toolyard.config.json', insecureLocal: false })
     expect(written.out).toContain(`web UI   ${url}/`)
+    expect(written.out).toContain(`docs     ${url}/guide`)
     expect(written.out).toMatch(/tools {4}2 of the configuration\n +(MCP server memory: connecting|\d+ of MCP server)/)
     expect(written.out).toContain(`storage  SQLite in ${server.folder}`)
     expect(written.out).toContain('keys     none yet')

@@ -68,6 +68,7 @@ export async function describeServer(terminal: Terminal, about: Introduction): P
   const line = (name: string, text: string) =>
     terminal.result(`  ${terminal.style('dim', name.padEnd(9))}${printableLine(text)}`)
   line('web UI', `${url}/`)
+  line('docs', `${url}/guide`)
   line('API', `${url}/docs, ${url}/mcp (MCP), ${url}/v1 (OpenAI)`)
   for (const [index, origin] of originsOf(manager).entries()) line(index === 0 ? 'tools' : '', origin)
   const { engine } = await storage.status()

@@ -15,15 +15,7 @@ import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
 import { commandUser, configFile, lockFile, SWITCHED_OFF } from '../common/open.ts'
 import { readInteger } from '../common/params.ts'
-import {
-  actions,
-  type Done,
-  type GlobalOptions,
-  Interrupt,
-  printableLine,
-  type Terminal,
-  UsageError,
-} from '../common/terminal.ts'
+import { actions, type Done, type GlobalOptions, Interrupt, type Terminal, UsageError } from '../common/terminal.ts'
 import { announceTools, describeServer, readableLog } from './serve-terminal.ts'
 
 const HELP = `
@@ -101,7 +93,8 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     const warming = setTimeout(() => void installation.manager.warm(), WARM_AFTER_MS).unref()
     await once(interrupt.signal, 'abort')
     clearTimeout(warming)
-    terminal.note('Stopping after the running calls. Press Ctrl-C again to stop now.')
+    log.info({}, 'Stopping after the running calls. A second signal (Ctrl-C) stops now.')
+    log.flush()
     process.off('SIGHUP', reload)
     // Nothing balances the load of a server that only this machine can reach.
     await server.close({ drain: interrupt.exitCode === SIGTERM_EXIT && installation.callers.keyed })
@@ -166,7 +159,7 @@ export async function createFirstKey(
 function introduce(
   terminal: Terminal,
   url: string,
-  { manager, callers }: Installation,
+  { manager, callers, log }: Installation,
   file: string,
   insecureLocal: boolean,
 ): void {
@@ -177,20 +170,9 @@ function introduce(
     return
   }
   terminal.result(`Toolyard serves ${counted(tools, 'tool')} at ${url}`)
-  const more = [
-    `  ${url}/         web UI`,
-    `  ${url}/docs     API reference`,
-    `  ${url}/mcp      MCP endpoint`,
-    `  ${url}/v1       OpenAI-compatible endpoint`,
-    `  configuration: ${printableLine(file)}`,
-  ]
-  for (const line of more) terminal.note(line)
-  if (insecureLocal) terminal.note('--insecure-local: requests from this machine need no key.')
-  else if (local) {
-    terminal.note('There are no keys yet: requests need no key, but must come from this machine.')
-    terminal.note('After "toolyard keys create" every request needs a key.')
-  }
-  if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
+  // stderr has the log, for programs: one JSON record per line and nothing else.
+  log.info({ url, tools, config: file }, 'The server is listening')
+  if (!manager.isEnabled()) log.warn({}, SWITCHED_OFF)
 }
 
 function refused({ log }: Installation, err: unknown): void {

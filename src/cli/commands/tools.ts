@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import type { LoadReport } from '../../app/load-definitions.ts'
 import type { Config } from '../../config/config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
-import { counted } from '../../core/schema/problem-words.ts'
 import { versionOf } from '../../core/execution/tool-view.ts'
-import type { Deprecation, ToolDefinition, Params } from '../../core/tool.ts'
+import { counted } from '../../core/schema/problem-words.ts'
+import type { Deprecation, Params, ToolDefinition } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { asText, readTimeout, runCall } from '../common/call.ts'
@@ -199,7 +199,7 @@ interface Listed {
 /** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
 async function listTools(terminal: Terminal, options: ToolsOptions): Promise<number> {
   const log = options.check ? new WarningLog() : undefined
-  const open = await openManager(terminal, options, { ...(log && { log }) })
+  const open = await openManager(terminal, options, { lists: true, ...(log && { log }) })
   try {
     const { skipped } = open.report
     const found = log === undefined ? undefined : await findProblems(open, log)

@@ -18,6 +18,8 @@ import { dataFolder } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Log } from '../../core/log.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import type { OnceStore } from '../../core/storage/once-store.ts'
+import type { PauseStore } from '../../core/storage/pause-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { suggest } from '../../core/suggest.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
@@ -64,6 +66,8 @@ interface OpenOptions extends LoadConfigOptions {
   readonly change?: (config: Config) => Config
   /** False: calls are not recorded even if there is a store. `always`: a store is created if there is none. */
   readonly record?: boolean | 'always'
+  /** The command calls no tool, so tools that need approval need no store. */
+  readonly lists?: boolean
   /** Instead of the log on stderr. */
   readonly log?: Log
 }
@@ -96,33 +100,38 @@ export async function readConfig(file: string, options?: LoadConfigOptions): Pro
 export async function openManager(
   terminal: Terminal,
   options: GlobalOptions,
-  { change = (config) => config, record = true, log, secrets = true }: OpenOptions = {},
+  { change = (config) => config, record = true, lists = false, log, secrets = true }: OpenOptions = {},
 ): Promise<OpenManager> {
   const file = configFile(terminal, options.config)
   const config = change(await readConfig(file, { secrets }))
-  const started = await startManager(terminal, config, options, { record, ...(log && { log }) })
+  const started = await startManager(terminal, config, options, { record, lists, ...(log && { log }) })
   const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
   return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
 }
 
 interface StartOptions {
   readonly record?: OpenOptions['record']
+  readonly lists?: boolean
   readonly log?: Log
   readonly handlers?: ToolHandlers
 }
 
-/** Loads the tools of a configuration. If there is a store, calls are recorded in it unless `record` is false. */
+/**
+ * Loads the tools of a configuration. If there is a store, calls are recorded in it unless `record` is false. Calls of
+ * tools that need approval create it.
+ */
 export async function startManager(
   terminal: Terminal,
   config: Config,
   options: GlobalOptions,
-  { record = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
+  { record = false, lists = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
 ): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
   const { env } = terminal
   const packages = lockFile(terminal, options.config)
   const parts = { config, handlers, log, env, packages }
-  const isStored = record && (record === 'always' || hasStore(terminal))
-  const installation = isStored ? await install(terminal, parts) : undefined
+  const asks = config.tools?.registry?.some((one) => Object.hasOwn(Object(one), 'approval'))
+  const needsStore = record === 'always' || hasStore(terminal) || (asks && !lists)
+  const installation = record && needsStore ? await install(terminal, parts) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation
     const context = installation.localContext('cli')
@@ -130,7 +139,8 @@ export async function startManager(
     return { manager, handlers, report, context, pins, installation, close: () => installation.close() }
   }
   const knowledge = commandKnowledge(terminal, log)
-  const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open })
+  const unused = lists && { once: {} as OnceStore, approvals: { pauses: {} as PauseStore } }
+  const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open, ...unused })
   const tenants = new Tenants()
   tenants.configure(config)
   const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const

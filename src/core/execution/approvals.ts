@@ -7,7 +7,7 @@ import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
 import type { ApprovalRule, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import type { Call } from './call.ts'
+import { type Call, waitingPlace } from './call.ts'
 import { versionOf } from './tool-view.ts'
 
 const HOUR_MS = 3_600_000
@@ -100,7 +100,7 @@ function needsApproval({ refined }: Call, { approval }: GuardedTool, snapshot: P
 export function approvalFault(tool: ToolDefinition, canAsk: boolean): string | undefined {
   try {
     if (bindApproval(tool) === undefined || canAsk) return undefined
-    return 'It needs approval, and there is no store for approvals: serve the tool, or use an installation'
+    return 'It needs approval, and there is no store for approvals: serve the tool, or pass `storage`'
   } catch (error) {
     return asToolError(error, tool.name).message
   }
@@ -110,6 +110,8 @@ export interface ApprovalParts {
   readonly pauses: PauseStore
   /** Called when a new approval is pending. Must not throw. */
   readonly onAsk?: (pause: Pause) => void
+  /** Encrypts what calls that wait have done. */
+  readonly seal?: { seal(text: string, place: string): string; open(text: string, place: string): string }
 }
 
 /** Asks for the approval of calls, and finds decided ones. */
@@ -128,7 +130,10 @@ export class Approvals {
    */
   async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
     const needed = needsApproval(call, tool, snapshot)
-    const { approvalId, callId } = call.context
+    const { callId } = call.context
+    const { progress } = call
+    // A call that continues names an approval of a call inside.
+    const approvalId = progress?.root.resumed === true ? progress.approval : call.context.approvalId
     const isNamed = approvalId !== undefined && (needed || this.#parts !== undefined)
     if (!isNamed && !(needed && mayRepeat(call) && callId === undefined)) return needed
     const { pauses } = this.#store(tool)
@@ -161,9 +166,11 @@ export class Approvals {
   /** Throws unless the call was approved. Returns the parameters to run with, if they were changed. */
   async pass(call: Call, tool: GuardedTool, params: Params): Promise<Params | undefined> {
     const { pauses } = this.#store(tool)
-    const { approval } = call
     const now = this.#clock.wall()
-    if (approval === undefined) throw await this.#ask(call, tool, params)
+    const asked = call.approval === undefined ? await this.#ask(call, tool, params) : undefined
+    // A direct call must name its approval. A call of a run has its own.
+    if (asked?.run_id === null) throw required(call, tool, asked)
+    const approval = call.approval as Pause
     if (!isSame(approval, callOf(call, tool, params))) {
       const message = `The approval '${approval.id}' is for another call: leave approval_id out to ask for this one`
       throw new ToolExecutionError('INVALID_PARAMETERS', message)
@@ -178,27 +185,31 @@ export class Approvals {
     if (approval.expires_at <= now && approval.run_id !== null) {
       throw new ToolExecutionError('PERMISSION_DENIED', `The approval of the call of tool '${tool.name}' has expired`)
     }
-    if (approval.expires_at <= now) throw await this.#ask(call, tool, params)
+    if (approval.expires_at <= now) throw required(call, tool, await this.#ask(call, tool, params))
     await pauses.begin(call.tenant, approval.id, now).catch(unavailable)
+    if (call.progress !== undefined) call.progress.approval = approval.id
     return approval.decided_params ?? undefined
   }
 
-  async #ask(call: Call, tool: GuardedTool, params: Params): Promise<ToolExecutionError> {
+  async #ask(call: Call, tool: GuardedTool, params: Params): Promise<Pause> {
     const { pauses, onAsk } = this.#store(tool)
     refuseLong(params)
     const now = this.#clock.wall()
+    const { root } = call.context.parent?.progress ?? {}
+    if (root !== undefined) root.asked = true
     const request = {
       ...callOf(call, tool, params),
       id: randomUUID(),
       params,
       ...placeOf(call),
+      root_key: root?.key ?? null,
       requested_at: now,
       expires_at: now + (tool.approval as BoundApproval).expiresMs,
     }
     const { pause, isNew } = await pauses.ask(request, MAX_PENDING).catch(unavailable)
     call.approval = pause
     if (isNew) onAsk?.(pause)
-    return required(call, tool, pause)
+    return pause
   }
 
   #store({ name }: GuardedTool): ApprovalParts {
@@ -221,28 +232,41 @@ export function refuseLong(params: Params): void {
 function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
   const params_hash = hash('sha256', canonicalText(params))
   const { tenant, caller = '' } = call
-  return { kind: 'approval', tenant, caller, tool: tool.name, version: versionOf(tool.definition), params_hash }
+  const root_hash = call.context.parent?.progress?.root.hash ?? null
+  return {
+    kind: 'approval',
+    tenant,
+    caller,
+    tool: tool.name,
+    version: versionOf(tool.definition),
+    params_hash,
+    root_hash,
+  }
 }
 
 /** The run and the call that wait. A direct call is repeated by its caller. */
-const placeOf = ({ context: { runId, callId } }: Call): Pick<Pause, 'run_id' | 'call_id'> =>
-  callId === undefined ? { run_id: null, call_id: null } : { run_id: runId ?? null, call_id: callId }
+function placeOf({ context }: Call): Pick<Pause, 'run_id' | 'call_id'> {
+  const { runId = null, callId = null } = waitingPlace(context) ?? {}
+  return { run_id: runId, call_id: callId }
+}
 
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
 
-const mayRepeat = ({ context: { source, repeats } }: Call): boolean => source === 'mcp' || repeats === true
+/** MCP clients, frameworks and tools repeat a call that waits, because they can't name an approval. */
+export const mayRepeat = ({ context: { source, repeats } }: Call): boolean => source === 'mcp' || repeats === true
 
 function required({ context }: Call, tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
   const approval = { id, expires_at: new Date(expires_at).toISOString() }
   const when = decision === null ? 'when it is approved' : 'now: it is approved'
-  const how = context.repeats === true ? `(approval '${id}')` : `with approval_id '${id}'`
+  const repeats = context.parent?.progress?.root.repeats ?? context.repeats
+  const how = repeats === true ? `(approval '${id}')` : `with approval_id '${id}'`
   const message = `Tool '${tool.name}' runs only with approval. Repeat the call ${how} ${when}`
   return new ToolExecutionError('APPROVAL_REQUIRED', message, { details: { approval } })
 }
 
 /** Nothing runs while the store fails. */
-function unavailable(cause: unknown): never {
+export function unavailable(cause: unknown): never {
   if (cause instanceof ToolExecutionError && cause.code === 'RATE_LIMITED') throw cause
   const message = 'The store for approvals is unavailable. The call did not run: try again later'
   throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })

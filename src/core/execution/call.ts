@@ -1,7 +1,8 @@
-import type { CallContext } from '../call-context.ts'
+import type { CallContext, ParentCall } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
+import type { Progress } from '../progress.ts'
 import type { CallRecord } from '../recorder.ts'
 import type { ParamsSnapshot } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
@@ -42,6 +43,8 @@ export class Call extends DeadlineEntry implements CallRecord {
   snapshot: ParamsSnapshot | undefined = undefined
   /** The approval that the call asked for or uses. */
   approval: Pause | undefined = undefined
+  /** Only of tools that call others. */
+  progress: Progress | undefined = undefined
   /** The key of identical calls, for tools that can share results. */
   key: string | undefined = undefined
   execution: Execution | undefined = undefined
@@ -108,6 +111,13 @@ export class Call extends DeadlineEntry implements CallRecord {
     if (isShared && tools === undefined && rights.length === 0) return this.tenant
     const user = isShared ? [] : [caller ?? null, identityOf(app)]
     return JSON.stringify([this.tenant, rights.sort(), tools ?? null, ...user])
+  }
+
+  /** A call that continues after an approval has the key that it had before. */
+  get idempotencyKey(): string | undefined {
+    const { progress } = this
+    const isContinued = progress?.root.resumed === true && this.context.parent?.progress === undefined
+    return isContinued ? progress.root.key : this.context.idempotencyKey
   }
 
   get model(): string | undefined {
@@ -221,6 +231,13 @@ export class Call extends DeadlineEntry implements CallRecord {
     if (this.context.signal) this.#unlisten(this.context.signal)
     return true
   }
+}
+
+/** The run that waits for a call, and the place of the call in it. */
+export function waitingPlace({ runId, callId, parent }: CallContext): ParentCall['waiting'] {
+  if (callId === undefined) return undefined
+  const outer = parent?.waiting
+  return outer === undefined ? { runId: runId ?? '', callId } : { ...outer, callId: `${outer.callId} ${callId}` }
 }
 
 function copyPlain<Value>(value: Value): Value {

@@ -1,6 +1,7 @@
 import type { CallContext } from '../call-context.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
+import type { Progress } from '../progress.ts'
 import type { Params } from '../tool.ts'
 import type { FailureExtras, ToolExecutionError } from '../tool-result.ts'
 import { callKey } from './result-cache.ts'
@@ -19,7 +20,9 @@ export interface ExecutionCaller {
   readonly tenant: string
   readonly flags: Flags
   readonly scope: string
-  readonly context: Pick<CallContext, 'caller' | 'app' | 'idempotencyKey' | 'parent'>
+  readonly idempotencyKey: string | undefined
+  readonly progress: Progress | undefined
+  readonly context: Pick<CallContext, 'caller' | 'app' | 'parent'>
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -123,7 +126,7 @@ export class ExecutionContext implements HandlerContext {
   }
 
   get idempotencyKey(): string | undefined {
-    return this.#execution.caller.context.idempotencyKey
+    return this.#execution.caller.idempotencyKey
   }
 
   get tenant(): string {
@@ -158,10 +161,12 @@ export class KindContext extends ExecutionContext {
   readonly onFailure: NonNullable<HandlerContext['onFailure']>
   readonly child: NonNullable<HandlerContext['child']>
   readonly callers: readonly string[] | undefined
+  readonly progress: Progress | undefined
 
   constructor(execution: Execution, call: CallTool, child: () => CallContext) {
     super(execution, call)
     this.child = child
+    this.progress = execution.caller.progress
     this.callers = execution.caller.context.parent?.path
     this.onFailure = (details) => {
       execution.details = details

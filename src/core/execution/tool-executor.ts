@@ -22,6 +22,7 @@ import type { Tracer } from '../tracer.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, timedOut } from './call.ts'
+import type { Continuations } from './continuations.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
@@ -50,6 +51,8 @@ export class ToolExecutor {
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
   readonly #approvals: Approvals
+  /** Loaded when a tool that calls others is called: without approvals nothing has to continue. */
+  readonly #continuations: (() => Promise<Continuations>) | undefined
   readonly #cache: ResultCache
   readonly #rates: Rates
   readonly #tracer: Tracer | undefined
@@ -67,6 +70,13 @@ export class ToolExecutor {
     this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.execute(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#approvals = new Approvals(approvals, this.#clock)
+    let loaded: Continuations | undefined
+    this.#continuations =
+      approvals &&
+      (async () => {
+        loaded ??= new (await import('./continuations.ts')).Continuations(approvals, this.#clock)
+        return loaded
+      })
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
     this.#tracer = options.tracer
@@ -105,6 +115,9 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
+      if (tool.callsOthers && this.#continuations !== undefined) {
+        call.progress = await (await this.#continuations()).progressOf(call, snapshot.params)
+      }
       // The approval of a call that a tool makes is for that call.
       const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
       const mayWait = tool.approval !== undefined || isNamed
@@ -127,7 +140,9 @@ export class ToolExecutor {
       }
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
-      envelope = this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown)
+      const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
+      const held = failed.progress && (await this.#continuations?.())
+      envelope = this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
@@ -273,7 +288,7 @@ export class ToolExecutor {
     const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
     const envelope = {
       success: false,
-      error: withoutCredentials(message),
+      error: withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message),
       error_code,
       tool_name: call.tool,
       execution_time_ms,
@@ -310,6 +325,12 @@ function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: Too
   const begun = execution.task === undefined || execution.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
+}
+
+/** Where a tool that calls others was when its time was over. */
+function runningSteps({ details }: FailureExtras): string {
+  const running = details?.steps?.filter(({ status }) => status === 'running') ?? []
+  return running.length === 0 ? '' : ` in ${running.map(({ id, tool }) => `step '${id}' (${tool})`).join(', ')}`
 }
 
 /** Counts the call against its limits, or throws `RATE_LIMITED`. Without a tool only the caller's limits apply. */

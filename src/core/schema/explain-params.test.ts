@@ -32,6 +32,7 @@ describe('explain', () => {
     ['a must be one of: 1, null, {"b":2}', { properties: { a: { enum: [1, null, { b: 2 }] } } }, { a: 2 }],
     ['a must be x', { properties: { a: { const: 'x' } } }, { a: 'y' }],
     ['a must match format "email"', { properties: { a: { format: 'email' } } }, { a: 'x' }],
+    ['a must match format "email"', { properties: { a: { format: 'email', pattern: '@' } } }, { a: 'x' }],
     ['a must match pattern "^x$"', { properties: { a: { pattern: '^x$' } } }, { a: 'y' }],
     ['a must be at least 1', { properties: { a: { minimum: 1 } } }, { a: 0 }],
     ['a must be at most 1', { properties: { a: { maximum: 1 } } }, { a: 2 }],

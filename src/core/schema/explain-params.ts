@@ -48,6 +48,7 @@ const OBJECT: Readonly<Record<string, (value: object, bound: number) => boolean>
 }
 
 function explainRules(schema: Values, value: unknown, at: Explanation): void {
+  let isMisformatted = false
   apply(ANY)
   if (typeof value === 'number') apply(NUMBER)
   else if (typeof value === 'string') apply(STRING)
@@ -58,7 +59,11 @@ function explainRules(schema: Values, value: unknown, at: Explanation): void {
     for (const rule in rules) {
       if (!Object.hasOwn(schema, rule)) continue
       const expected = schema[rule]
-      if (!rules[rule]?.(value as never, expected as never, at)) report(at, rule, expected)
+      if (rules[rule]?.(value as never, expected as never, at)) continue
+      // Zod writes each format as a pattern too, which says nothing more.
+      if (rule === 'pattern' && isMisformatted) continue
+      isMisformatted ||= rule === 'format'
+      report(at, rule, expected)
     }
   }
 }

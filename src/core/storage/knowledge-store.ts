@@ -1,5 +1,10 @@
 import type { Quota } from './quota.ts'
 
+/** Owns Toolyard's docs; no tenant can have this name. */
+export const OWN_TENANT = '(toolyard)'
+/** The default collection. */
+export const DOCS = 'docs'
+
 export interface Collection {
   readonly tenant: string
   readonly name: string

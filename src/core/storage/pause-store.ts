@@ -15,6 +15,8 @@ export interface PausedCall {
   readonly version: string
   /** The hash of the parameters asked for. */
   readonly params_hash: string
+  /** The hash of the outermost call of a tool that calls others, if one made this call. */
+  readonly root_hash: string | null
 }
 
 /** Times are milliseconds since 1970. */
@@ -23,6 +25,8 @@ export interface PauseRequest extends PausedCall {
   readonly params: Params
   readonly run_id: string | null
   readonly call_id: string | null
+  /** The key of that outermost call: the call that continues has it, too. */
+  readonly root_key: string | null
   readonly requested_at: number
   /** It can be decided until then. After the decision: the approved call can run until then. */
   readonly expires_at: number
@@ -65,6 +69,13 @@ export interface PausePage {
   readonly next?: string
 }
 
+/** What a call has done that continues after an approval. */
+export interface StoredProgress {
+  readonly root_key: string
+  readonly root_hash: string
+  readonly progress: string
+}
+
 export interface PauseStore {
   /**
    * Stores a request, or returns the open one of an identical call. Rejects with RATE_LIMITED if the caller already has
@@ -82,6 +93,12 @@ export interface PauseStore {
   countPending(tenant: string, now: number): Promise<number>
   /** Returns false if it was decided before, has expired or does not exist. */
   decide(tenant: string, id: string, decision: PauseDecision): Promise<boolean>
+  /** Stores what the outermost call of a tool that calls others has done, with its newest pause. */
+  saveProgress(tenant: string, caller: string, root_key: string, progress: string): Promise<void>
+  /** The last progress of a caller's call, by its key. */
+  progress(tenant: string, caller: string, root_key: string): Promise<StoredProgress | undefined>
+  /** That of a call that can continue, by its hash: one of its pauses is pending, or approved and not begun. */
+  openProgress(tenant: string, caller: string, root_hash: string, now: number): Promise<StoredProgress | undefined>
   /** Marks an approved call as begun. Returns false if it was before. */
   begin(tenant: string, id: string, now: number): Promise<boolean>
 }

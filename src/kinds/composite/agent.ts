@@ -5,7 +5,7 @@ import type { Handler, HandlerContext, IsolatedHandler, Kind } from '../../core/
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { Effect, Implementation, Params, ToolDefinition } from '../../core/tool.ts'
-import { ToolExecutionError, type ToolResult } from '../../core/tool-result.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Message, Model } from '../../models/model.ts'
 import type { ModelCatalogue } from '../../models/model-catalogue.ts'
 import type { ModelPrices } from '../../models/model-info.ts'
@@ -41,18 +41,37 @@ interface AgentRequest {
   readonly prices?: ModelPrices
   readonly budget?: Budget
   readonly max_iterations?: number
+  /** The steps of the run so far. The loop repeats them, and adds its own. */
+  readonly journal?: { readonly steps: readonly never[]; readonly keyed: boolean; append(step: unknown): Promise<void> }
+}
+
+/** What the run has done when it waits for approval. */
+interface Note {
+  readonly run_id: string
+  readonly steps: readonly never[]
 }
 
 interface AgentAnswer {
   readonly content: string
   readonly stop_reason: string
   readonly error?: string
-  readonly tool_calls: readonly { readonly result: ToolResult }[]
+  readonly approvals?: readonly { readonly id: string; readonly expires_at: string; readonly tool: string }[]
+}
+
+interface CallResult {
+  readonly type: 'call-result'
+  readonly call: { readonly tool: string; readonly result: { readonly success: boolean } }
+}
+
+interface OtherEvent {
+  readonly type: 'gate' | 'usage' | 'call-progress' | `${string}-delta` | `tool-call-${string}`
 }
 
 /** The loop between a model and its tools. */
 interface AgentLoop {
-  answer(request: AgentRequest): Promise<AgentAnswer>
+  run(
+    request: AgentRequest,
+  ): AsyncIterable<CallResult | { readonly type: 'answer'; readonly answer: AgentAnswer } | OtherEvent>
 }
 
 interface AgentImplementation extends Implementation {
@@ -124,7 +143,7 @@ export class AgentKind implements Kind {
     const handler: Handler = (params, context) => {
       const caller = this.#enter(tool, context)
       return agentOf(tool).url === undefined
-        ? this.#run(tool, params, caller)
+        ? this.#run(tool, params, caller, context)
         : this.#ask(tool, params, context, caller)
     }
     return () => handler
@@ -143,13 +162,20 @@ export class AgentKind implements Kind {
     return { ...context, parent: { ...context.parent, agents: [...agents, own] } }
   }
 
-  async #run(tool: ToolDefinition, params: Params, caller: CallContext & { readonly parent: ParentCall }) {
+  async #run(
+    tool: ToolDefinition,
+    params: Params,
+    caller: CallContext & { readonly parent: ParentCall },
+    { progress, report }: HandlerContext,
+  ) {
     const { model: id, budget, max_iterations } = agentOf(tool)
     const { path } = caller.parent
     const models = await this.#parts.models()
     const { prices } = models.info(id)
-    const runId = randomUUID()
-    const answer = await this.#parts.loop().answer({
+    const { run_id: runId = randomUUID(), steps: before = [] } = (progress?.note as Note | undefined) ?? {}
+    const steps = [...before]
+    const append = async (step: unknown) => void steps.push(step as never)
+    const events = this.#parts.loop().run({
       model: models.get(id, caller.models),
       messages: messagesFor(tool, params),
       // A tool above in the chain would start it again.
@@ -159,7 +185,18 @@ export class AgentKind implements Kind {
       ...(prices !== undefined && { prices }),
       ...(budget !== undefined && { budget }),
       ...(max_iterations !== undefined && { max_iterations }),
+      // The run that continues repeats the answers of the model and the results of its calls.
+      ...(progress !== undefined && { journal: { steps: before, keyed: false, append } }),
     })
+    let answer: AgentAnswer | undefined
+    for await (const event of events) {
+      if (event.type === 'answer') answer = event.answer
+      else if (event.type === 'call-result') report(callReport(event))
+    }
+    if (answer === undefined) throw failed(`Agent '${tool.name}' ended without an answer`)
+    if (answer.stop_reason === 'approval_required' && progress !== undefined) {
+      progress.note = { run_id: runId, steps } satisfies Note
+    }
     return resultOf(tool, answer, runId)
   }
 
@@ -197,19 +234,20 @@ function messagesFor(tool: ToolDefinition, params: Params) {
   ]
 }
 
+/** Progress for the caller of the agent. */
+function callReport({ call: { tool, result } }: CallResult): object {
+  const status = result.success ? 'done' : 'failed'
+  return { tool, status, message: `${tool}: ${status}` }
+}
+
 function resultOf({ name }: ToolDefinition, answer: AgentAnswer, run_id: string) {
-  const { content, stop_reason, error, tool_calls } = answer
+  const { content, stop_reason, error, approvals: [waiting] = [] } = answer
   if (stop_reason === 'error') throw failed(`Agent '${name}' failed: ${error}`)
   if (stop_reason === 'cancelled') throw new ToolExecutionError('CANCELLED', `Agent '${name}' was cancelled`)
-  const waiting = tool_calls.find(({ result }) => !result.success && result.error_code === 'APPROVAL_REQUIRED')
-  if (waiting !== undefined && !waiting.result.success) {
-    const { error: message, details } = waiting.result
-    const approval = details?.approval
-    throw new ToolExecutionError(
-      'APPROVAL_REQUIRED',
-      `Agent '${name}': ${message}`,
-      approval ? { details: { approval } } : {},
-    )
+  if (waiting !== undefined) {
+    const { id, expires_at, tool } = waiting
+    const message = `Agent '${name}' waits: Tool '${tool}' runs only with approval. Repeat the call with approval_id '${id}' when it is approved`
+    throw new ToolExecutionError('APPROVAL_REQUIRED', message, { details: { approval: { id, expires_at } } })
   }
   return { answer: content, stop_reason, run_id }
 }

@@ -12,6 +12,28 @@ export interface CompositeParts {
   calleesOf(tool: ToolDefinition): readonly string[] | undefined
 }
 
+/** Runs at most this many calls at a time. The others wait in the order of arrival. */
+export class CallSlots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(most: number) {
+    this.#free = most
+  }
+
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      return await call()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free++
+      else next()
+    }
+  }
+}
+
 const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']
 
 /** The strongest effect of all tools that a tool may call, directly or through others. */

@@ -267,7 +267,7 @@ describe('a failed run', () => {
     }
     const { run } = open({ ask, pay }, instead(program))
     expect(await run()).toMatchObject({
-      ...{ error_code: 'APPROVAL_REQUIRED', error: 'The code was stopped: Ask a person' },
+      ...{ error_code: 'APPROVAL_REQUIRED', error: 'The code waits: Ask a person' },
       details: { approval, steps: [{ tool: 'ask', status: 'failed' }] },
     })
     expect(pay).not.toHaveBeenCalled()
@@ -282,8 +282,8 @@ test('progress names each call', async () => {
   )
   await run('', { report })
   expect(report.mock.calls).toEqual([
-    [{ step: '1', tool: 'look', status: 'running' }],
-    [{ step: '1', tool: 'look', status: 'done' }],
+    [{ step: '1', tool: 'look', status: 'running', message: 'Call 1, look: running' }],
+    [{ step: '1', tool: 'look', status: 'done', message: 'Call 1, look: done' }],
   ])
 })
 

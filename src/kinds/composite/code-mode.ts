@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { matchesGlobs } from '../../core/execution/permit.ts'
@@ -5,6 +6,8 @@ import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import type { Handler, HandlerContext, Isolate, IsolatedTask, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { type StepReport, ToolExecutionError, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
+import { CallSlots } from './callees.ts'
+import type { CodeWaits } from './code-sandbox.ts'
 import { declarations } from './declarations.ts'
 
 export const CODE_MODE = 'code_mode'
@@ -106,10 +109,7 @@ export class CodeModeKind implements Kind {
         const message = `The code has ${bytes} bytes, and at most ${MAX_SOURCE_BYTES} are allowed`
         throw new ToolExecutionError('INVALID_PARAMETERS', message)
       }
-      const run = new CodeRun(tool.name, context, this.#limits.max_calls, {
-        mayCall: (name) => this.#mayCall(name),
-        isWrite: (name) => this.#parts.effectOf(name) === 'write',
-      })
+      const run = new CodeRun(tool.name, context, this.#limits.max_calls, (name) => this.#mayCall(name))
       context.onFailure?.(() => ({ steps: run.steps }))
       const { timeout_ms = 0, memory_mb } = { ...this.#limits, timeout_ms: context.timeoutMs }
       return run.result(this.#parts.isolate, { code, memory_mb, timeout_ms: Math.ceil(timeout_ms) })
@@ -162,30 +162,38 @@ function isInstalled(): boolean {
   }
 }
 
-interface ToolFacts {
-  mayCall(name: string): boolean
-  isWrite(name: string): boolean
+/** What the code has done when it waits for approval. */
+interface Note {
+  readonly token: string | undefined
+  readonly steps: readonly StepReport[]
+  readonly repeats: Readonly<Record<string, number>>
 }
+
+const noteOf = ({ progress }: HandlerContext): Partial<Note> => (progress?.note as Note | undefined) ?? {}
 
 /** One run of code. Its calls are those of the caller, in the parent process. */
 class CodeRun {
   readonly #tool: string
   readonly #context: HandlerContext
   readonly #maxCalls: number
-  readonly #tools: ToolFacts
-  readonly #steps: StepReport[] = []
+  readonly #mayCall: (name: string) => boolean
+  readonly #steps: StepReport[]
   readonly #running = new Set<Promise<unknown>>()
-  readonly #waiting: (() => void)[] = []
+  readonly #slots = new CallSlots(MAX_IN_FLIGHT)
   readonly #abort = new AbortController()
+  /** The first call that needs approval. */
+  #waits: ToolFailure | undefined
   /** How often the same call was made: together they identify it if the run is repeated. */
-  readonly #repeats = new Map<string, number>()
-  #free = MAX_IN_FLIGHT
+  readonly #repeats: Map<string, number>
 
-  constructor(tool: string, context: HandlerContext, maxCalls: number, tools: ToolFacts) {
+  constructor(tool: string, context: HandlerContext, maxCalls: number, mayCall: (name: string) => boolean) {
     this.#tool = tool
     this.#context = context
     this.#maxCalls = maxCalls
-    this.#tools = tools
+    this.#mayCall = mayCall
+    const { steps = [], repeats = {} } = noteOf(context)
+    this.#steps = [...steps]
+    this.#repeats = new Map(Object.entries(repeats))
   }
 
   get steps(): readonly StepReport[] {
@@ -195,12 +203,15 @@ class CodeRun {
   async result(isolate: Isolate, params: object): Promise<unknown> {
     const { tenant, flags, log, signal } = this.#context
     const task: IsolatedTask = {
-      ...{ tool: this.#tool, module: MODULE, export: 'runCode', params, tenant, flags, log, started: false },
+      ...{ tool: this.#tool, module: MODULE, export: 'runCode', tenant, flags, log, started: false },
+      params: { ...params, token: noteOf(this.#context).token },
       report: () => {},
       call: (name, input) => this.#call(name, input),
     }
     try {
-      return await isolate.run(task, AbortSignal.any([signal, this.#abort.signal]))
+      const value = await isolate.run(task, AbortSignal.any([signal, this.#abort.signal]))
+      if (this.#waits !== undefined) throw this.#paused(this.#waits, (Object(value) as Partial<CodeWaits>).token)
+      return value
     } catch (error) {
       await this.#end()
       throw this.#failure(error)
@@ -229,62 +240,54 @@ class CodeRun {
     if (index >= this.#maxCalls) {
       return refused(name, 'RATE_LIMITED', `The code may make at most ${this.#maxCalls} calls`)
     }
-    if (!this.#tools.mayCall(name)) return refused(name, 'TOOL_NOT_FOUND', `Tool '${name}' is not available to code`)
+    // Nothing else must happen until a person has decided.
+    if (this.#waits !== undefined) return refused(name, 'APPROVAL_REQUIRED', this.#waits.error)
+    if (!this.#mayCall(name)) return refused(name, 'TOOL_NOT_FOUND', `Tool '${name}' is not available to code`)
     this.#steps.push({ id: String(index + 1), tool: name.slice(0, MAX_TOOL_NAME), status: 'not_run' })
-    const running = this.#made(index, name, params)
+    const running = this.#slots.run(() => this.#made(index, name, params))
     this.#running.add(running)
     return running.finally(() => this.#running.delete(running))
   }
 
   async #made(index: number, name: string, params: unknown): Promise<ToolResult> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      if (this.#abort.signal.aborted) return await refused(name, 'CANCELLED', 'The code has ended')
-      this.#report(index, { status: 'running' })
-      const call = `${name} ${JSON.stringify(params)}`
-      const repeat = this.#repeats.get(call) ?? 0
-      this.#repeats.set(call, repeat + 1)
-      const options = { step: `${repeat} ${call}`, signal: this.#abort.signal }
-      const result = await (this.#context.call?.(name, params, options) ??
-        refused(name, 'EXECUTION_ERROR', "Tools can't be called here"))
-      if (result.success) this.#report(index, { status: 'done' })
-      else this.#failed(index, result)
-      return result
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free++
-      else next()
-    }
+    if (this.#abort.signal.aborted) return refused(name, 'CANCELLED', 'The code has ended')
+    if (this.#waits !== undefined) return refused(name, 'APPROVAL_REQUIRED', this.#waits.error)
+    this.#report(index, { status: 'running' })
+    const call = hash('sha256', `${name} ${JSON.stringify(params)}`)
+    const repeat = this.#repeats.get(call) ?? 0
+    this.#repeats.set(call, repeat + 1)
+    const options = { step: `${repeat} ${call}`, signal: this.#abort.signal }
+    const result = await (this.#context.call?.(name, params, options) ??
+      refused(name, 'EXECUTION_ERROR', "Tools can't be called here"))
+    if (result.success) this.#report(index, { status: 'done' })
+    else this.#failed(index, result)
+    if (result.success || result.error_code !== 'APPROVAL_REQUIRED') return result
+    this.#waits ??= result
+    // It is made again when the code continues.
+    this.#repeats.set(call, repeat)
+    return result
   }
 
-  /** A call that waits for a person ends the run: nothing else must happen meanwhile. */
-  #failed(index: number, { error, error_code, outcome, details }: ToolFailure): void {
+  #failed(index: number, { error, error_code, outcome }: ToolFailure): void {
     const status = error_code === 'CANCELLED' ? 'cancelled' : 'failed'
     this.#report(index, { status, error, error_code, ...(outcome && { outcome }) })
-    if (error_code !== 'APPROVAL_REQUIRED') return
-    if (this.#context.idempotencyKey === undefined && this.#hasWritten()) {
-      const message = `${error}. The code can't go on then: it has written before. Repeat such code with an idempotency key`
-      this.#abort.abort(new ToolExecutionError('EXECUTION_ERROR', message))
-      return
-    }
-    const approval = details?.approval && { approval: details.approval }
-    const extras = { details: { ...approval, steps: this.steps } }
-    this.#abort.abort(new ToolExecutionError('APPROVAL_REQUIRED', `The code was stopped: ${error}`, extras))
   }
 
-  /** Without a key, the repeat that continues would write again. */
-  #hasWritten(): boolean {
-    return this.#steps.some(
-      ({ tool, status, error_code }) =>
-        status !== 'not_run' && error_code !== 'APPROVAL_REQUIRED' && this.#tools.isWrite(tool),
-    )
+  /** The calls that have ended are not made again when the code continues. */
+  #paused({ error, details }: ToolFailure, token: string | undefined): ToolExecutionError {
+    const { steps } = this
+    const ended = steps.filter(({ status, error_code }) => status !== 'not_run' && error_code !== 'APPROVAL_REQUIRED')
+    const note: Note = { token, steps: ended, repeats: Object.fromEntries(this.#repeats) }
+    if (this.#context.progress !== undefined) this.#context.progress.note = note
+    const approval = details?.approval && { approval: details.approval }
+    return new ToolExecutionError('APPROVAL_REQUIRED', `The code waits: ${error}`, { details: { ...approval, steps } })
   }
 
   #report(index: number, state: Omit<StepReport, 'id' | 'tool'>): void {
     const { id, tool } = this.#steps[index] as StepReport
     this.#steps[index] = { id, tool, ...state }
-    this.#context.report({ step: id, tool, status: state.status })
+    const { status } = state
+    this.#context.report({ step: id, tool, status, message: `Call ${id}, ${tool}: ${status}` })
   }
 }
 

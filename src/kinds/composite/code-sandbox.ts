@@ -1,4 +1,5 @@
 /** Runs the code of a model, in a child process: in QuickJS, which is WebAssembly in a worker thread. */
+import type { RunContinuationState } from 'run'
 import type { Handler } from '../../core/handler.ts'
 import { loadOptional } from '../../core/optional-package.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
@@ -85,26 +86,42 @@ export interface CodeResult {
   readonly note?: string
 }
 
+/** Calls of the code need approval. With the token it continues after the calls that have ended. */
+export interface CodeWaits {
+  readonly token: string
+}
+
 const engine = loadOptional('Code mode', ['run'], async () => {
-  const { run, setMaxWorkers } = await import('run')
+  const { createRunner, getHostFunctionContext, setMaxWorkers } = await import('run')
   setMaxWorkers(2)
-  return run
+  // The token stays on the server, so it needs no signature.
+  const continuationCodec = {
+    encode: (state: RunContinuationState) => JSON.stringify(state),
+    decode: (token: string): RunContinuationState => JSON.parse(token),
+  }
+  const { run } = createRunner({ continuationCodec })
+  return { run, getHostFunctionContext }
 })
 
 /** The first run loads the engine. A process that waits for its first call does it before. */
-const warmed = engine.then((run) => run({ source: 'const warm: number = 1' })).catch(() => {})
+const warmed = engine.then(({ run }) => run({ source: 'const warm: number = 1' })).catch(() => {})
 
-/** Runs `code`. Its calls of tools go to the parent. */
-export const runCode: Handler = async ({ code, timeout_ms, memory_mb }, { call }) => {
-  const run = await engine
+/** Runs `code`, or continues it. Its calls of tools go to the parent. */
+export const runCode: Handler = async ({ code, timeout_ms, memory_mb, token }, { call }) => {
+  const { run, getHostFunctionContext } = await engine
   await warmed
   const source = String(code)
   const whole = PRELUDE + source + END
-  const callTool = async (name: unknown, params: unknown) =>
-    JSON.stringify(await call?.(String(name), JSON.parse(String(params))))
+  const callTool = async (name: unknown, params: unknown) => {
+    const { interrupt } = getHostFunctionContext()
+    const result = await call?.(String(name), JSON.parse(String(params)))
+    if (result?.success === false && result.error_code === 'APPROVAL_REQUIRED') interrupt(null)
+    return JSON.stringify(result)
+  }
   try {
     const ended = await run<Ended>({
       source: whole,
+      ...(typeof token === 'string' && { continuation: token, resolutions: waitingIn(token) }),
       hostFunctions: { __host: { call: callTool } },
       limits: {
         timeoutMs: Number(timeout_ms),
@@ -115,12 +132,18 @@ export const runCode: Handler = async ({ code, timeout_ms, memory_mb }, { call }
         maxInFlightBridgeRequests: MAX_BRIDGE_CALLS,
       },
     })
-    if (ended.status !== 'completed') throw new Error('The code was interrupted')
+    if (ended.status === 'interrupted') return { token: ended.continuation } satisfies CodeWaits
     return resultOf(ended.value, source)
   } catch (error) {
     throw failureOf(Object(error), source)
   }
 }
+
+/** The calls that waited are made again. */
+const waitingIn = (token: string) =>
+  (JSON.parse(token) as RunContinuationState).ledger.flatMap((entry) =>
+    entry.status === 'interrupted' ? [{ interruptionId: entry.interruptionId, value: null }] : [],
+  )
 
 function resultOf([isDone, text, length, stack, first, printed, isCut]: Ended, source: string): CodeResult {
   if (!isDone) {

@@ -30,6 +30,10 @@ export interface Step {
   readonly id: string
   readonly tool: string
   readonly params: Fill
+  /** The paths in `params`. */
+  readonly paths: ReadonlyMap<string, JsonPath>
+  /** Texts in `params` that look like paths. */
+  readonly texts: readonly string[]
   readonly when: CompiledSchema | undefined
   readonly items: JsonPath | undefined
   readonly maxItems: number
@@ -40,9 +44,14 @@ export interface Step {
 }
 
 export interface Plan {
+  /** What looks like a mistake. */
+  readonly warning: string | undefined
   readonly steps: readonly Step[]
   readonly output: Fill
 }
+
+/** A path without its object, or a placeholder of another template language. */
+const LIKE_A_PATH = /^\$\.(params|steps|item)\b|^\{\{[^{}]{1,100}\}\}$/
 
 const schema = compileSchema(PIPELINE_SCHEMA)
 
@@ -62,7 +71,11 @@ export function planOf({ implementation, parameters }: ToolDefinition): Plan {
   const last = ids.at(-1) as string
   const { output } = implementation
   const result = new Template(names, 'output', false)
-  return { steps, output: output === undefined ? ({ steps: done }) => done[last] ?? null : result.compile(output) }
+  const filled = output === undefined ? undefined : result.compile(output)
+  const [text] = [...steps.flatMap(({ texts }) => texts), ...result.texts]
+  const warning =
+    text === undefined ? undefined : `The text ${quoted(text)} is passed on as it is. For a value, write {"$": path}`
+  return { steps, warning, output: filled === undefined ? ({ steps: done }) => done[last] ?? null : filled }
 }
 
 interface Names {
@@ -81,12 +94,27 @@ function readStep(step: WrittenStep, names: Names & { readonly before: readonly 
   if (template.readsAll || list.readsAll) for (const id of names.before) after.add(id)
   const { id, tool, on_error: onError = 'fail', max_items: maxItems = DEFAULT_MAX_ITEMS } = step
   const instead = onError === 'continue' ? { value: null } : onError
-  return { id, tool, params, when: compiled, items, maxItems, after, onError: instead === 'fail' ? undefined : instead }
+  const { paths, texts } = template
+  return {
+    id,
+    tool,
+    params,
+    paths,
+    texts,
+    when: compiled,
+    items,
+    maxItems,
+    after,
+    onError: instead === 'fail' ? undefined : instead,
+  }
 }
 
 /** Compiles JSON in which `{"$": path}` stands for a value, and collects the steps that it reads. */
 class Template {
   readonly ids = new Set<string>()
+  readonly paths = new Map<string, JsonPath>()
+  /** Texts that look like paths, and are passed on as they are. */
+  readonly texts: string[] = []
   /** Set if a path leads through all steps. */
   readsAll = false
   readonly #names: Names
@@ -104,6 +132,7 @@ class Template {
       const fills = value.map((one) => this.compile(one))
       return (scope) => fills.map((fill) => fill(scope))
     }
+    if (typeof value === 'string' && LIKE_A_PATH.test(value)) this.texts.push(value)
     if (!isObject(value)) return () => value
     if (Object.hasOwn(value, '$')) {
       const path = this.#reference(value)
@@ -120,15 +149,24 @@ class Template {
     } catch (error) {
       throw new Error(`${this.#place}: ${(error as Error).message}`)
     }
+    this.paths.set(text, path)
     const [root, name] = path.names
     if (root === 'steps' && name !== undefined) this.#readStep(name, text)
     else if (root === 'params') this.#checkParameter(name, text)
     else if (root === 'item' && !this.#hasItem)
       throw this.#nothing(text, 'only parameters of a step with for_each have an item')
     else if (root !== 'item' && root !== 'steps' && root !== undefined)
-      throw this.#nothing(text, 'paths begin with $.params or $.steps')
+      throw this.#nothing(text, `paths begin with $.params or $.steps${this.#rootFor(root)}`)
     else if (root !== 'item') this.readsAll = true
     return path
+  }
+
+  /** Names of steps and parameters need their root. */
+  #rootFor(name: string): string {
+    const { ids, parameters } = this.#names
+    const isParameter = Object.hasOwn(Object(parameters.properties), name)
+    if (!isParameter && !ids.includes(name)) return ''
+    return `. Did you mean $.${isParameter ? 'params' : 'steps'}.${name}?`
   }
 
   #reference(value: Readonly<Record<string, unknown>>): JsonPath {

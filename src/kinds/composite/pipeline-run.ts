@@ -1,10 +1,11 @@
 import type { HandlerContext } from '../../core/handler.ts'
 import { boundedJson } from '../../core/redact.ts'
-import { valueInWords } from '../../core/schema/problem-words.ts'
+import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, Params } from '../../core/tool.ts'
 import { type StepReport, TOOL_ERRORS, ToolExecutionError, type ToolFailure } from '../../core/tool-result.ts'
 import { PathTooMuch } from '../path/path-filter.ts'
+import { CallSlots } from './callees.ts'
 import type { Plan, Scope, Step } from './pipeline-plan.ts'
 
 /** All results of one run, in characters. */
@@ -41,8 +42,8 @@ export class PipelineRun {
   /** Cancels the other calls when a step has failed. */
   readonly #abort = new AbortController()
   readonly #size: Size
-  readonly #waiting: (() => void)[] = []
-  #free: number
+  readonly #slots: CallSlots
+  #advance = 0
   #failure: ToolExecutionError | undefined
 
   constructor(plan: Plan, params: Params, context: HandlerContext, options: RunOptions) {
@@ -52,7 +53,7 @@ export class PipelineRun {
     this.#scope = { params, steps: Object.create(null) }
     this.#reports = new Map(plan.steps.map(({ id, tool }) => [id, { id, tool, status: 'not_run' }]))
     this.#size = sizeOf(params)
-    this.#free = options.maxParallel
+    this.#slots = new CallSlots(options.maxParallel)
   }
 
   async result(): Promise<unknown> {
@@ -111,7 +112,7 @@ export class PipelineRun {
   async #callEach(step: Step): Promise<unknown[]> {
     const items = guarded(`Step '${step.id}'`, () => step.items?.find(this.#scope)) ?? []
     if (!Array.isArray(items)) {
-      throw failed(`Step '${step.id}': for_each needs an array, not ${valueInWords(items)}`)
+      throw failed(`Step '${step.id}': for_each needs an array, not ${quoted(items)}`)
     }
     if (items.length > step.maxItems) {
       const message = `Step '${step.id}' has ${items.length} items, more than the ${step.maxItems} that it allows`
@@ -124,12 +125,13 @@ export class PipelineRun {
     return settled.map((one) => (one.status === 'fulfilled' ? one.value : null))
   }
 
-  /** Calls the tool of a step when a place is free. */
-  async #call(step: Step, scope: Scope, index?: number): Promise<unknown> {
+  #call(step: Step, scope: Scope, index?: number): Promise<unknown> {
+    return this.#slots.run(() => this.#callNow(step, scope, index))
+  }
+
+  async #callNow(step: Step, scope: Scope, index: number | undefined): Promise<unknown> {
     const { id, tool, onError } = step
     const name = index === undefined ? `Step '${id}'` : `Step '${id}', item ${index}`
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     try {
       if (this.#failure !== undefined || this.#context.signal.aborted) return null
       const params = guarded(name, () => step.params(scope))
@@ -138,43 +140,32 @@ export class PipelineRun {
       if (result?.success === true) return result.result
       if (result === undefined) throw failed(`${name}: tools can't be called here`)
       if (onError !== undefined && this.#failure === undefined && !mustEnd(result)) return onError.value
-      throw this.#failureOf(name, id, result)
+      throw this.#failureOf(name, result, () => missing(step, scope))
     } catch (error) {
       // Items that wait for a place must not start.
       this.#stop(error as ToolExecutionError)
       throw error
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free++
-      else next()
     }
   }
 
-  #failureOf(
-    name: string,
-    id: string,
-    { error, error_code: code, outcome, suggestions, details }: ToolFailure,
-  ): ToolExecutionError {
+  #failureOf(name: string, failure: ToolFailure, hint: () => string): ToolExecutionError {
+    const { error, error_code: code, outcome, suggestions, details: { approval } = {} } = failure
     const isOwn = code === 'INVALID_PARAMETERS' || code === 'TOOL_NOT_FOUND'
-    const waits = code === 'APPROVAL_REQUIRED'
     // Without a key, a caller that repeats the pipeline would repeat its writes.
-    const mayRepeat = waits || TOOL_ERRORS[code].retryable
-    const repeats = mayRepeat && this.#context.idempotencyKey === undefined && this.#hasWritten(waits ? id : undefined)
-    const approval = repeats ? undefined : details?.approval
+    const repeats = TOOL_ERRORS[code].retryable && this.#context.idempotencyKey === undefined && this.#hasWritten()
     const extras = {
       ...(outcome && { outcome }),
       ...(suggestions && { suggestions }),
       ...(approval && { details: { approval, steps: this.reports } }),
     }
-    const advice = waits && repeats ? '. The pipeline has written before: call it with an idempotency key' : ''
-    const message = `${name} failed: ${error}${advice}`
+    const more = code === 'INVALID_PARAMETERS' ? hint() : ''
+    const message = code === 'APPROVAL_REQUIRED' ? `${name} waits: ${error}` : `${name} failed: ${error}${more}`
     return new ToolExecutionError(isOwn || repeats ? 'EXECUTION_ERROR' : code, message, extras)
   }
 
-  #hasWritten(except: string | undefined): boolean {
+  #hasWritten(): boolean {
     return this.reports.some(
-      ({ id, status, tool }) =>
-        id !== except && status !== 'not_run' && status !== 'skipped' && this.#options.effectOf(tool) === 'write',
+      ({ status, tool }) => status !== 'not_run' && status !== 'skipped' && this.#options.effectOf(tool) === 'write',
     )
   }
 
@@ -205,10 +196,22 @@ export class PipelineRun {
   }
 
   #report({ id, tool }: Step, state: Omit<StepReport, 'id' | 'tool'>): void {
+    const { status } = state
+    this.#advance += advanceOf(status) - advanceOf(this.#reports.get(id)?.status)
     this.#reports.set(id, { id, tool, ...state })
-    const done = this.reports.filter(({ status }) => status !== 'not_run' && status !== 'running').length
-    this.#context.report({ step: id, status: state.status, done, total: this.#reports.size })
+    const [progress, total] = [this.#advance, this.#reports.size]
+    this.#context.report({ step: id, tool, status, progress, total, message: `Step '${id}': ${status}` })
   }
+}
+
+/** A step that runs counts half, so that each report is an advance. */
+const advanceOf = (status: StepReport['status'] = 'not_run'): number =>
+  status === 'running' ? 0.5 : status === 'not_run' ? 0 : 1
+
+/** Paths of a step that found nothing: the likely reason of invalid parameters. */
+function missing({ paths }: Step, scope: Scope): string {
+  const empty = [...paths].filter(([, path]) => path.find(scope) === null).map(([text]) => text)
+  return empty.length === 0 ? '' : `. Found nothing: ${empty.join(', ')}`
 }
 
 /** A person must decide, or the caller is gone: another value would hide it. */

@@ -97,6 +97,8 @@ describe('a definition is refused if', () => {
       [{ ...step, params: { x: { $: '$.env.HOME' } } }],
       'paths begin with $.params or $.steps',
     ],
+    ['a path leaves out steps', [{ ...step, params: { x: { $: '$.a.x' } } }], 'Did you mean $.steps.a?'],
+    ['a path leaves out params', [{ ...step, params: { x: { $: '$.name' } } }], 'Did you mean $.params.name?'],
     ['an item is used without for_each', [{ ...step, params: { x: { $: '$.item' } } }], 'a step with for_each'],
     ['an item is its own list', [{ ...step, for_each: { $: '$.item' } }], 'a step with for_each'],
     ['when is no schema', [{ ...step, when: { type: 'objet' } }], "Step 'a': 'when' is not a valid JSON Schema"],
@@ -116,6 +118,36 @@ describe('a definition is refused if', () => {
     ],
   ])('%s', (_, steps, problem) => {
     expect(pipeline.problem(define('bad', { type: 'pipeline', steps }, { parameters: NAMES }))).toContain(problem)
+  })
+})
+
+test.each(['$.params.name', '{{name}}'])('the text %s without its object is reported', (text) => {
+  const { pipeline, add } = open({ look: echo })
+  const tool = add('p', [{ id: 'a', tool: 'look', params: { list: [text] } }], { parameters: NAMES })
+  const warning = `The text "${text}" is passed on as it is. For a value, write {"$": path}`
+  expect([pipeline.problem(tool), pipeline.warning(tool)]).toEqual([undefined, warning])
+})
+
+test('a path that found nothing is named if the parameters of its step are invalid', async () => {
+  const { add, executor, registry } = open({ look: echo })
+  const strict = { type: 'object', properties: { n: { type: 'number' } } }
+  registry.register(define('strict', { type: 'internal', handler: 'look' }, { parameters: strict }))
+  add('p', [
+    { id: 'a', tool: 'look' },
+    { id: 'b', tool: 'strict', params: { n: { $: '$.steps.a.count' } } },
+  ])
+  expect(await executor.execute('p', {})).toMatchObject({
+    error: "Step 'b' failed: Invalid parameters: n must be a number. Found nothing: $.steps.a.count",
+  })
+})
+
+test('a timeout inside pipelines names the steps that ran', async () => {
+  const { add, executor } = open({ slow: { run: () => new Promise(() => {}), effect: 'read' } })
+  add('inner', [{ id: 'wait', tool: 'slow' }], { timeout_ms: 50 })
+  add('outer', [{ id: 'first', tool: 'inner' }])
+  expect(await executor.execute('outer', {})).toMatchObject({
+    error: "Step 'first' failed: Tool execution timed out after 50ms in step 'wait' (slow)",
+    error_code: 'TIMEOUT',
   })
 })
 
@@ -255,8 +287,8 @@ test('steps report their progress', async () => {
   const report = vi.fn()
   await executor.execute('p', {}, { report })
   expect(report.mock.calls).toEqual([
-    [{ step: 'a', status: 'running', done: 0, total: 1 }],
-    [{ step: 'a', status: 'done', done: 1, total: 1 }],
+    [{ step: 'a', tool: 'look', status: 'running', progress: 0.5, total: 1, message: "Step 'a': running" }],
+    [{ step: 'a', tool: 'look', status: 'done', progress: 1, total: 1, message: "Step 'a': done" }],
   ])
 })
 

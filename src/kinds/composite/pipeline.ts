@@ -88,6 +88,10 @@ export class PipelineKind implements Kind {
     return undefined
   }
 
+  warning(tool: ToolDefinition): string | undefined {
+    return this.problem(tool) === undefined ? this.#plan(tool).warning : undefined
+  }
+
   callees(tool: ToolDefinition): readonly string[] {
     return this.#plan(tool).steps.map((step) => step.tool)
   }

@@ -1,14 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
-import type { Collection, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import { type Collection, DOCS, type KnowledgeStore, OWN_TENANT } from '../../core/storage/knowledge-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { DEFAULT_CHUNK_SIZE } from '../documents/split-document.ts'
 import { type Embedder, type EmbeddingProgress, embedDocuments } from '../embedding/embedder.ts'
 import { modelFailure } from '../model-failure.ts'
 import { endVersion, type Ingested, type IngestPart, joinVersion, preparePart } from './ingest-part.ts'
-import { DOCS, OWN_TENANT, OwnDocs } from './own-docs.ts'
+import { OwnDocs } from './own-docs.ts'
 import {
   questionPieces,
   rankHits,

@@ -1,12 +1,11 @@
 import { hash, randomUUID } from 'node:crypto'
 import { quoted } from '../../core/schema/problem-words.ts'
-import type { KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import { type KnowledgeChunk, type KnowledgeStore, OWN_TENANT } from '../../core/storage/knowledge-store.ts'
 import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { checkMetadata, checkName, checkText, KNOWLEDGE_BOUNDS as LIMITS } from '../../storage/knowledge/checks.ts'
 import { cleanText } from '../documents/document.ts'
 import { contentVersion, documentId, splitDocument, splitOptions } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
-import { OWN_TENANT } from './own-docs.ts'
 
 /** A document, or one part of it. */
 export interface IngestPart {

@@ -2,16 +2,18 @@ import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Collection, DocumentPart, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import {
+  type Collection,
+  DOCS,
+  type DocumentPart,
+  type KnowledgeStore,
+  OWN_TENANT,
+} from '../../core/storage/knowledge-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { splitDocument } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
 import type { Embedder } from '../embedding/embedder.ts'
 
-/** Owns Toolyard's docs; no tenant can have this name. */
-export const OWN_TENANT = '(toolyard)'
-/** The default collection. */
-export const DOCS = 'docs'
 /** Small enough for every embedding model, headings included. */
 const CHUNK_SIZE = 500
 

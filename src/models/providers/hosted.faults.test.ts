@@ -11,7 +11,7 @@ import {
 } from '../fixtures/wire-frames.ts'
 import { cutAfter, json, startWireServer, streamed, type WireReply, type WireServer } from '../fixtures/wire-server.ts'
 import type { ModelEvent } from '../model.ts'
-import { ModelError } from '../model-error.ts'
+import { ModelError, withModelId } from '../model-error.ts'
 import type { ProviderSettings, WireMaker, WireRequest } from '../provider.ts'
 import { anthropicWire, geminiWire, openaiWire } from './hosted.ts'
 
@@ -217,4 +217,10 @@ describe.each(wires)('the wire of %s', (name, make, settings, frames) => {
     const text = JSON.stringify(server.requests[0]?.body)
     expect(text).not.toMatch(/temperature|tool/i)
   })
+})
+
+test('the id of a model is added to the message once, also in a log that appends causes', () => {
+  const cause = new Error('socket hang up')
+  const failure = withModelId('office:gpt-x', new ModelError('The provider failed.', { cause, status: 502 }))
+  expect(failure).toMatchObject({ message: 'office:gpt-x: The provider failed.', status: 502, cause })
 })

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { ApprovalNews } from '../../app/approvals.ts'
 import type { Installation } from '../../app/installation.ts'
-import { expandVariables, hasSourced, SOURCED_ELSEWHERE } from '../../core/environment.ts'
+import { expandVariables, variableProblem } from '../../core/environment.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
 import { type Task, TaskError } from './job-run.ts'
@@ -42,10 +42,9 @@ export function approvalWebhook(installation: Installation): Task {
 async function post({ config, env, clock }: Installation, news: ApprovalNews): Promise<string | undefined> {
   const { webhook } = config.approvals ?? {}
   if (webhook === undefined) return undefined
-  if (hasSourced(webhook.url + webhook.secret)) return SOURCED_ELSEWHERE
+  const problem = variableProblem(webhook.url + webhook.secret, env)
+  if (problem !== undefined) return problem
   const [url, secret] = [expandVariables(webhook.url, env), expandVariables(webhook.secret, env)]
-  const [missing] = [...url.missing, ...secret.missing]
-  if (missing !== undefined) return `The environment variable ${missing} is not set`
   if (!URL.canParse(url.text)) return 'approvals.webhook.url is not an address'
   const id = `${news.id}.${news.status}`
   const time = String(Math.floor(clock.wall() / 1_000))

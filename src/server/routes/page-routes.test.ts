@@ -89,11 +89,22 @@ describe('/guide', () => {
     writeFileSync(join(folder, 'secret.txt'), 'not for browsers')
   }
 
-  test('says how to build the site if it is not built', async () => {
-    for (const url of ['/guide/', '/guide/start/install']) {
+  test('serves the sources of the docs, and says how to build the site, if it is not built', async () => {
+    for (const [url, status, content] of [
+      ['/guide/', 200, '<a href="start/install.md">Install</a>'],
+      ['/guide/start/install.html', 200, '# Install\n'],
+      ['/guide/start/team.md?a=b', 200, '<a href="first-tool.md">the first page</a>'],
+      ['/guide/start/nothing', 404, 'There is no such page'],
+      ['/guide/..%2fREADME', 404, 'There is no such page'],
+    ] as const) {
       const answer = await app.inject(url)
-      expect([url, answer.statusCode, answer.headers['content-type']]).toEqual([url, 404, 'text/html; charset=utf-8'])
-      expect(answer.body).toContain('run <code>npm run docs</code>')
+      expect([url, answer.statusCode, answer.headers['content-type']]).toEqual([
+        url,
+        status,
+        'text/html; charset=utf-8',
+      ])
+      expect(answer.body).toContain(content)
+      expect(answer.body).toMatch(/run\s<code>npm run docs<\/code>/)
     }
   })
 

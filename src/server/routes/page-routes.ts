@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
@@ -14,6 +14,8 @@ import { object } from '../http/route.ts'
 const BUILT = fileURLToPath(new URL('../../../web/dist', import.meta.url))
 /** The built docs site. */
 const GUIDE = fileURLToPath(new URL('../../../site/dist', import.meta.url))
+/** Its pages. */
+const DOCS = fileURLToPath(new URL('../../../docs', import.meta.url))
 
 /** The URLs of the web UI, which routes in the browser. */
 const ADDRESSES = [
@@ -145,15 +147,28 @@ const PAGE_POLICY = [
 /** The docs site has style attributes, and no inline scripts. */
 const GUIDE_POLICY = PAGE_POLICY.replace("connect-src 'self'", "font-src 'self'; connect-src 'self'")
 
-const GUIDE_NOT_BUILT = `<!doctype html>
+const guideSource = (content: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<title>Toolyard: the docs site is not built</title>
-<h1>The docs site is not built</h1>
-<p>To build it, run <code>npm run docs</code> in the folder of Toolyard and reload this page. The same pages are
-Markdown files in the folder <code>docs</code>.</p>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Toolyard docs</title>
+<p>These are the sources of the docs: <a href="/guide/index.md">all pages</a>. To build the site with search, run
+<code>npm run docs</code> in the folder of Toolyard.</p>
+${content}
 </html>
 `
+
+/** A page of docs that are not built: Markdown with links that work. */
+async function sourcePage(path: string): Promise<string | undefined> {
+  const name = path.replace(/\.(?:html|md)$/, '') || 'index'
+  // No dots: it can't leave the folder.
+  if (!/^[\w/-]+$/.test(name)) return undefined
+  const text = await readFile(join(DOCS, `${name}.md`), 'utf8').catch(() => undefined)
+  const shown = text?.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+  const linked = shown?.replace(/\[([^\][]+)\]\(([^()\s]+)\)/g, '<a href="$2">$1</a>')
+  return linked && guideSource(`<pre style="white-space: pre-wrap">${linked}</pre>`)
+}
 
 /** Serves the docs site from the folder that it was built to. Register it with the prefix `/guide`. */
 export async function guideRoutes(app: FastifyInstance, { folder = GUIDE }: { folder?: string }): Promise<void> {
@@ -175,10 +190,12 @@ export async function guideRoutes(app: FastifyInstance, { folder = GUIDE }: { fo
     },
   })
   app.get('', { schema: { hide: true } }, (_request, reply) => reply.redirect('/guide/'))
-  app.setNotFoundHandler(async (_request, reply) => {
-    reply.code(404)
-    if (existsSync(join(folder, '404.html'))) return reply.sendFile('404.html', folder, { cacheControl: false })
-    return reply.type('text/html; charset=utf-8').send(GUIDE_NOT_BUILT)
+  app.setNotFoundHandler(async ({ url }, reply) => {
+    if (existsSync(join(folder, '404.html')))
+      return reply.code(404).sendFile('404.html', folder, { cacheControl: false })
+    const page = await sourcePage(url.slice('/guide/'.length).split('?', 1)[0] ?? '')
+    reply.code(page === undefined ? 404 : 200).type('text/html; charset=utf-8')
+    return reply.send(page ?? guideSource('<h1>There is no such page</h1>'))
   })
 }
 

@@ -476,6 +476,14 @@ export const migrations: readonly string[] = [
   ALTER TABLE toolyard.runs ADD COLUMN parent_run text COLLATE "C";
   CREATE INDEX runs_by_parent ON toolyard.runs (tenant, parent_run, started_at) WHERE parent_run IS NOT NULL;
   `,
+  // What a tool that calls others has done before it waited.
+  `
+  ALTER TABLE toolyard.pauses ADD COLUMN root_key text COLLATE "C";
+  ALTER TABLE toolyard.pauses ADD COLUMN root_hash text COLLATE "C";
+  ALTER TABLE toolyard.pauses ADD COLUMN progress text;
+  CREATE INDEX pauses_by_root ON toolyard.pauses (tenant, root_key) WHERE root_key IS NOT NULL;
+  CREATE INDEX pauses_by_root_call ON toolyard.pauses (tenant, caller, root_hash) WHERE root_hash IS NOT NULL;
+  `,
   // The versions of tools, and the calls of each.
   `ALTER TABLE toolyard.audit ADD COLUMN version text;
   CREATE INDEX audit_by_version ON toolyard.audit (tool, version, at) WHERE version IS NOT NULL;

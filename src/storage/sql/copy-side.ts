@@ -1,3 +1,4 @@
+import { DOCS, OWN_TENANT } from '../../core/storage/knowledge-store.ts'
 import type { Database, Statement } from './database.ts'
 
 export type CopyRow = Readonly<Record<string, unknown>>
@@ -89,15 +90,24 @@ export function replaceRow({ columns, key }: CopyTable): string {
   return ['ON CONFLICT (', key.join(', '), ') DO', others.length > 0 ? `UPDATE SET ${update}` : 'NOTHING'].join(' ')
 }
 
-const COLLECTION = 'JOIN toolyard.knowledge_collections AS c ON c.id = v.collection WHERE NOT c.gone AND'
+/** Every server stores Toolyard's own docs itself. */
+const copied = (c: string): string => `NOT ${c}.gone AND NOT (${c}.tenant = '${OWN_TENANT}' AND ${c}.name = '${DOCS}')`
 
 /** The rows of a table that are copied at this time, as the end of a SELECT. */
 export function copiedRows({ live }: Pick<CopySide, 'live'>, table: string, now: number): Statement {
-  const version = ['EXISTS (SELECT 1 FROM toolyard.knowledge_versions AS v', COLLECTION, live, 'AND v.id =']
+  const join = 'JOIN toolyard.knowledge_collections AS c ON c.id = v.collection WHERE'
+  const version = [
+    'EXISTS (SELECT 1 FROM toolyard.knowledge_versions AS v',
+    join,
+    copied('c'),
+    'AND',
+    live,
+    'AND v.id =',
+  ]
   const conditions: Readonly<Record<string, readonly string[]>> = {
     settings: ["t.kind <> 'copy' AND NOT (t.kind = 'secret' AND t.name = 'audit_key')"],
     once: ['t.expires_at > ?'],
-    knowledge_collections: ['NOT t.gone'],
+    knowledge_collections: [copied('t')],
     knowledge_versions: [...version, 't.id)'],
     knowledge_parts: [...version, 't.version)'],
     knowledge_chunks: [...version, '(SELECT p.version FROM toolyard.knowledge_parts AS p WHERE p.id = t.part))'],

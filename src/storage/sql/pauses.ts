@@ -7,6 +7,7 @@ import type {
   PauseRequest,
   PauseStatus,
   PauseStore,
+  StoredProgress,
 } from '../../core/storage/pause-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ask, type Database, Where } from './database.ts'
@@ -24,20 +25,43 @@ const COLUMNS = [
   'params',
   'run_id',
   'call_id',
+  'root_key',
+  'root_hash',
   'requested_at',
   'expires_at',
 ] as const satisfies (keyof PauseRequest)[]
 
-const INSERT = `
-  INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id,
-    requested_at, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`
-const OPEN = `
-  SELECT * FROM toolyard.pauses
-  WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
+/** All but the progress, which may be large. */
+const PAUSE = `id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key, root_hash,
+  requested_at, expires_at, decision, decided_params, decided_by, decided_by_name, decided_at, reason, begun_at`
+const INSERT = [
+  `INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key,
+    root_hash, requested_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING`,
+  PAUSE,
+].join(' ')
+const SELECT = ['SELECT', PAUSE, 'FROM toolyard.pauses'].join(' ')
+const OPEN = [
+  SELECT,
+  `WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
+    AND root_hash IS NOT DISTINCT FROM ?
     AND expires_at > ? AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
+  ORDER BY requested_at DESC, id DESC LIMIT 1`,
+].join(' ')
+const OF_CALL = [SELECT, 'WHERE tenant = ? AND run_id = ? AND call_id = ?'].join(' ')
+const SAVE_PROGRESS = `
+  UPDATE toolyard.pauses SET progress = ? WHERE id = (
+    SELECT id FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND root_key = ?
+    ORDER BY requested_at DESC, id DESC LIMIT 1)`
+const PROGRESS = `
+  SELECT root_key, root_hash, progress FROM toolyard.pauses
+  WHERE tenant = ? AND caller = ? AND root_key = ? AND progress IS NOT NULL
   ORDER BY requested_at DESC, id DESC LIMIT 1`
-const OF_CALL = 'SELECT * FROM toolyard.pauses WHERE tenant = ? AND run_id = ? AND call_id = ?'
+const OPEN_ROOT = `
+  SELECT root_key FROM toolyard.pauses
+  WHERE tenant = ? AND caller = ? AND root_hash = ? AND expires_at > ?
+    AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
+  ORDER BY requested_at DESC, id DESC LIMIT 1`
 const PENDING_OF_CALLER = `
   SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND decision IS NULL AND expires_at > ?`
 const PENDING = 'SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND decision IS NULL AND expires_at > ?'
@@ -99,7 +123,7 @@ export class Pauses implements PauseStore {
   }
 
   async get(tenant: string, id: string): Promise<Pause | undefined> {
-    const sql = 'SELECT * FROM toolyard.pauses WHERE tenant = ? AND id = ?'
+    const sql = [SELECT, 'WHERE tenant = ? AND id = ?'].join(' ')
     const { rows } = await this.#database.run<PauseRow>(sql, [tenant, id])
     return rows[0] && readPause(rows[0])
   }
@@ -112,7 +136,13 @@ export class Pauses implements PauseStore {
     const where = new Where().and('tenant = ?', tenant)
     if (status !== undefined) where.and(STATUS[status], ...(STATUS[status].includes('?') ? [now] : []))
     if (cursor !== undefined) where.and('(requested_at, id) < (?, ?)', ...readCursor(cursor, 'number'))
-    const sql = ['SELECT * FROM toolyard.pauses WHERE', where.sql, 'ORDER BY requested_at DESC, id DESC LIMIT ?']
+    const sql = [
+      'SELECT',
+      PAUSE,
+      'FROM toolyard.pauses WHERE',
+      where.sql,
+      'ORDER BY requested_at DESC, id DESC LIMIT ?',
+    ]
     const { rows } = await this.#database.run<PauseRow>(sql.join(' '), [...where.values, limit + 1])
     const pauses = rows.slice(0, limit).map(readPause)
     const last = pauses.at(-1)
@@ -136,6 +166,19 @@ export class Pauses implements PauseStore {
     })
   }
 
+  async saveProgress(tenant: string, caller: string, root_key: string, progress: string): Promise<void> {
+    await this.#database.run(SAVE_PROGRESS, [progress, tenant, caller, root_key])
+  }
+
+  async progress(tenant: string, caller: string, root_key: string): Promise<StoredProgress | undefined> {
+    return (await this.#database.run<StoredProgress>(PROGRESS, [tenant, caller, root_key])).rows[0]
+  }
+
+  async openProgress(tenant: string, caller: string, root_hash: string, now: number) {
+    const { rows } = await this.#database.run<{ root_key: string }>(OPEN_ROOT, [tenant, caller, root_hash, now])
+    return rows[0] && this.progress(tenant, caller, rows[0].root_key)
+  }
+
   async begin(tenant: string, id: string, now: number): Promise<boolean> {
     return (await this.#database.run(BEGIN, [now, tenant, id])).count > 0
   }
@@ -147,8 +190,8 @@ export class Pauses implements PauseStore {
 }
 
 const openValues = (call: PausedCall, now: number): readonly unknown[] => {
-  const { tenant, caller, params_hash, tool, version, kind } = call
-  return [tenant, caller, params_hash, tool, version, kind, now]
+  const { tenant, caller, params_hash, tool, version, kind, root_hash } = call
+  return [tenant, caller, params_hash, tool, version, kind, root_hash, now]
 }
 
 const readPause = (row: PauseRow): Pause => ({

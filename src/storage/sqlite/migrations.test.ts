@@ -201,6 +201,20 @@ test.each([1, 3])('refuses a database of the unreleased version %d and changes n
   expect(database.get('PRAGMA user_version')).toEqual({ user_version: version })
 })
 
+test('approvals from before calls could continue stay', () => {
+  const database = freshDatabase()
+  database.exec(`DROP INDEX pauses_by_root; DROP INDEX pauses_by_root_call; ALTER TABLE pauses DROP COLUMN root_key;
+    ALTER TABLE pauses DROP COLUMN root_hash; ALTER TABLE pauses DROP COLUMN progress; DROP VIEW audit_log; DROP INDEX audit_by_version;
+    ALTER TABLE audit DROP COLUMN version; CREATE VIEW audit_log AS SELECT 1; PRAGMA user_version = 11`)
+  database.exec(`INSERT INTO pauses (id, kind, tenant, caller, tool, version, params_hash, params, requested_at, expires_at)
+    VALUES ('p', 'approval', 't', 'c', 'pay', '0.0.0', 'h', '{}', 1, 2)`)
+  migrate(database)
+  expect(layout(database)).toEqual(layout(freshDatabase()))
+  expect(database.all('SELECT id, root_hash, progress FROM pauses')).toEqual([
+    { id: 'p', root_hash: null, progress: null },
+  ])
+})
+
 test('keys that had every scope may approve, and no others', () => {
   const database = freshDatabase()
   const all = '["read","call","chat","observe","validate","manage","installation"]'

@@ -3,7 +3,7 @@ import { copyAuditBlocks } from './audit-blocks.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 12
+export const VERSION = 13
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -38,6 +38,7 @@ export function migrate(database: SqliteDatabase): void {
         CHATS,
         PAUSES,
         DURABLE_RUNS,
+        PROGRESS,
         TOOL_VERSIONS,
       ]
       for (const sql of layout) database.exec(sql)
@@ -55,7 +56,8 @@ export function migrate(database: SqliteDatabase): void {
       if (version < 9) database.exec(CHATS)
       if (version < 10) database.exec(PAUSES)
       if (version < 11) database.exec(DURABLE_RUNS)
-      if (version < 12) database.exec(TOOL_VERSIONS)
+      if (version < 12) database.exec(PROGRESS)
+      if (version < 13) database.exec(TOOL_VERSIONS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -486,3 +488,11 @@ const AFTER_BLOCKS = `
   DROP TABLE audit_blocks;
   DROP TABLE audit_tenants;
   DROP TABLE audit_runs`
+
+/** What a tool that calls others has done before it waited. */
+const PROGRESS = `
+  ALTER TABLE pauses ADD COLUMN root_key TEXT;
+  ALTER TABLE pauses ADD COLUMN root_hash TEXT;
+  ALTER TABLE pauses ADD COLUMN progress TEXT;
+  CREATE INDEX pauses_by_root ON pauses (tenant, root_key) WHERE root_key IS NOT NULL;
+  CREATE INDEX pauses_by_root_call ON pauses (tenant, caller, root_hash) WHERE root_hash IS NOT NULL`

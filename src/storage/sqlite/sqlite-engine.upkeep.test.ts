@@ -106,7 +106,10 @@ describe('the sweep', () => {
     for (const id of ['decided', 'expired', 'pending']) {
       const expires_at = now + (id === 'pending' ? 9 * DAY : DAY)
       const times = { requested_at: now, expires_at }
-      await engine.pauses.ask({ ...call, id, params_hash: id, run_id: null, call_id: null, ...times }, 9)
+      await engine.pauses.ask(
+        { ...call, id, params_hash: id, run_id: null, call_id: null, root_key: null, root_hash: null, ...times },
+        9,
+      )
     }
     const by = { decided_by: 'o', decided_by_name: 'olga', decided_at: now, reason: null, decided_params: null }
     await engine.pauses.decide('t', 'decided', { decision: 'approve', ...by, expires_at: now + 2 * DAY })

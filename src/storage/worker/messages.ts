@@ -106,6 +106,9 @@ export const STORAGE_PARTS: {
     list: true,
     countPending: true,
     decide: true,
+    saveProgress: true,
+    progress: true,
+    openProgress: true,
     begin: true,
   },
   durableRuns: {

@@ -15,6 +15,8 @@ export const pauseRequest = (id: string, more: Partial<PauseRequest> = {}): Paus
   params: { text: UNICODE, nul: NUL, list: [null, 1.5] },
   run_id: null,
   call_id: null,
+  root_key: null,
+  root_hash: null,
   requested_at: NOW,
   expires_at: NOW + 1_000,
   ...more,
@@ -65,7 +67,14 @@ export const pauseClauses: Clauses = {
   'pauses: a call of another caller, tool, version or tenant has its own request': async (store) => {
     const { pauses } = await store.open()
     await pauses.ask(pauseRequest('first', { params_hash: 'same' }), 9)
-    const others = [{ caller: 'key-2' }, { tool: 'refund' }, { version: '1.0.0' }, { tenant: 'other' }, { run_id: 'r' }]
+    const others = [
+      { caller: 'key-2' },
+      { tool: 'refund' },
+      { version: '1.0.0' },
+      { tenant: 'other' },
+      { run_id: 'r' },
+      { root_hash: 'h' },
+    ]
     for (const [index, more] of others.entries()) {
       const request = pauseRequest(`p${index}`, { params_hash: 'same', ...more })
       assert.equal((await pauses.ask(request, 9)).isNew, true, JSON.stringify(more))
@@ -115,6 +124,33 @@ export const pauseClauses: Clauses = {
     assert.equal(await pauses.decide('acme', 'one', approve({ decided_at: NOW + 1_000 })), false)
     assert.equal(await pauses.decide('acme', 'none', approve()), false)
     assert.equal((await pauses.get('acme', 'one'))?.decision, null)
+  },
+
+  'pauses: what a call has done is stored with its newest pause, for its caller': async (store) => {
+    const [{ pauses }, other] = await store.openTwo()
+    const root = { root_key: 'key', root_hash: 'hash' }
+    await pauses.ask(pauseRequest('one', root), 9)
+    await pauses.ask(pauseRequest('two', { ...root, caller: 'key-2' }), 9)
+    const open = async (now: number, caller = 'key-1') =>
+      (await other.pauses.openProgress('acme', caller, 'hash', now))?.progress
+    assert.deepEqual([await pauses.progress('acme', 'key-1', 'key'), await open(NOW)], [undefined, undefined])
+    await pauses.saveProgress('acme', 'key-1', 'key', UNICODE)
+    assert.deepEqual(await other.pauses.progress('acme', 'key-1', 'key'), { ...root, progress: UNICODE })
+    assert.deepEqual(
+      [await open(NOW), await open(NOW + 1_000), await open(NOW, 'key-2')],
+      [UNICODE, undefined, undefined],
+    )
+    assert.equal(await pauses.progress('other', 'key-1', 'key'), undefined)
+    assert.equal('progress' in Object(await pauses.get('acme', 'one')), false)
+    await pauses.ask(pauseRequest('later', { ...root, requested_at: NOW + 1 }), 9)
+    await pauses.saveProgress('acme', 'key-1', 'key', 'later')
+    assert.equal((await pauses.progress('acme', 'key-1', 'key'))?.progress, 'later')
+    for (const id of ['one', 'later']) {
+      await pauses.decide('acme', id, approve())
+      await pauses.begin('acme', id, NOW)
+    }
+    assert.equal(await open(NOW), undefined)
+    assert.equal((await pauses.progress('acme', 'key-1', 'key'))?.progress, 'later')
   },
 
   'pauses: an approved call begins once, and is open until then': async (store) => {

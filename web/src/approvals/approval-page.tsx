@@ -35,7 +35,7 @@ export function ApprovalPage({ id }: { readonly id: string }) {
       </nav>
       <h1 className="mt-2 font-mono text-2xl font-semibold wrap-anywhere">{tool}</h1>
       <p className="mt-2 text-sm text-muted">
-        Requested by {caller_name || 'the application'} <Time at={requested_at} />
+        Requested by {caller_name || 'the application'} on <Time at={requested_at} />
         {status === 'pending' && (
           <>
             , expires <Time at={expires_at} />

@@ -32,15 +32,15 @@ export function Layout({ children }: { readonly children: ReactNode }) {
         Skip to the content
       </a>
       {/* Not sticky in narrow windows, where it has two lines. */}
-      <header className="z-30 border-b border-line bg-panel sm:sticky sm:top-0">
-        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-1 px-4 max-sm:py-1.5 sm:h-14 sm:flex-nowrap">
+      <header className="z-30 border-b border-line bg-panel lg:sticky lg:top-0">
+        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-1 px-4 max-lg:py-1.5 lg:h-14 lg:flex-nowrap">
           <Link
             href="/"
             className="mr-2 flex shrink-0 items-center gap-2 font-semibold tracking-tight"
             aria-label="Toolyard"
           >
             <img src="/assets/toolyard.svg" alt="" width="26" height="26" />
-            <span className="sm:max-md:hidden">Toolyard</span>
+            <span>Toolyard</span>
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
@@ -68,14 +68,14 @@ function Navigation() {
   return (
     <nav
       aria-label="Pages"
-      className="flex gap-1 max-sm:order-1 max-sm:-mx-2 max-sm:w-[calc(100%+1rem)] max-sm:justify-between"
+      className="flex gap-1 max-lg:order-1 max-lg:-mx-2 max-lg:w-[calc(100%+1rem)] max-lg:flex-wrap"
     >
       {pages.map(({ href, title, here }) => (
         <Link
           key={href}
           href={href}
           aria-current={here.test(location) ? 'page' : undefined}
-          className="rounded-lg px-2 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink sm:px-2.5"
+          className="rounded-lg px-2 py-1.5 text-sm font-medium whitespace-nowrap text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink lg:px-2.5"
         >
           {title}
           {href === APPROVALS.href && pending !== undefined && pending > 0 && (

@@ -32,7 +32,7 @@ export function ModelsPage() {
       </div>
       {doubtful.length > 0 && (
         <Note tone="warn" role="status">
-          Not validated: {doubtful.map(({ name }) => name).join(', ')}. They haven’t been tested on this server yet.
+          Not validated on this server yet: {doubtful.map(({ name }) => name).join(', ')}.
         </Note>
       )}
       {models.length === 0 && (

@@ -24,7 +24,7 @@ export function SignIn() {
   return (
     <form onSubmit={submit} className="panel mx-auto mt-8 max-w-md p-6">
       <h1 className="text-xl font-semibold">Sign in</h1>
-      <p className="mt-1 text-muted">This server needs an API key. You stay signed in until you sign out.</p>
+      <p className="mt-1 text-muted">This server needs an API key. You stay signed in for up to 7 days.</p>
       <label htmlFor="key" className="mt-5 block text-sm font-medium">
         API key
       </label>

@@ -1,11 +1,13 @@
+import { Link } from 'wouter'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { inTime } from '../parts/figures.ts'
 import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
 
 /** The envelope of a call. */
-export function CallResult({ result }: { readonly result: ToolResult }) {
+export function CallResult({ result, kind }: { readonly result: ToolResult; readonly kind: string }) {
   const { success, execution_time_ms } = result
+  const runId = kind === 'agent' && success ? (result.result as { readonly run_id?: string } | null)?.run_id : undefined
   return (
     <div className={`panel min-w-0 p-4 ${success ? '' : 'border-bad'}`}>
       <div className="flex flex-wrap items-center gap-2">
@@ -14,6 +16,11 @@ export function CallResult({ result }: { readonly result: ToolResult }) {
         <span className="text-sm text-muted tabular-nums">{inTime(execution_time_ms)}</span>
         {!success && result.outcome === 'unknown' && <Chip tone="warn">may have happened</Chip>}
       </div>
+      {runId !== undefined && (
+        <Link href={`/runs/${runId}`} className="mt-2 inline-block text-accent underline underline-offset-2">
+          Open the run of the agent
+        </Link>
+      )}
       {!success && <p className="mt-2 text-bad">{result.error}</p>}
       <div className="mt-3 overflow-x-auto">
         <ResultView result={result} label="Envelope" whole />

@@ -49,7 +49,10 @@ export function ToolsPage() {
               : `${wanted.length} of ${count(tools.length, 'tool')}`)}
         </p>
       </div>
-      <div className="sticky top-0 z-10 sm:top-14 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
+      <p className="text-muted">
+        Programs and models call these tools. Open one to try it, or let a model use them under Testing.
+      </p>
+      <div className="sticky top-0 z-10 lg:top-14 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
         <input
           type="search"
           aria-label="Search tools"

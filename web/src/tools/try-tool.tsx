@@ -110,7 +110,7 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
             <Button onClick={() => void call.run(params, approval.id)}>Run the approved call</Button>
           </div>
         )}
-        {call.result !== undefined && !call.running && <CallResult result={call.result} />}
+        {call.result !== undefined && !call.running && <CallResult result={call.result} kind={tool.kind} />}
       </div>
       <ConfirmDialog
         open={asking}

@@ -4,7 +4,7 @@ import { never, toolyard } from '../fixtures/code-yard.ts'
 import type { OnceStore } from '../storage/once-store.ts'
 import type { Effect } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { MemoryOnce } from './runner.ts'
+import { MemoryOnce } from './once.ts'
 
 const keyed = (key: string, more: object = {}) => ({ idempotencyKey: key, tenant: 'a', caller: 'one', ...more })
 

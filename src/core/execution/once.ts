@@ -1,0 +1,240 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { pause } from '../cancellation.ts'
+import type { Clock } from '../clock.ts'
+import { asToolError } from '../failure.ts'
+import { type Log, writeLog } from '../log.ts'
+import { snapshotResult } from '../snapshot.ts'
+import type { OnceClaim, OnceState, OnceStore } from '../storage/once-store.ts'
+import type { Params } from '../tool.ts'
+import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
+import type { BoundTool } from './bound-tool.ts'
+import type { Call } from './call.ts'
+import { callKey } from './result-cache.ts'
+
+/** No caller can send such a key: it isn't printable ASCII. */
+const APPROVAL = 'approval\n'
+const approvalKey = (id: string): string => `${APPROVAL}${id}`
+const isOfApproval = ({ key }: OnceClaim): boolean => key.startsWith(APPROVAL)
+
+const RETENTION_MS = 24 * 60 * 60_000
+/** A run may continue long after its server has died. */
+const RUN_RETENTION_MS = 30 * RETENTION_MS
+const MAX_KEY_LENGTH = 255
+const FIRST_POLL_MS = 5
+const MAX_POLL_MS = 200
+
+/** Runs calls with an idempotency key once, and returns the stored result to repeated calls. */
+export class Once {
+  readonly #clock: Clock
+  readonly #log: Log
+  /** For writes: shared and persistent. */
+  readonly #store: OnceStore
+  /** For everything else: a repeated read is harmless. */
+  readonly #memory: OnceStore
+
+  constructor(clock: Clock, log: Log, store: OnceStore | undefined) {
+    this.#clock = clock
+    this.#log = log
+    this.#memory = new MemoryOnce(clock)
+    this.#store = store ?? new MemoryOnce(clock, 'refuse')
+  }
+
+  /** Runs the call once for its idempotency key, and once for its approval. */
+  run(call: Call, tool: BoundTool, params: Params, signal: AbortSignal, work: () => unknown): unknown {
+    const { approval, idempotencyKey } = call
+    // An approval may have changed the parameters, but the caller repeats those that it asked for.
+    const asked = approval?.params ?? params
+    const key = approval && approvalKey(approval.id)
+    const approved =
+      key === undefined ? work : () => this.#run(call, tool, this.#claimOf(call, tool, asked, key), signal, work)
+    if (idempotencyKey === undefined) return approved()
+    return this.#run(call, tool, this.#keyClaim(call, tool, asked), signal, approved)
+  }
+
+  /** The stored answer of the idempotency key, without claiming the key. */
+  async look(call: Call, tool: BoundTool, params: Params, signal: AbortSignal): Promise<unknown> {
+    const claim = this.#keyClaim(call, tool, params)
+    const store = this.#storeFor(call, tool)
+    const known = await this.#claim(store, claim, signal)
+    if (known !== undefined) return { result: replay(known) }
+    await store.release(claim)
+    return undefined
+  }
+
+  #storeFor({ context: { once } }: Call, { effect, approval }: BoundTool): OnceStore {
+    return effect === 'write' || approval !== undefined ? (once ?? this.#store) : this.#memory
+  }
+
+  async #run(
+    call: Call,
+    tool: BoundTool,
+    claim: OnceClaim,
+    signal: AbortSignal,
+    work: () => unknown,
+  ): Promise<unknown> {
+    const store = this.#storeFor(call, tool)
+    const known = await this.#claim(store, claim, signal)
+    if (known !== undefined) return replay(known)
+    try {
+      const value = snapshotResult(await work(), tool.limits.maxResultBytes)
+      await this.#settle(store, claim, { ...this.#times(call), success: true, result: value })
+      return value
+    } catch (thrown) {
+      const { code, message, extras } = asToolError(thrown, call.tool)
+      const unknown = tool.effect === 'write' && (extras.outcome !== undefined || ENDED_EARLY.has(code))
+      // The call did not happen: the key may be used again.
+      if (!unknown && NOTHING_HAPPENED.has(code))
+        await store.release(claim).catch((err) => this.#failed(err, call.tool))
+      else {
+        const outcome = unknown ? ({ outcome: 'unknown' } as const) : {}
+        const failure = { success: false, error: message, error_code: code, ...extras, ...outcome } as const
+        await this.#settle(store, claim, { ...this.#times(call), ...failure })
+      }
+      throw thrown
+    }
+  }
+
+  #keyClaim(call: Call, tool: BoundTool, params: Params): OnceClaim {
+    const key = call.idempotencyKey as string
+    if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_LENGTH || /[^\x20-\x7e]/.test(key)) {
+      throw new ToolExecutionError(
+        'INVALID_PARAMETERS',
+        `The idempotency key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
+      )
+    }
+    return this.#claimOf(call, tool, params, key)
+  }
+
+  #claimOf(call: Call, tool: BoundTool, params: Params, key: string): OnceClaim {
+    const retentionMs = call.context.callId === undefined ? RETENTION_MS : RUN_RETENTION_MS
+    const expiresAt = this.#clock.wall() + retentionMs
+    const fingerprint = hash('sha256', callKey(tool.name, call.tenant, params))
+    return { tenant: call.tenant, caller: call.caller ?? '', key, fingerprint, expiresAt }
+  }
+
+  /** The stored result, or undefined if this call must run. */
+  async #claim(store: OnceStore, claim: OnceClaim, signal: AbortSignal): Promise<ToolResult | undefined> {
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_POLL_MS)) {
+      const known = await store.claim(claim).catch((cause) => {
+        const message = 'The store for idempotency keys is unavailable. The call did not run: try again later'
+        throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })
+      })
+      if (known.state === 'done') return known.result
+      if (known.state === 'fresh') {
+        if (!signal.aborted) return undefined
+        await store.release(claim)
+        throw signal.reason
+      }
+      if (known.state === 'other') {
+        const message = `The idempotency key '${claim.key}' was used for another call: use a new key`
+        throw new ToolExecutionError('INVALID_PARAMETERS', message)
+      }
+      if (known.state === 'lost') {
+        const what = isOfApproval(claim) ? 'the approved call' : `the call with the idempotency key '${claim.key}'`
+        const message = `The server that ran ${what} has died: check whether the call happened`
+        throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
+      }
+      await pause(pauseMs, this.#clock, signal)
+    }
+  }
+
+  async #settle(store: OnceStore, claim: OnceClaim, result: ToolResult): Promise<void> {
+    await store.settle(claim, result).catch((err) => this.#failed(err, result.tool_name))
+  }
+
+  #failed(err: unknown, tool: string): void {
+    writeLog(this.#log, 'error', { err, tool }, 'Could not store the result of a call with an idempotency key')
+  }
+
+  #times({ tool, startedMs }: Call): { tool_name: string; execution_time_ms: number } {
+    return { tool_name: tool, execution_time_ms: Math.round(this.#clock.now() - startedMs) }
+  }
+}
+
+const ENDED_EARLY: ReadonlySet<string> = new Set(['TIMEOUT', 'CANCELLED'])
+/** Or the call continues with the same key: a tool that calls others waits for the approval of one of its calls. */
+const NOTHING_HAPPENED: ReadonlySet<string> = new Set([
+  ...['SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'TIMEOUT', 'CANCELLED', 'APPROVAL_REQUIRED'],
+])
+
+function replay(known: ToolResult): unknown {
+  if (known.success) return known.result
+  const { error, error_code, details, suggestions, outcome } = known
+  throw new ToolExecutionError(error_code, error, {
+    ...(details && { details }),
+    ...(suggestions && { suggestions }),
+    ...(outcome && { outcome }),
+  })
+}
+
+const MAX_ENTRIES = 10_000
+const MAX_CHARACTERS = 64 * 1024 * 1024
+
+interface Entry {
+  readonly fingerprint: string
+  /** The envelope as JSON; empty while the call is running. */
+  readonly text: string
+}
+
+/** Stores results in memory. If it is full, it forgets the oldest, or refuses more keys of the same tenant. */
+export class MemoryOnce implements OnceStore {
+  readonly #clock: Clock
+  readonly #whenFull: 'forget' | 'refuse'
+  /** By tenant, if it refuses. */
+  readonly #entries = new Map<string, LRUCache<string, Entry>>()
+
+  constructor(clock: Clock, whenFull: 'forget' | 'refuse' = 'forget') {
+    this.#clock = clock
+    this.#whenFull = whenFull
+  }
+
+  async claim(claim: OnceClaim): Promise<OnceState> {
+    const entries = this.#of(claim)
+    const entry = entries.get(nameOf(claim))
+    if (entry === undefined) {
+      const isFull = () => entries.size >= MAX_ENTRIES || entries.calculatedSize >= MAX_CHARACTERS
+      // A write must not run twice because its key was forgotten.
+      if (this.#whenFull === 'refuse' && isFull() && (!entries.purgeStale() || isFull())) {
+        throw new Error(`Tenant '${claim.tenant}' has too many idempotency keys in memory: use a store`)
+      }
+      this.#store(claim, '')
+      return { state: 'fresh' }
+    }
+    if (entry.fingerprint !== claim.fingerprint) return { state: 'other' }
+    return entry.text === '' ? { state: 'running' } : { state: 'done', result: JSON.parse(entry.text) }
+  }
+
+  async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
+    this.#store(claim, JSON.stringify(result))
+  }
+
+  async release(claim: OnceClaim): Promise<void> {
+    this.#of(claim).delete(nameOf(claim))
+  }
+
+  #of({ tenant }: OnceClaim): LRUCache<string, Entry> {
+    const name = this.#whenFull === 'refuse' ? tenant : ''
+    let entries = this.#entries.get(name)
+    if (entries === undefined) {
+      entries = new LRUCache({
+        // A maximum would reserve memory for each tenant.
+        ...(this.#whenFull === 'forget' && { max: MAX_ENTRIES }),
+        // Room for the results of calls that run when it becomes full.
+        maxSize: this.#whenFull === 'refuse' ? 4 * MAX_CHARACTERS : MAX_CHARACTERS,
+        sizeCalculation: ({ text }, key) => text.length + key.length,
+        ttlResolution: 0,
+        perf: { now: () => this.#clock.wall() },
+      })
+      this.#entries.set(name, entries)
+    }
+    return entries
+  }
+
+  #store(claim: OnceClaim, text: string): void {
+    const ttl = Math.max(1, claim.expiresAt - this.#clock.wall())
+    this.#of(claim).set(nameOf(claim), { fingerprint: claim.fingerprint, text }, { ttl })
+  }
+}
+
+const nameOf = ({ tenant, caller, key }: OnceClaim): string => JSON.stringify([tenant, caller, key])
