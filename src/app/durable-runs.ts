@@ -4,6 +4,7 @@ import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
 import { Cancellation, pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { FairPool } from '../core/execution/fair-pool.ts'
 import { writeLog } from '../core/log.ts'
 import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
@@ -24,7 +25,8 @@ import { LostRun, RunLedger } from './run-ledger.ts'
 const POLL_MS = 5_000
 const FOLLOW_HERE_MS = 100
 const FOLLOW_ELSEWHERE_MS = 1_000
-const MAX_RUNNING = 100
+/** Runs that no client waits for. */
+const MAX_DETACHED = 100
 const MAX_RESUMES = 5
 const KEY_ENDED = 'The API key that started the run was revoked or has expired'
 
@@ -65,6 +67,8 @@ export class DurableRuns {
   readonly #options: DurableRunsOptions
   readonly #data: DurableRunData
   readonly #running = new Map<string, Running>()
+  /** For runs that no client waits for. A tenant holds at most half of them. */
+  readonly #places = new FairPool<DurableRun>({ size: MAX_DETACHED, queue: 0 })
   /** Runs that were encrypted with another key, or that another program has started. */
   readonly #foreign = new Set<string>()
   /** Runs that could not be given up because the store failed. */
@@ -92,19 +96,24 @@ export class DurableRuns {
     }
   }
 
-  /** Starts a durable run. It goes on without its client. Resolves when the run is stored. */
-  async start(request: RunRequest, options: DurableOptions = {}): Promise<Events> {
+  /**
+   * Starts a durable run. It goes on without its client. Resolves when the run is stored. There are no events if the client
+   * does not wait for them: then the run begins when there is a place for it.
+   */
+  async start(request: RunRequest, options: DurableOptions = {}, detached = false): Promise<Events> {
     const created = await this.#data.create(request, options)
     if (created === undefined) {
       throw new ToolExecutionError('INVALID_PARAMETERS', `The run '${request.context?.runId}' was started before`)
     }
-    return this.#drive(created, request, []).read()
+    if (!detached) return this.#drive(created, request, []).read()
+    if (this.#places.hasRoom(created.tenant)) this.#drive(created, request, [], true)
+    else await this.#release(created)
+    return noEvents()
   }
 
   /** Starts a durable run and gives its events; none if the client does not wait for them. */
   async *run(request: RunRequest, options: DurableOptions = {}, detached = false): Events {
-    const events = await this.start(request, options)
-    if (!detached) yield* events
+    yield* await this.start(request, options, detached)
   }
 
   /** Continues a run that is due. Gives the stored answer of one that waits or has ended. */
@@ -256,8 +265,9 @@ export class DurableRuns {
       const owned = before.length === 0 ? undefined : new Set(await store.owned())
       // Cancelled by another server, or taken while this one seemed dead.
       for (const [id, { lose }] of before) if (owned?.has(id) === false) lose()
-      for (const id of await store.due(clock.wall(), MAX_RUNNING - this.#running.size + this.#foreign.size)) {
-        if (!this.#running.has(id) && !this.#foreign.has(id)) await this.#resume(id)
+      for (const { id, tenant } of await store.due(clock.wall(), MAX_DETACHED + this.#foreign.size)) {
+        const isOurs = !this.#running.has(id) && !this.#foreign.has(id)
+        if (isOurs && this.#places.hasRoom(tenant)) await this.#resume(id)
       }
     } catch (err) {
       if (!this.#closing) writeLog(log, 'error', { err }, 'Could not look for runs to continue')
@@ -271,7 +281,7 @@ export class DurableRuns {
     try {
       const { request, steps } = await this.#restore(run)
       writeLog(log, 'info', { run_id: id, steps: steps.length, resumes: run.resumes }, 'Continuing a run')
-      this.#drive(run, request, steps)
+      this.#drive(run, request, steps, true)
     } catch (err) {
       writeLog(log, 'error', { err, run_id: id }, 'A run cannot be continued')
       if (err instanceof HopelessRun || err instanceof UnknownModelError) return this.#data.fail(run, err.message)
@@ -308,7 +318,8 @@ export class DurableRuns {
     await this.#options.store.release(id, fence, untried).catch(() => this.#stranded.set(id, fence))
   }
 
-  #drive(run: DurableRun, request: RunRequest, steps: readonly JournalStep[]): Feed {
+  #drive(run: DurableRun, request: RunRequest, steps: readonly JournalStep[], detached = false): Feed {
+    const hasPlace = detached && this.#places.enter(run.tenant)
     const feed = new Feed()
     const cancellation = new Cancellation()
     let lost = false
@@ -318,7 +329,10 @@ export class DurableRuns {
     }
     const ended = this.#follow(run, request, steps, { cancellation, isLost: () => lost }, feed).finally(() => {
       this.#running.delete(run.id)
-      if (this.#running.size === MAX_RUNNING - 1) this.wake()
+      if (!hasPlace) return
+      const wasFull = !this.#places.hasRoom(run.tenant)
+      this.#places.leave(run.tenant)
+      if (wasFull) this.wake()
     })
     this.#running.set(run.id, { run, ended, lose })
     return feed
@@ -400,6 +414,8 @@ export class DurableRuns {
 async function* answered(answer: RunAnswer): Events {
   yield { type: 'answer', answer, messages: [] }
 }
+
+async function* noEvents(): Events {}
 
 /** The events of a run for a client that may leave. */
 class Feed {

@@ -38,3 +38,32 @@ export const backgroundClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+const TURN_MS = 10
+/** The real one: calls in tests with fake timers would never begin. */
+const { setImmediate } = globalThis
+
+/** Turns of work that never waits by itself. Between them the process does everything else: timers, requests, other calls. */
+export class Turns {
+  readonly #clock: Clock
+  #ends = 0
+  #next: Promise<void> | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The next turn, if this one has taken long enough. Others may use that one up: ask again then. */
+  get next(): Promise<void> | undefined {
+    if (this.#next === undefined) {
+      this.#ends = this.#clock.now() + TURN_MS
+      this.#next = new Promise((resolve) => {
+        setImmediate(() => {
+          this.#next = undefined
+          resolve()
+        })
+      })
+    }
+    return this.#clock.now() >= this.#ends ? this.#next : undefined
+  }
+}

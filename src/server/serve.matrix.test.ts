@@ -48,7 +48,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/approvals/:id': { ...needs('approve'), body: { decision: 'reject' } },
   'GET /api/runs': needs('observe'),
   'GET /api/runs/:id': needs(['chat', 'observe']),
-  'DELETE /api/runs/:id': needs(['chat', 'observe']),
+  'DELETE /api/runs/:id': needs('chat'),
   'GET /api/runs/:id/events': needs(['chat', 'observe']),
   'GET /api/runs/:id/cassette': needs('observe'),
   'POST /api/runs/:id/replay': needs('observe'),

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { INITIALIZE, POST_HEADERS, statelessMessage } from '../mcp/server/fixtures/http-yard.ts'
 import { openScriptedServer } from './fixtures/open-scripted-server.ts'
 
@@ -81,7 +81,7 @@ test('the offers of two keys with the same flags differ by their patterns', asyn
 })
 
 test('a key with patterns for models sees and asks those models only, everywhere', async () => {
-  const { post, get, made } = await openServer()
+  const { post, get, made, installation } = await openServer()
   const none = await made({ models: ['mini:*', 'other:turns'] })
   const some = await made({ models: ['scripted:t*'] })
   const messages = [{ role: 'user', content: 'Go.' }]
@@ -102,6 +102,25 @@ test('a key with patterns for models sees and asks those models only, everywhere
     const problem = "Model 'scripted:turns' is not one of the models of this API key: mini:*, other:turns"
     expect([path, refused.status, await refused.text()]).toEqual([path, status, expect.stringContaining(problem)])
     expect([path, (await post(path, body, some)).status]).not.toEqual([path, status])
+  }
+  installation.manager.getRegistry().register({
+    ...{ name: 'ask', description: 'An agent.', parameters: { type: 'object' } },
+    implementation: { type: 'agent', model: 'scripted:turns' },
+  })
+  for (const prefer of ['', 'respond-async']) {
+    const execute = async (key: string) => {
+      const answer = await post('/tools/execute', { tool_name: 'ask', params: {} }, key, { prefer })
+      const { id, ...envelope } = (await answer.json()) as { id?: string; error?: string }
+      if (id === undefined) return envelope.error
+      const ended = await vi.waitUntil(async () => {
+        const { result } = await get(`/api/jobs/${id}`, key)
+        return result as unknown as { error?: string } | null
+      })
+      return ended.error
+    }
+    expect(await execute(none)).toContain("Model 'scripted:turns' is not one of the models of this API key")
+    // The script has no more turns.
+    expect(await execute(some)).toContain("Agent 'ask' failed: The script has")
   }
   const ids = async (key: string) => {
     const lists = [(await get('/api/models/list', key)).models, (await get('/v1/models', key)).data]

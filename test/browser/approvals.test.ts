@@ -15,7 +15,11 @@ import { openPage } from './open-browser.ts'
 const PAY = {
   name: 'pay',
   description: 'Pays an amount',
-  parameters: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] },
+  parameters: {
+    type: 'object',
+    properties: { amount: { type: 'number' }, to: { type: 'string' } },
+    required: ['amount'],
+  },
   implementation: { type: 'mock', mock_response: { paid: true } },
   effect: 'write',
   approval: true,
@@ -56,6 +60,13 @@ test('a call asked for on the page is approved in the inbox, with other paramete
   await page.getByLabel(/^Reason/).fill('Not this month')
   await page.getByRole('button', { name: 'Reject' }).click()
   await page.getByText(/It was rejected by local.*: Not this month/).waitFor()
+
+  // Shown backwards, it would name another receiver.
+  const params = { amount: 6, to: '\u202eecila' }
+  const asked = await server.installation.manager.getExecutor().execute('pay', params, { caller: 'local' })
+  await page.goto(`${server.url}/approvals/${asked.success || asked.details?.approval?.id}`)
+  const json = page.getByRole('textbox', { name: 'Parameters as JSON' })
+  expect(await json.inputValue()).toContain(String.raw`"to": "\u202eecila"`)
 })
 
 test('a model asks for a write, the server is restarted, a person approves on the page, and the run goes on', {

@@ -202,6 +202,10 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
   const chat = { tenant: 't', caller: 'c', chat: 'chat' }
   for (const messageId of ['stale', 'fresh']) await engine.chats.add(chat, { messageId, messages: '[]' })
   await ask(url, `UPDATE toolyard.chat_turns SET at = ${now - 8 * 86_400_000} WHERE message_id = 'stale'`)
+  const run = { tenant: 't', caller: 'c', model: 'm', fingerprint: '', request: 'é', created_at: now }
+  for (const id of ['ended', 'runs']) await engine.durableRuns.create({ ...run, id })
+  const steps = [{ kind: 'answer', data: 'data', shown: '[]' }]
+  await engine.durableRuns.end('ended', 1, { status: 'finished', answer: null, at: now - 2 * 86_400_000, steps })
   await leasesOf(engine).lease([limit(0, { key: 'none' }), limit(1, { key: 'some' })])
   await ask(url, "INSERT INTO toolyard.instances (instance, seen_at) VALUES ('gone', now() - interval '2 days')")
   await ask(url, "INSERT INTO toolyard.leases VALUES ('gone', 'gone', 5, now() - interval '2 days')")
@@ -214,6 +218,8 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
   expect(await left('SELECT key AS name FROM toolyard.once')).toEqual(['current'])
   expect(await left('SELECT id AS name FROM toolyard.jobs ORDER BY id')).toEqual(['waits', 'young'])
   expect(await left('SELECT message_id AS name FROM toolyard.chat_turns')).toEqual(['fresh'])
+  expect(await left('SELECT id AS name FROM toolyard.durable_runs')).toEqual(['runs'])
+  expect(await left('SELECT run_id AS name FROM toolyard.run_steps')).toEqual([])
   expect(await left('SELECT key AS name FROM toolyard.leases')).toEqual(['some'])
   expect(await left('SELECT instance AS name FROM toolyard.instances')).toEqual(['me'])
 })

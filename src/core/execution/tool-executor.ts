@@ -1,5 +1,5 @@
 import type { CallContext } from '../call-context.ts'
-import { type Clock, systemClock } from '../clock.ts'
+import { type Clock, systemClock, Turns } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import type { CircuitState, ToolHealth } from '../handler.ts'
 import { type Log, silentLog } from '../log.ts'
@@ -58,16 +58,18 @@ export class ToolExecutor {
   readonly #tracer: Tracer | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
+  readonly #turns: Turns
 
   constructor(registry: ToolRegistry, options: ToolExecutorOptions = {}) {
     this.#registry = registry
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
+    this.#turns = new Turns(this.#clock)
     const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS } = options
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
     this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, approvals !== undefined)
-    this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.execute(...call) })
+    this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.#call(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#approvals = new Approvals(approvals, this.#clock)
     let loaded: Continuations | undefined
@@ -146,6 +148,12 @@ export class ToolExecutor {
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
+  }
+
+  /** Runs a call that a tool makes. Tools that answer at once would block the process, and no deadline would end them. */
+  async #call(name: string, params: unknown, context: CallContext): Promise<ToolResult> {
+    for (let { next } = this.#turns; next !== undefined; { next } = this.#turns) await next
+    return this.execute(name, params, context)
   }
 
   /** Records a call that the server refuses to run, and returns its envelope. */

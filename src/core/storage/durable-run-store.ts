@@ -85,8 +85,8 @@ export interface DurableRunStore {
   release(id: string, fence: number, untried?: boolean): Promise<void>
   /** The runs that this server works on. */
   owned(): Promise<readonly string[]>
-  /** Runs that can go on: their server has died, or they need not wait any longer. Oldest first. */
-  due(now: number, limit: number): Promise<readonly string[]>
+  /** Runs that can go on: their server has died, or they need not wait any longer. Tenants take turns, oldest first. */
+  due(now: number, limit: number): Promise<readonly Pick<DurableRun, 'id' | 'tenant'>[]>
   /** Takes a run that is due. Undefined if another server was faster. */
   take(id: string, now: number): Promise<DurableRun | undefined>
 }

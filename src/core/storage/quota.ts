@@ -8,7 +8,7 @@ export interface Quota {
   readonly durable_runs: number
   /** Documents of all collections. */
   readonly documents: number
-  /** Texts and vectors of documents, parameters and results of jobs, messages of chats. */
+  /** Texts and vectors of documents, parameters and results of jobs, messages of chats, requests and steps of durable runs. */
   readonly storage_bytes: number
   /** Runs: the oldest ones are removed, so that none is refused. */
   readonly stored_runs: number
@@ -29,7 +29,7 @@ const ADVICE: Readonly<Record<keyof Usage, string>> = {
   durable_runs: 'Decide its approvals, or cancel some',
   queued_jobs: 'Wait until some have ended, or cancel some',
   documents: 'Remove documents that are no longer needed',
-  storage_bytes: 'Remove documents, or wait until ended jobs and chats expire',
+  storage_bytes: 'Remove documents, or wait until ended jobs, chats and durable runs expire',
 }
 
 /** Throws RATE_LIMITED if a tenant would store more than its quota. */

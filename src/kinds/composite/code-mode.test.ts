@@ -341,6 +341,24 @@ describe('declarations', () => {
     expect(text).toContain('"tool-0"(')
     expect(text).toMatch(/\/\/ Without parameters here: "tool-\d+", .* and \d+ more\n}$/)
   })
+
+  test('list a tool by name whose schema refers to itself many times, after a bounded number of steps, and only once', () => {
+    let reads = 0
+    const self = {
+      $ref: '#/$defs/node',
+      get description() {
+        reads++
+        return 'Again.'
+      },
+    }
+    const properties = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, self]))
+    const $defs = { node: { type: 'object', properties } }
+    const tool = define('tree', { type: 'mock' }, { parameters: { type: 'object', properties, $defs } })
+    expect(declarations([tool])).toContain('// Without parameters here: tree')
+    const before = reads
+    declarations([tool])
+    expect([reads - before, reads]).toEqual([0, expect.toSatisfy((count) => count < 10_000)])
+  })
 })
 
 test('another tool of the kind is refused', () => {

@@ -9,8 +9,15 @@ const MAX_NAMES_CHARACTERS = 4_096
 const MAX_DESCRIPTION = 300
 const MAX_NOTE = 120
 const MAX_DEPTH = 6
+/** A schema that refers to itself has many more types than it has lines: a tool with more is listed by name. */
+const MAX_TYPES = 2_000
 const MAX_LITERALS = 20
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/
+
+class TooManyTypes extends Error {}
+
+/** Every list of tools needs them. */
+const known = new WeakMap<ToolDefinition, string>()
 
 /** TypeScript declarations of tools, made from their schemas. */
 export function declarations(tools: readonly ToolDefinition[]): string {
@@ -18,10 +25,13 @@ export function declarations(tools: readonly ToolDefinition[]): string {
   const others: string[] = []
   let room = MAX_CHARACTERS
   for (const tool of tools) {
-    const line = declaration(tool)
-    if (line.length > room) others.push(keyOf(tool.name))
-    else lines.push(line)
-    if (line.length <= room) room -= line.length + 1
+    const line = known.get(tool) ?? declaration(tool)
+    known.set(tool, line)
+    if (line === '' || line.length > room) others.push(keyOf(tool.name))
+    else {
+      lines.push(line)
+      room -= line.length + 1
+    }
   }
   return ['declare const tools: {', ...lines, ...namesOf(others), '}'].join('\n')
 }
@@ -29,13 +39,19 @@ export function declarations(tools: readonly ToolDefinition[]): string {
 /** `tools["a-b"]`, but `tools.a_b`. */
 const keyOf = (name: string): string => (IDENTIFIER.test(name) ? name : JSON.stringify(name))
 
+/** Empty if the tool has too many types. */
 function declaration(tool: ToolDefinition): string {
   const { name, description, parameters } = tool
   const result = viewOf(tool)[RESULT]?.schema
   const { required = [] } = parameters as { required?: readonly string[] }
-  const params = `params${required.length === 0 ? '?' : ''}: ${new Types(parameters).of(parameters)}`
-  const returned = result === undefined ? 'unknown' : new Types(result).of(result)
-  return `  /** ${comment(description, MAX_DESCRIPTION)} */\n  ${keyOf(name)}(${params}): Promise<${returned}>`
+  try {
+    const params = `params${required.length === 0 ? '?' : ''}: ${new Types(parameters).of(parameters)}`
+    const returned = result === undefined ? 'unknown' : new Types(result).of(result)
+    return `  /** ${comment(description, MAX_DESCRIPTION)} */\n  ${keyOf(name)}(${params}): Promise<${returned}>`
+  } catch (error) {
+    if (!(error instanceof TooManyTypes)) throw error
+    return ''
+  }
 }
 
 function namesOf(names: readonly string[]): string[] {
@@ -57,12 +73,14 @@ function comment(text: string, most: number): string {
 /** Writes the types of one schema. What TypeScript can't express is left out: the tool checks its parameters. */
 class Types {
   readonly #references: SchemaReferences
+  #left = MAX_TYPES
 
   constructor(root: unknown) {
     this.#references = new SchemaReferences(root)
   }
 
   of(schema: unknown, depth = 0): string {
+    if (--this.#left < 0) throw new TooManyTypes()
     if (schema === false) return 'never'
     if (!isObject(schema) || depth > MAX_DEPTH) return 'unknown'
     const { $ref, enum: literals, anyOf, oneOf = anyOf, allOf, type } = schema

@@ -86,14 +86,14 @@ export class PipelineRun {
     if (this.#failure !== undefined) return
     try {
       if (!this.#matches(step)) {
-        this.#store(step, null)
+        this.#scope.steps[step.id] = null
         this.#report(step, { status: 'skipped' })
         return
       }
       this.#report(step, { status: 'running' })
       const value = step.items === undefined ? await this.#call(step, this.#scope) : await this.#callEach(step)
       if (this.#abort.signal.aborted) return
-      this.#store(step, value)
+      this.#scope.steps[step.id] = value
       this.#report(step, { status: 'done' })
     } catch (error) {
       this.#fail(step, error as ToolExecutionError)
@@ -137,9 +137,9 @@ export class PipelineRun {
       const params = guarded(name, () => step.params(scope))
       const key = index === undefined ? id : `${id}/${index}`
       const result = await this.#context.call?.(tool, params, { step: key, signal: this.#abort.signal })
-      if (result?.success === true) return result.result
+      if (result?.success === true) return this.#counted(result.result)
       if (result === undefined) throw failed(`${name}: tools can't be called here`)
-      if (onError !== undefined && this.#failure === undefined && !mustEnd(result)) return onError.value
+      if (onError !== undefined && this.#failure === undefined && !mustEnd(result)) return this.#counted(onError.value)
       throw this.#failureOf(name, result, () => missing(step, scope))
     } catch (error) {
       // Items that wait for a place must not start.
@@ -169,7 +169,8 @@ export class PipelineRun {
     )
   }
 
-  #store({ id }: Step, value: unknown): void {
+  /** Counts each result of a step with items, so that no more than the limit is in memory. */
+  #counted(value: unknown): unknown {
     const { nodes, characters } = sizeOf(value)
     this.#size.nodes += nodes
     this.#size.characters += characters
@@ -177,7 +178,7 @@ export class PipelineRun {
       const message = `The results of the steps are larger than ${MAX_CHARACTERS} characters: ask for less`
       throw new ToolExecutionError('RESULT_TOO_LARGE', message)
     }
-    this.#scope.steps[id] = value
+    return value
   }
 
   #fail(step: Step, error: ToolExecutionError): void {

@@ -309,12 +309,38 @@ test('a step named __proto__ pollutes nothing', async () => {
   expect(Object.hasOwn(Object.prototype, 'x')).toBe(false)
 })
 
-test('bounds the results of all steps together', async () => {
-  const { add, executor } = open({ big: () => 'x'.repeat(900_000) })
+test('bounds the results of all steps together, and makes no more calls then', async () => {
+  const big = vi.fn(() => 'x'.repeat(900_000))
+  const { add, executor } = open({ big }, 1)
   add('p', [{ id: 'each', tool: 'big', for_each: { $: '$.params.names' } }], { output: 1 })
   expect(await executor.execute('p', { names: Array.from({ length: 30 }, () => 0) })).toMatchObject({
     error_code: 'RESULT_TOO_LARGE',
   })
+  expect(big).toHaveBeenCalledTimes(19)
+})
+
+test('lets the process do other work between calls of tools that answer at once', async () => {
+  let calls = 0
+  let callsBefore: number | undefined
+  const look: Handler = () => {
+    const isFirst = ++calls === 1
+    if (isFirst) {
+      setImmediate(() => {
+        callsBefore = calls
+      })
+    }
+    const end = performance.now() + 20
+    while (performance.now() < end);
+    return calls
+  }
+  const { add, executor } = open({ look })
+  add('inner', [{ id: 'each', tool: 'look', for_each: { $: '$.params.names' }, params: { n: { $: '$.item' } } }])
+  add('outer', [
+    { id: 'each', tool: 'inner', for_each: { $: '$.params.names' }, params: { names: [{ $: '$.item' }, 9] } },
+  ])
+  expect(await executor.execute('outer', { names: [1, 2, 3] })).toMatchObject({ success: true })
+  expect(calls).toBe(6)
+  expect(callsBefore).toBeLessThan(6)
 })
 
 test('remembers the last run of each tenant, redacted', async () => {

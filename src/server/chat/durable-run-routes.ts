@@ -99,7 +99,8 @@ export function durableRunRoutes(app: FastifyInstance): void {
 
   app.delete<OneRun>(
     '/api/runs/:id',
-    route(['chat', 'observe'], 'runs', 'Cancels a durable run; a run that has ended does not change', {
+    route('chat', 'runs', 'Cancels a durable run; a run that has ended does not change', {
+      description: "Another caller's run needs the scope `observe`, too.",
       params: RUN_ID,
       querystring: RUN_QUERY,
       response: { 200: object({ id: TEXT, status: TEXT }) },

@@ -74,7 +74,12 @@ interface Asked {
 export const problemOf = (installation: Installation, error: unknown, request: Asked): HttpProblem =>
   (error instanceof Error ? expectedProblem(error) : undefined) ?? unexpectedProblem(installation, error, request)
 
-/** Errors whose messages are meant for clients: our own, and Fastify's 4xx errors. */
+/** As `http-errors` marks messages for clients. */
+interface Exposed {
+  readonly expose: boolean
+}
+
+/** Errors whose messages are meant for clients: our own, and 4xx errors of Fastify and its static files. */
 function expectedProblem(error: Error): HttpProblem | undefined {
   if (error instanceof HttpProblem) return error
   if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
@@ -83,11 +88,12 @@ function expectedProblem(error: Error): HttpProblem | undefined {
   if (error instanceof ApprovalError) return new HttpProblem(error.status, error.message)
   if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
   if (error instanceof RefusedJsonError) return new HttpProblem(400, `The body ${error.message}`)
-  const { statusCode: status, code, message, validation } = error as Partial<FastifyError> & Error
+  const { statusCode: status, code, message, validation, expose } = error as Partial<FastifyError & Exposed> & Error
   if (validation !== undefined) return new HttpProblem(400, 'The request is not valid', message)
   // Fastify gives this status to an error of the request stream.
   if (status === 400 && code === 'ECONNRESET') return new HttpProblem(400, 'The client closed the connection')
-  if (status === undefined || status < 400 || status >= 500 || !code?.startsWith('FST_')) return undefined
+  if (status === undefined || status < 400 || status >= 500) return undefined
+  if (!code?.startsWith('FST_') && expose !== true) return undefined
   return new HttpProblem(status, message)
 }
 

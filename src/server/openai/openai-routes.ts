@@ -73,7 +73,7 @@ class Completions {
     if (before?.answer !== undefined) return answered(before.answer)
     if (before === undefined) {
       const { fingerprint } = start
-      const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint })
+      const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint }, start.async)
       if (!start.async) return events
     } else if (!start.async) {
       const message = `The run '${before.run.id}' still works: follow it at /api/runs/${before.run.id}/events`

@@ -267,6 +267,7 @@ class RestContext implements CallContext {
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
   session?: string
+  readonly models: CallContext['models']
   rates?: readonly CallerRate[]
   /** Aborted when the client disconnects or the server shuts down. */
   readonly signal = new Cancellation()
@@ -283,6 +284,7 @@ class RestContext implements CallContext {
     this.caller = ofCaller.caller as string
     this.flags = ofCaller.flags as Of<'flags'>
     this.tools = ofCaller.tools
+    this.models = ofCaller.models
     if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
     if (ofCaller.session !== undefined) this.session = ofCaller.session
   }

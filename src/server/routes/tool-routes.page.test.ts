@@ -40,3 +40,13 @@ test('the tools of the page have kind, effect, origin and permission, and nothin
   expect((await server.get('/api/page/tools/closed', globex)).status).toBe(404)
   expect((await server.get('/api/page/tools/none', acme)).status).toBe(404)
 })
+
+test.each([true, false])('the last run of a pipeline is shown only if contents of runs may be: %s', async (runs) => {
+  const implementation = { type: 'pipeline', steps: [{ id: 'only', tool: 'open' }] }
+  const server = await openToolServer({ open: RUN, both: { run: RUN, implementation } }, { storage: { runs } })
+  const headers = { 'x-api-key': await server.key('acme', 'operator') }
+  expect((await server.call('both', {}, headers)).status).toBe(200)
+  const { pipeline } = (await (await server.get('/api/page/tools/both', headers)).json()) as { pipeline: object }
+  expect(pipeline).toMatchObject({ steps: [{ id: 'only' }], ...(runs && { last_run: { steps: [{ value: '1' }] } }) })
+  expect('last_run' in pipeline).toBe(runs)
+})

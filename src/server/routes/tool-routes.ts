@@ -60,7 +60,8 @@ export function pageToolsRoutes(app: FastifyInstance): void {
     ({ caller, params: { name } }): WholePageTool => {
       const usable = usableTools(installation, caller).find((one) => one.name === name)
       const tool = found(usable, `Tool '${name}'`, 'GET /api/page/tools lists them')
-      const pipeline = caller.scopes.has('observe') ? installation.manager.getPipeline(tool, caller.tenant) : undefined
+      const graph = caller.scopes.has('observe') ? installation.manager.getPipeline(tool, caller.tenant) : undefined
+      const pipeline = graph && installation.config.storage?.runs === false ? { steps: graph.steps } : graph
       return { ...shown(installation, tool), parameters: tool.parameters, ...(pipeline && { pipeline }) }
     },
   )

@@ -63,10 +63,11 @@ export const USAGE = `
       FROM toolyard.knowledge_collections WHERE tenant = ? AND NOT gone)
       + coalesce((SELECT bytes FROM toolyard.job_bytes WHERE tenant = ?), 0) AS storage_bytes`
 
-/** Counts the bytes of the jobs and chats of a tenant. */
+/** Counts the bytes of the jobs, chats and durable runs of a tenant. Older versions did not count those of durable runs. */
 export const ADD_BYTES = `
   INSERT INTO toolyard.job_bytes (tenant, bytes) VALUES (?, ?)
-  ON CONFLICT (tenant) DO UPDATE SET bytes = job_bytes.bytes + excluded.bytes`
+  ON CONFLICT (tenant) DO UPDATE SET bytes =
+    CASE WHEN job_bytes.bytes + excluded.bytes > 0 THEN job_bytes.bytes + excluded.bytes ELSE 0 END`
 
 /** Counts what was removed. Locks rows in a fixed order to avoid deadlocks. */
 export function* freeBytes(removed: readonly { readonly tenant: string; readonly bytes: number }[]): Work<void> {

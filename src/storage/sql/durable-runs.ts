@@ -8,7 +8,7 @@ import type {
 import type { OnceClaim, OnceResult, OnceState } from '../../core/storage/once-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type Usage } from '../../core/storage/quota.ts'
-import { ask, type Database, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
 import { claimKey, settleKey } from './once.ts'
 import { tenantOf } from './runs.ts'
 
@@ -36,15 +36,21 @@ const SHOWN = `
 const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'
 const RELEASE = `
   UPDATE toolyard.durable_runs SET owner = NULL, resumes = resumes - ? WHERE id = ? AND fence = ? AND status = 'running'`
+const DUE = `
+  SELECT id, tenant FROM (
+    SELECT id, tenant, created_at, row_number() OVER (PARTITION BY tenant ORDER BY created_at, id) AS turn
+    FROM toolyard.durable_runs WHERE`
 const TAKE = `
   UPDATE toolyard.durable_runs SET status = 'running', owner = ?, fence = fence + 1, resumes = resumes + 1
   WHERE id = ? AND`
 const SWEEP_STEPS = `
   DELETE FROM toolyard.run_steps WHERE run_id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+  RETURNING tenant, octet_length(data) + octet_length(shown) AS bytes`
 const SWEEP_RUNS = `
   DELETE FROM toolyard.durable_runs WHERE id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+  RETURNING tenant, octet_length(request) AS bytes`
 
 /** Wakes the run of a pause if no other pause of it is pending. Part of the transaction that decides the pause. */
 export function* wakeRun(pauseId: string, now: number): Work<void> {
@@ -59,6 +65,11 @@ export function* wakeRun(pauseId: string, now: number): Work<void> {
 
 type RunRow = DurableRun & { readonly owner: string | null; readonly wake_at: number | null; readonly steps: number }
 
+interface Freed {
+  readonly tenant: string
+  readonly bytes: number
+}
+
 /** Runs that survive their process. */
 export class DurableRuns implements DurableRunStore {
   readonly #database: Database
@@ -70,6 +81,7 @@ export class DurableRuns implements DurableRunStore {
   create(run: NewDurableRun, quota?: Quota, end?: DurableEnd): Promise<DurableRun | undefined> {
     const { id, tenant, caller, model, fingerprint, request, created_at } = run
     const values = [id, tenant, caller, model, fingerprint, request, created_at, this.#database.names[0]]
+    const bytes = Buffer.byteLength(request)
     const create = function* () {
       const { rows } = yield* ask<RunRow>(INSERT, values)
       if (rows[0] === undefined) return undefined
@@ -77,8 +89,10 @@ export class DurableRuns implements DurableRunStore {
         const used = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
         // The new one is counted already.
         const usage = used.rows[0] as Usage
-        checkQuota(tenant, quota, { ...usage, durable_runs: usage.durable_runs - 1 }, { durable_runs: 1 })
+        const before = { ...usage, durable_runs: usage.durable_runs - 1 }
+        checkQuota(tenant, quota, before, { durable_runs: 1, storage_bytes: bytes })
       }
+      yield* ask(ADD_BYTES, [tenant, bytes])
       if (end !== undefined) yield* endRun(id, 1, end)
       return readRun(rows[0])
     }
@@ -156,10 +170,11 @@ export class DurableRuns implements DurableRunStore {
     return (await this.#database.run<{ id: string }>(owner.join(' '), names)).rows.map(({ id }) => id)
   }
 
-  async due(now: number, limit: number): Promise<readonly string[]> {
+  async due(now: number, limit: number): Promise<readonly Pick<DurableRun, 'id' | 'tenant'>[]> {
     const { sql: due, values } = this.#due(now)
-    const sql = ['SELECT id FROM toolyard.durable_runs WHERE', due, 'ORDER BY created_at, id LIMIT ?'].join(' ')
-    return (await this.#database.run<{ id: string }>(sql, [...values, limit])).rows.map(({ id }) => id)
+    const sql = [DUE, due, ') AS due ORDER BY turn, created_at, id LIMIT ?'].join(' ')
+    const { rows } = await this.#database.run<Pick<DurableRun, 'id' | 'tenant'>>(sql, [...values, limit])
+    return rows.map(({ id, tenant }) => ({ id, tenant }))
   }
 
   async take(id: string, now: number): Promise<DurableRun | undefined> {
@@ -172,8 +187,9 @@ export class DurableRuns implements DurableRunStore {
   /** Removes runs that ended before this time, with their steps. */
   async sweep(before: number): Promise<void> {
     await this.#database.transaction(function* () {
-      yield* ask(SWEEP_STEPS, [before, SWEEP_LIMIT])
-      yield* ask(SWEEP_RUNS, [before, SWEEP_LIMIT])
+      const steps = yield* ask<Freed>(SWEEP_STEPS, [before, SWEEP_LIMIT])
+      const runs = yield* ask<Freed>(SWEEP_RUNS, [before, SWEEP_LIMIT])
+      yield* freeBytes([...steps.rows, ...runs.rows])
     })
   }
 
@@ -195,9 +211,12 @@ function* appendSteps(id: string, fence: number, steps: readonly DurableStep[], 
   const [run] = rows
   if (run === undefined) return false
   const first = Number(run.steps) - steps.length
+  let bytes = 0
   for (const [index, { kind, data, shown }] of steps.entries()) {
     yield* ask(STEP, [id, run.tenant, first + index + 1, kind, data, shown, at])
+    bytes += Buffer.byteLength(data) + Buffer.byteLength(shown)
   }
+  yield* ask(ADD_BYTES, [run.tenant, bytes])
   return true
 }
 

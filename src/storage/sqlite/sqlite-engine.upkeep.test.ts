@@ -149,6 +149,20 @@ describe('the sweep', () => {
     expect(database.all('SELECT id FROM jobs ORDER BY id')).toEqual([{ id: 'ended later' }, { id: 'waiting' }])
   })
 
+  it('removes durable runs a day after they ended, and their bytes', async () => {
+    const at = clock.wall()
+    const run = { tenant: 't', caller: 'c', model: 'm', fingerprint: '', request: 'é', created_at: at }
+    for (const id of ['ended', 'waits']) {
+      await engine.durableRuns.create({ ...run, id })
+      await engine.durableRuns.append(id, 1, [{ kind: 'answer', data: 'data', shown: '[]' }], at)
+    }
+    await engine.durableRuns.end('ended', 1, { status: 'finished', answer: null, at })
+    expect(database.all('SELECT * FROM job_bytes')).toEqual([{ tenant: 't', bytes: 16 }])
+    await sweep(DAY + 60_000)
+    expect(database.all('SELECT run_id FROM run_steps')).toEqual([{ run_id: 'waits' }])
+    expect(database.all('SELECT * FROM job_bytes')).toEqual([{ tenant: 't', bytes: 8 }])
+  })
+
   it('removes expired turns of chats, and their bytes', async () => {
     const key = { tenant: 't', caller: 'c', chat: 'chat' }
     await engine.chats.add(key, { messageId: 'old', messages: '"old"' })

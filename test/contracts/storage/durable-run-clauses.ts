@@ -17,6 +17,7 @@ const run = (id: string, more: Partial<NewDurableRun> = {}): NewDurableRun => ({
   created_at: NOW,
   ...more,
 })
+const DUE = [{ id: 'r', tenant: 'acme' }]
 const step = (data: string): DurableStep => ({ kind: 'answer', data, shown: `[${data}]` })
 const waits = (more: Partial<DurableEnd> = {}): DurableEnd => ({ status: 'waiting', answer: 'a', at: NOW, ...more })
 
@@ -85,7 +86,7 @@ export const durableRunClauses: Clauses = {
     assert.deepEqual(await other.durableRuns.due(NOW, 9), [])
     assert.equal(await other.durableRuns.take('r', NOW), undefined)
     await one.durableRuns.release('r', 1)
-    assert.deepEqual([await one.durableRuns.owned(), await other.durableRuns.due(NOW, 9)], [[], ['r']])
+    assert.deepEqual([await one.durableRuns.owned(), await other.durableRuns.due(NOW, 9)], [[], DUE])
     const taken = await Promise.all([one.durableRuns.take('r', NOW), other.durableRuns.take('r', NOW)])
     assert.deepEqual(
       taken.filter((got) => got !== undefined).map(({ fence, resumes }) => [fence, resumes]),
@@ -129,9 +130,9 @@ export const durableRunClauses: Clauses = {
     assert.equal(await durableRuns.end('r', 1, waits({ steps: [step('1')] })), true)
     await pauses.decide('acme', 'a', approve())
     assert.deepEqual(await durableRuns.due(NOW + 999, 9), [])
-    assert.deepEqual(await durableRuns.due(NOW + 1_000, 9), ['r'])
+    assert.deepEqual(await durableRuns.due(NOW + 1_000, 9), DUE)
     await pauses.decide('acme', 'b', approve({ decision: 'reject' }))
-    assert.deepEqual(await durableRuns.due(NOW + 10, 9), ['r'])
+    assert.deepEqual(await durableRuns.due(NOW + 10, 9), DUE)
     assert.equal((await durableRuns.take('r', NOW + 10))?.fence, 2)
     assert.deepEqual(await durableRuns.due(NOW + 10, 9), [])
   },
@@ -142,7 +143,24 @@ export const durableRunClauses: Clauses = {
     await pauses.decide('acme', 'a', approve())
     await durableRuns.create(run('r'), undefined, waits({ steps: [step('1')], at: NOW + 20 }))
     assert.equal((await durableRuns.get('acme', 'r'))?.status, 'waiting')
-    assert.deepEqual(await durableRuns.due(NOW + 20, 9), ['r'])
+    assert.deepEqual(await durableRuns.due(NOW + 20, 9), DUE)
+  },
+
+  'durable runs: tenants take turns with runs that are due': async (store) => {
+    const { durableRuns } = await store.open()
+    for (const [id, tenant] of [
+      ['a1', 'acme'],
+      ['a2', 'acme'],
+      ['a3', 'acme'],
+      ['b1', 'other'],
+    ] as const) {
+      await durableRuns.create(run(id, { tenant, created_at: NOW + (tenant === 'other' ? 9 : Number(id[1])) }))
+      await durableRuns.release(id, 1)
+    }
+    assert.deepEqual(
+      (await durableRuns.due(NOW, 3)).map(({ id }) => id),
+      ['a1', 'b1', 'a2'],
+    )
   },
 
   'durable runs: a cancelled run cannot be continued, and nobody is asked any longer': async (store) => {
@@ -166,5 +184,17 @@ export const durableRunClauses: Clauses = {
     await durableRuns.create(run('foreign', { tenant: 'other' }), quota)
     await durableRuns.end('r', 1, { status: 'finished', answer: null, at: NOW })
     assert.notEqual(await durableRuns.create(run('more'), quota), undefined)
+  },
+
+  'durable runs: their requests and steps count against the quota for bytes': async (store) => {
+    const { durableRuns } = await store.open()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 300 }
+    const create = (id: string) => durableRuns.create(run(id, { request: 'é'.repeat(60) }), quota)
+    const exceeds = () => assert.rejects(create('more'), { code: 'RATE_LIMITED', message: /storage_bytes/ })
+    await create('r')
+    await durableRuns.append('r', 1, [step('x'.repeat(80))], NOW)
+    await exceeds()
+    await durableRuns.end('r', 1, { status: 'finished', answer: null, at: NOW })
+    await exceeds()
   },
 }
