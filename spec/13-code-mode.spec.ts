@@ -65,7 +65,8 @@ describe('Code mode', () => {
     expect((await taken.manager.loadTools()).skipped).toEqual([
       {
         name: 'run_code',
-        problem: "The name 'run_code' at tools.code_mode is already used by tools.registry[0]: rename one of them",
+        problem:
+          "The name 'run_code' at tools.code_mode is already used by tools.registry[0]: rename one of them, or give it another version",
       },
     ])
     const off = await configured([], config({ enabled: false }))

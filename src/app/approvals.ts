@@ -2,6 +2,7 @@ import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { refuseLong, USABLE_MS } from '../core/execution/approvals.ts'
 import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
+import { pinnedName } from '../core/execution/tool-view.ts'
 import { asToolError } from '../core/failure.ts'
 import { sameJson } from '../core/schema/canonical-text.ts'
 import {
@@ -137,8 +138,10 @@ export class Approvals {
   }
 
   /** Whether the caller may decide about its own calls of a tool. */
-  mayDecideOwn(tool: string, caller: Caller | undefined): boolean {
-    const { self = false, by = APPROVERS } = this.#rule({ tool })
+  mayDecideOwn(tool: string, caller: Caller | undefined, context?: CallContext): boolean {
+    const registry = this.#options.manager().getRegistry()
+    const called = registry.find(tool, context)
+    const { self = false, by = APPROVERS } = ruleOf(called && registry.definitionOf(called))
     return self && caller?.scopes.has('approve') === true && by.some((role) => role === caller.role)
   }
 
@@ -148,7 +151,7 @@ export class Approvals {
       caller === LOCAL_CALLER.id ? LOCAL_CALLER : this.#options.callers.byId(caller)
     return {
       path,
-      mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context)),
+      mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),
       decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
         const caller = own(context)
         if (caller === undefined) return
@@ -185,7 +188,7 @@ export class Approvals {
   /** Why this caller may not decide. */
   #refused(pause: Pause, caller: Caller | undefined): string | undefined {
     if (caller === undefined || caller === LOCAL_CALLER) return undefined
-    const { by = APPROVERS, self = false } = this.#rule(pause)
+    const { by = APPROVERS, self = false } = ruleOf(this.#definition(pause))
     if (!by.some((role) => role === caller.role)) {
       return `Calls of tool '${pause.tool}' are decided by the role ${by.join(' or ')}, not by ${caller.role}`
     }
@@ -203,9 +206,9 @@ export class Approvals {
     const { callers, manager } = this.#options
     const { tool, tenant, caller } = pause
     const conflict = (why: string) => new ApprovalError(409, `The call can no longer run: ${why}`)
-    const definition = this.#definition(tool)
-    if (definition === undefined) throw conflict(`tool '${tool}' does not exist any more`)
-    const broken = manager().getRegistry().brokenReason(tool)
+    const definition = this.#definition(pause)
+    if (definition === undefined) throw conflict(`tool '${tool}' ${pause.version} does not exist any more`)
+    const broken = manager().getRegistry().brokenReason(definition)
     if (broken !== undefined) throw conflict(broken)
     // A program knows its users: it passes their rights when the call runs.
     const isUser = source === 'code' && !callers.isKnown(caller)
@@ -217,23 +220,17 @@ export class Approvals {
     try {
       return await manager()
         .getExecutor()
-        .prepare(tool, changed ?? pause.params)
+        .prepare(pinnedName(definition), changed ?? pause.params)
     } catch (error) {
       const { message } = asToolError(error, tool)
       throw changed === undefined ? conflict(message) : new ApprovalError(400, message)
     }
   }
 
-  #definition(name: string): ToolDefinition | undefined {
+  #definition({ tool: name, version }: Pick<Pause, 'tool' | 'version'>): ToolDefinition | undefined {
     const registry = this.#options.manager().getRegistry()
-    const tool = registry.find(name)
+    const tool = registry.at({ name, version })
     return tool && registry.definitionOf(tool)
-  }
-
-  /** The rule in force now. */
-  #rule({ tool }: Pick<Pause, 'tool'>): ApprovalRule {
-    const { approval } = this.#definition(tool) ?? {}
-    return typeof approval === 'object' ? approval : NO_RULE
   }
 
   #view(pause: Pause, caller: Caller | undefined): ApprovalView {
@@ -263,5 +260,9 @@ export class Approvals {
     return this.#options.clock.wall()
   }
 }
+
+/** The rule in force now. */
+const ruleOf = (tool: ToolDefinition | undefined): ApprovalRule =>
+  typeof tool?.approval === 'object' ? tool.approval : NO_RULE
 
 const isoTime = (ms: number): string => new Date(ms).toISOString()

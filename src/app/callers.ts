@@ -275,6 +275,7 @@ export class Callers {
       caller: caller.id,
       ...this.#rights(caller),
       ...(source !== undefined && { source }),
+      ...(session !== undefined && { session }),
       ...(rates.length > 0 && { rates }),
     }
   }

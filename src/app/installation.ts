@@ -28,12 +28,13 @@ import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
-import { Access, AuditEvents } from './audit-events.ts'
+import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
 import { Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
+import { Rollouts } from './versions/rollouts.ts'
 
 type Pins = Readonly<Record<string, string>>
 
@@ -54,10 +55,10 @@ class StoredPins implements PinStore {
     return stored === undefined ? this.#file.read(server) : (stored.value as Pins)
   }
 
-  async write(server: string, pins: Pins): Promise<void> {
+  async write(server: string, pins: Pins, by?: Actor): Promise<void> {
     await this.#settings.put({ kind: 'pin', name: server, value: pins })
     const detail = { tools: Object.keys(pins).length }
-    await this.#events.record('mcp.pinned', { subject: server, content: pins, detail })
+    await this.#events.record('mcp.pinned', { by, subject: server, content: pins, detail })
   }
 }
 
@@ -109,6 +110,8 @@ export class Installation {
   readonly approvals: Approvals
   /** Runs that wait for approvals or survive a crash. */
   readonly durableRuns: DurableRuns
+  /** Which versions of tools callers get. */
+  readonly rollouts: Rollouts
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -192,6 +195,9 @@ export class Installation {
       showsContents: () => this.#config.storage?.runs !== false,
       onRun: (run) => this.#recordRun(run, this.#config),
     })
+    const { settings, ledger } = storage
+    const registry = () => this.manager.getRegistry()
+    this.rollouts = new Rollouts({ settings, ledger, events, clock, log: this.log, registry })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -291,11 +297,13 @@ export class Installation {
     await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
     this.#manager = await this.#load(this.#config)
     this.#configure()
+    await this.rollouts.load()
   }
 
   #configure(): void {
     this.tenants.configure(this.#config)
     this.callers.configure(this.#config.limits)
+    this.rollouts.configure(this.#config)
   }
 
   async #load(config: Config): Promise<ToolManager> {
@@ -400,6 +408,7 @@ export class Installation {
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {
         await this.tenants.load(this.storage.settings)
+        await this.rollouts.load()
         await this.#manager?.getMcpServers().checkPins()
       }
     } catch (err) {
@@ -421,6 +430,7 @@ export class Installation {
       await this.#deliver(news)
     }
     for (const cancel of this.#retired.values()) cancel()
+    await this.rollouts.close()
     await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()

@@ -3,7 +3,7 @@ import { includedFile, placeOf } from '../config/include-tools.ts'
 import { hasSourced, SOURCED_ELSEWHERE, valueIn } from '../core/environment.ts'
 import { approvalFault } from '../core/execution/approvals.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
-import { withJsonSchema } from '../core/execution/tool-view.ts'
+import { versionOf, versionProblem, withJsonSchema } from '../core/execution/tool-view.ts'
 import type { Kind } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
@@ -57,7 +57,8 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
     const { definition, added, unreadable } = completed(written)
     const name = nameOf(definition) ?? place
-    const problem = known ?? unreadable ?? problemOf(definition, options) ?? taken(name, place, places)
+    const version = versionOf(Object(definition))
+    const problem = known ?? unreadable ?? problemOf(definition, options) ?? taken(name, version, place, places)
     if (problem !== undefined) {
       skipped.push({ name, problem })
       options.log.warn({ tool: name, place, problem }, 'Tool definition skipped')
@@ -65,7 +66,7 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     }
     const tool = definition as ToolDefinition
     options.registry.register(tool)
-    places.set(name, place)
+    places.set(`${name}@${version}`, place)
     loaded.push(name)
     registered.push({ tool, place, added })
   }
@@ -129,9 +130,10 @@ function nameOf(definition: unknown): string | undefined {
   return typeof name === 'string' && name.trim() !== '' ? name : undefined
 }
 
-function taken(name: string, place: string, places: ReadonlyMap<string, string>): string | undefined {
-  const first = places.get(name)
-  return first && `The name '${name}' at ${place} is already used by ${first}: rename one of them`
+function taken(name: string, version: string, place: string, places: ReadonlyMap<string, string>): string | undefined {
+  const first = places.get(`${name}@${version}`)
+  if (first === undefined) return undefined
+  return `The name '${name}' at ${place} is already used by ${first}: rename one of them, or give it another version`
 }
 
 function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): string | undefined {
@@ -153,6 +155,9 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
       .join(', ')
   }
   const tool = definition as ToolDefinition
+  const wrongVersion = [tool.version ?? [], ...(tool.migrate?.map(({ from }) => from) ?? [])].flat().map(versionProblem)
+  const wrong = wrongVersion.find((one) => one !== undefined)
+  if (wrong !== undefined) return wrong
   const { mock_response: _, cases: __, ...rest } = tool.implementation
   const written = JSON.stringify(rest)
   if (hasSourced(written)) return SOURCED_ELSEWHERE

@@ -4,6 +4,7 @@ import type { Environment } from '../core/environment.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { McpConnection } from '../mcp/client/mcp-connection.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
+import type { ToolChange } from '../mcp/client/pinned-tools.ts'
 
 /** The status of one configured MCP server. It reveals nothing of its address or command. */
 export interface McpServerStatus {
@@ -24,6 +25,8 @@ export interface McpServerStatus {
   readonly check?: string
   /** The tools at the time of the last connection. */
   readonly tools: readonly ServerToolNames[]
+  /** New and changed tools of a pinned server, which wait for approval. */
+  readonly waiting?: readonly ToolChange[]
 }
 
 /** A registered tool of an MCP server: its name here, and its name on the server. */
@@ -64,7 +67,8 @@ export function mcpStatus(config: Config, { servers, registry, env, enabled }: S
     if (disabled.includes(name)) return { ...base, state: 'disabled' }
     if (!known.has(name)) return { ...base, state: 'left_out', problem: lacking.get(name) ?? 'something is missing' }
     const connection = servers.connection(name)
-    const status = { ...base, ...statusOf(connection) }
+    const waiting = servers.waiting(name)
+    const status = { ...base, ...statusOf(connection), ...(waiting.length > 0 && { waiting }) }
     return enabled || connection.connected ? status : { ...status, state: 'idle' }
   })
 }

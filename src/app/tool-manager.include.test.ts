@@ -62,7 +62,8 @@ describe('an include in tools.registry', () => {
       { name: 'b', problem: 'Tool parameters must be an object schema' },
       {
         name: 'a',
-        problem: "The name 'a' at tools.registry[1] is already used by tools/x.json[0]: rename one of them",
+        problem:
+          "The name 'a' at tools.registry[1] is already used by tools/x.json[0]: rename one of them, or give it another version",
       },
       { name: 'tools.registry[2]', problem: 'Tool must have name and description' },
     ])

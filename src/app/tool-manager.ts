@@ -218,7 +218,7 @@ export class ToolManager {
       const problem = kind?.callees === undefined ? undefined : kind.fault?.(tool)
       if (problem !== undefined) log.warn({ tool: tool.name, problem }, LOADED_WITH_WARNING)
     }
-    const names = this.isEnabled() ? registry.definitions().map(({ name }) => name) : undefined
+    const names = this.isEnabled() ? registry.names() : undefined
     for (const { place, problem } of unknownTools(this.#config.responses ?? [], names)) {
       log.warn({ place, problem }, 'Response rule loaded with a warning')
     }
@@ -237,7 +237,7 @@ export class ToolManager {
     const models = await this.getModels()
     if (mini === undefined) return
     // A question loads what answers need, and embeds the tools. The process of `mini` ends when it is idle.
-    const tools = registry.definitions().filter(({ name }) => registry.brokenReason(name) === undefined)
+    const tools = registry.definitions().filter((tool) => registry.brokenReason(tool) === undefined)
     const messages = [{ role: 'user' as const, content: 'How warm is it in Paris?' }]
     await Array.fromAsync(
       models.get(`${mini.llm}:${mini.model}`).stream({ messages, tools, tenant: LOCAL_TENANT }),
@@ -330,6 +330,7 @@ function assemble(
   addShippedBuiltins(handlers)
   const registry = new ToolRegistry({ log, convertSchema: convertZod })
   registry.isLoaded = false
+  registry.rollOut(new Map(Object.entries(config.tools?.rollout ?? {})))
   const knowledge = new Knowledge(config, {
     env,
     log,

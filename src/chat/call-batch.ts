@@ -124,8 +124,8 @@ export class CallBatch {
     if (journal === undefined) return { ...context, report }
     const callId = `${iteration}.${index}`
     // A tool that calls others continues with the same key if one of its calls waits.
-    const isKeyed = journal.keyed || this.#executor.callsOthers(name)
-    const mayWrite = isKeyed && this.#executor.effectOf(name) !== 'read'
+    const isKeyed = journal.keyed || this.#executor.callsOthers(name, context)
+    const mayWrite = isKeyed && this.#executor.effectOf(name, context) !== 'read'
     return {
       ...context,
       report,

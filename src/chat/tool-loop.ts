@@ -79,9 +79,10 @@ export class ToolLoop {
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
+    const { versions } = offer
     const effectOf = (name: string) => {
       if (!offer.names.has(name)) return undefined
-      return this.#executor.isNeverPrinted(name) ? 'never' : this.#executor.effectOf(name)
+      return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
     const guard = new CallGuard()
@@ -124,7 +125,7 @@ export class ToolLoop {
   }
 
   /** Creates the call context and the observers. */
-  #begin(run: RunState, request: RunRequest, { names, tools }: Offer, gate: RunAnswer['gate']): CallContext {
+  #begin(run: RunState, request: RunRequest, { names, tools, versions }: Offer, gate: RunAnswer['gate']): CallContext {
     if (gate !== undefined) {
       run.gate = gate
       this.#log.warn({ model: request.model.id, gate }, 'The model fails with some of its tools')
@@ -137,6 +138,7 @@ export class ToolLoop {
       runId: caller.runId ?? randomUUID(),
       model: request.model.id,
       visible: names,
+      ...(versions && { versions }),
       signal: run.signal,
       allowance: run.allowance,
     }

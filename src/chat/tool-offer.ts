@@ -1,6 +1,7 @@
 import type { CallContext } from '../core/call-context.ts'
 import { missingPermission, NO_FLAGS } from '../core/execution/permit.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
+import { versionOf } from '../core/execution/tool-view.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 
@@ -16,9 +17,10 @@ export type ToolGate = (offer: Offer, model: string, tenant: string) => GatedOff
 export interface Offer {
   readonly tools: readonly ToolDefinition[]
   readonly names: ReadonlySet<string>
+  /** By tool: the offered version, of tools that have several. */
+  readonly versions?: ReadonlyMap<string, string>
 }
 
-type Rights = Pick<CallContext, 'flags' | 'tools'>
 type Flags = Readonly<Record<string, boolean>>
 type Names = readonly string[]
 
@@ -35,7 +37,9 @@ export class ToolOffer {
   }
 
   /** The permitted tools in `allowed`; all permitted tools by default. */
-  to(rights: Rights = {}, allowed: Names = EVERY_TOOL): Offer {
+  to(rights: CallContext = {}, allowed: Names = EVERY_TOOL): Offer {
+    // Callers with the same rights may get other versions.
+    if (this.#registry.isRollingOut || rights.versions !== undefined) return this.#make(rights, allowed)
     if (this.#version !== this.#registry.version) {
       this.#version = this.#registry.version
       this.#offers = new WeakMap()
@@ -52,17 +56,14 @@ export class ToolOffer {
     return offer
   }
 
-  #make(rights: Rights, allowed: Names): Offer {
-    const named = allowed === EVERY_TOOL ? this.#registry.definitions() : this.#named(allowed)
-    const tools = named
-      .filter((tool) => this.#registry.brokenReason(tool.name) === undefined)
+  #make(rights: CallContext, allowed: Names): Offer {
+    const tools = this.#registry
+      .offered(rights, allowed === EVERY_TOOL ? undefined : allowed)
+      .filter((tool) => this.#registry.brokenReason(tool) === undefined)
       .filter((tool) => missingPermission(tool, rights) === undefined)
       .map((tool) => this.#registry.shownTo(tool, rights))
-    return { tools, names: new Set(tools.map((tool) => tool.name)) }
-  }
-
-  #named(allowed: Names): ToolDefinition[] {
-    const found = allowed.map((name) => this.#registry.find(name)).filter((tool) => tool !== undefined)
-    return [...new Set(found)].map((tool) => this.#registry.definitionOf(tool))
+    const versioned = tools.filter(({ name }) => this.#registry.hasVersions(name))
+    const versions = new Map(versioned.map((tool) => [tool.name, versionOf(tool)]))
+    return { tools, names: new Set(tools.map((tool) => tool.name)), ...(versions.size > 0 && { versions }) }
   }
 }

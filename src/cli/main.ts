@@ -166,6 +166,15 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List, approve and reject calls that wait for approval',
     async () => (await import('./commands/approvals.ts')).defineApprovals,
   ],
+  rollout: [
+    'Give a part of the callers another version of a tool',
+    async () => (await import('./commands/versions.ts')).defineRollout,
+  ],
+  versions: ['Compare the versions of a tool', async () => (await import('./commands/versions.ts')).defineVersions],
+  diff: [
+    'Show what changed for callers between two versions',
+    async () => (await import('./commands/versions.ts')).defineDiff,
+  ],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
   runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [

@@ -1,3 +1,4 @@
+import { ROLLOUT_SIDES } from '../core/tool.ts'
 import { AGENT_SCHEMA } from '../kinds/composite/agent-schema.ts'
 import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
@@ -57,6 +58,40 @@ const MCP_SERVERS = {
   },
 } as const
 
+const VERSION = { type: 'string', minLength: 1, maxLength: 160 } as const
+
+/** Which versions of a tool callers get. */
+export const ROLLOUT_SCHEMA = {
+  type: 'object',
+  required: ['current'],
+  additionalProperties: false,
+  properties: {
+    current: { ...VERSION, description: 'The version that calls of the name take.' },
+    candidate: { ...VERSION, description: 'The version that a part of the callers takes.' },
+    percent: { type: 'number', minimum: 0, maximum: 100, description: 'The part of the callers. Default: 0.' },
+    by: { enum: ROLLOUT_SIDES, description: 'What stays on its side. Default: session.' },
+    guard: {
+      type: 'object',
+      description: 'Rolls back by itself if the candidate fails more often.',
+      additionalProperties: false,
+      properties: {
+        min_calls: {
+          type: 'integer',
+          minimum: 20,
+          maximum: 10_000,
+          description: 'The calls that each side needs before the first comparison. Default: 100.',
+        },
+        max_error_increase: {
+          type: 'number',
+          minimum: 0,
+          maximum: 1,
+          description: 'How much more often calls may fail, 0.02 for two percentage points. Default: 0.',
+        },
+      },
+    },
+  },
+} as const
+
 /** The JSON Schema of the configuration file. */
 export const CONFIG_SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -87,6 +122,11 @@ export const CONFIG_SCHEMA = {
           minimum: 1,
           maximum: 100,
           description: 'The maximum number of parallel calls in one turn. Default: 8.',
+        },
+        rollout: {
+          type: 'object',
+          description: 'By tool: which versions callers get. What is changed at run time counts before it.',
+          additionalProperties: ROLLOUT_SCHEMA,
         },
         registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
         code_mode: {
@@ -275,6 +315,37 @@ export const DEFINITION_SCHEMA = {
       type: 'object',
       required: ['type'],
       properties: { type: { type: 'string' }, handler: { type: 'string' }, returns: { enum: ['mcp_content'] } },
+    },
+    version: {
+      ...VERSION,
+      description: 'A semantic version. Definitions of one name need different ones. Default: 0.0.0.',
+    },
+    deprecated: {
+      type: 'object',
+      description: 'Calls still run, with a warning. Models are offered the tool only as name@version.',
+      additionalProperties: false,
+      properties: {
+        since: { type: 'string', minLength: 1 },
+        remove_after: { type: 'string', minLength: 1 },
+        message: { type: 'string', minLength: 1 },
+        use: { type: 'string', minLength: 1, description: 'What to use instead.' },
+      },
+    },
+    migrate: {
+      type: 'array',
+      maxItems: 100,
+      description: 'Brings parameters of older versions into the form of this one before they are validated.',
+      items: {
+        type: 'object',
+        required: ['from'],
+        additionalProperties: false,
+        properties: {
+          from: VERSION,
+          rename: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
+          defaults: { type: 'object' },
+          drop: { type: 'array', items: { type: 'string', minLength: 1 } },
+        },
+      },
     },
     type: { type: 'string' },
     handler: { type: 'string' },

@@ -1,5 +1,6 @@
 import type { ResponseRule } from '../chat/response-rules.ts'
 import type { Quota } from '../core/storage/quota.ts'
+import type { Rollout } from '../core/tool.ts'
 import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
 import type { ModelInfo } from '../models/model-info.ts'
@@ -21,6 +22,7 @@ export interface Config {
     readonly max_parallel_calls?: number
     readonly registry?: readonly unknown[]
     readonly code_mode?: CodeModeSettings
+    readonly rollout?: Readonly<Record<string, Rollout>>
   }
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly models?: readonly ModelInfo[]

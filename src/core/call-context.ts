@@ -38,6 +38,10 @@ export interface ParentCall {
 export interface CallContext {
   readonly tenant?: string | undefined
   readonly caller?: string | undefined
+  /** The session of the caller, if it has one. */
+  readonly session?: string | undefined
+  /** By tool: the version that calls of its name take. Set by the loop, so that a run calls what it was offered. */
+  readonly versions?: ReadonlyMap<string, string> | undefined
   /** Permissions and tools of the tenant, by name. */
   readonly flags?: Readonly<Record<string, boolean>> | undefined
   /** Patterns of the tools that the caller's key may use; absent: all. */

@@ -26,6 +26,8 @@ export interface CallRecord {
   readonly attempts: number
   /** The hash of the tool's definition. */
   readonly schemaHash: string | undefined
+  /** The version of the tool, if it has one. */
+  readonly version?: string | undefined
   readonly model: string | undefined
   /** Monotonic; add `CallBatch.epoch` for the time of day. */
   readonly startedMs: number

@@ -67,6 +67,8 @@ export interface ToolSuccess<Result = unknown> {
   readonly result: Result
   readonly tool_name: string
   readonly execution_time_ms: number
+  /** Such as that the tool is deprecated; absent if there are none. */
+  readonly warnings?: readonly string[]
 }
 
 export interface ToolFailure extends FailureExtras {
@@ -75,6 +77,7 @@ export interface ToolFailure extends FailureExtras {
   readonly error_code: ToolErrorCode
   readonly tool_name: string
   readonly execution_time_ms: number
+  readonly warnings?: readonly string[]
 }
 
 /** The envelope that every call returns. */

@@ -28,12 +28,49 @@ export interface ApprovalRule {
   readonly expires_ms?: number
 }
 
+/** Why and until when a tool or a version of it should no longer be used. */
+export interface Deprecation {
+  readonly since?: string
+  readonly remove_after?: string
+  readonly message?: string
+  /** The tool to use instead, as `name`, `name@version` or a version. */
+  readonly use?: string
+}
+
+/** Brings parameters of an older version into the form of the one that has it. */
+export interface Migration {
+  readonly from: string
+  /** By the old name: the new name. */
+  readonly rename?: Readonly<Record<string, string>>
+  readonly defaults?: Readonly<Record<string, unknown>>
+  readonly drop?: readonly string[]
+}
+
+/** What decides together on which side a call is. */
+export const ROLLOUT_SIDES = ['call', 'session', 'tenant'] as const
+
+/** Which versions of a tool callers get. */
+export interface Rollout {
+  readonly current: string
+  /** The version that `percent` of the callers get. */
+  readonly candidate?: string
+  readonly percent?: number
+  /** What stays on its side: each call is drawn, or a session, or a tenant. Default: `session`. */
+  readonly by?: (typeof ROLLOUT_SIDES)[number]
+  /** Rolls back by itself if the candidate fails more often, by more than `max_error_increase`. */
+  readonly guard?: { readonly min_calls?: number; readonly max_error_increase?: number }
+}
+
 /** A tool definition, with the keys of the configuration file. */
 export interface ToolDefinition {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
   readonly implementation: Implementation
+  /** A semantic version. Several definitions may share a name if their versions differ. Default: `0.0.0`. */
+  readonly version?: string
+  readonly deprecated?: Deprecation
+  readonly migrate?: readonly Migration[]
   readonly type?: string
   /** A label without effect; `implementation.handler` selects the handler. */
   readonly handler?: string

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
 import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
+import { versionOf } from '../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../core/tool-result.ts'
 import { type CallerOptions, callContext } from './options.ts'
@@ -46,18 +47,25 @@ export function handOut(
   const { registry } = executor
   const unknown = patterns?.find((name) => !name.includes('*') && registry.find(name) === undefined)
   if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the list of tools`)
-  return registry
-    .definitions()
+  const pinned = registry.offered(caller, patterns?.filter((name) => name.includes('@')) ?? [])
+  const others = registry.offered(caller).filter(({ name }) => {
+    const isWanted = patterns === undefined || matchesGlobs(patterns, name)
+    return isWanted && pinned.every((tool) => tool.name !== name)
+  })
+  return [...pinned, ...others]
     .filter((tool) => {
-      const wanted = patterns === undefined || matchesGlobs(patterns, tool.name)
       const visible = caller.visible?.has(tool.name) !== false && missingPermission(tool, caller) === undefined
-      return wanted && visible && registry.brokenReason(tool.name) === undefined
+      return visible && registry.brokenReason(tool) === undefined
     })
-    .map((definition) => ({
-      definition: registry.shownTo(definition, caller),
-      call: (params, call) =>
-        executor.execute(definition.name, params, contextOf(executor, definition.name, caller, call)),
-    }))
+    .map((definition) => {
+      const { name } = definition
+      const versions = registry.hasVersions(name) && { versions: new Map([[name, versionOf(definition)]]) }
+      const own = versions ? { ...caller, ...versions } : caller
+      return {
+        definition: registry.shownTo(definition, caller),
+        call: (params, call) => executor.execute(name, params, contextOf(executor, name, own, call)),
+      }
+    })
 }
 
 function contextOf(executor: ToolExecutor, tool: string, caller: CallContext, call: FrameworkCall): CallContext {
@@ -65,7 +73,7 @@ function contextOf(executor: ToolExecutor, tool: string, caller: CallContext, ca
   const { runId } = caller
   const signals = [caller.signal, signal].filter((one) => one instanceof AbortSignal)
   // Only for writes: a repeated read that failed should run again.
-  const isOnce = runId !== undefined && id !== undefined && executor.effectOf(tool) === 'write'
+  const isOnce = runId !== undefined && id !== undefined && executor.effectOf(tool, caller) === 'write'
   return {
     ...caller,
     repeats: true,

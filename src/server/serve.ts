@@ -31,6 +31,7 @@ import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
+import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
 
@@ -59,6 +60,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   tenantRoutes,
   sessionRoutes,
   statusRoutes,
+  versionRoutes,
 ]
 
 const HEADERS_TIMEOUT_MS = 10_000
@@ -219,6 +221,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   await app.register((routes) => pageRoutes(routes, page))
   await app.jobs.work()
   installation.durableRuns.work()
+  installation.rollouts.watch()
   return app
 }
 

@@ -110,12 +110,14 @@ const MAX_MODELS = 200
 const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RUN_BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
+const CALL_LABELS = ['tool', 'outcome', 'error_code', 'version'] as const
+
 /** Metrics of calls and runs, of one tenant or of all. */
 class CallFigures {
   readonly registry = new Registry()
   readonly #tools = new KnownNames(MAX_TOOLS, '(other tools)')
   readonly #models = new KnownNames(MAX_MODELS, '(other models)')
-  readonly #calls = this.#counter('tool_calls_total', 'Tool calls, by outcome.', ['tool', 'outcome', 'error_code'])
+  readonly #calls = this.#counter('tool_calls_total', 'Tool calls, by outcome.', CALL_LABELS)
   readonly #callTimes = this.#histogram('tool_call_duration_seconds', 'Duration of tool calls.', 'tool', CALL_BOUNDS)
   readonly #runs = this.#counter('runs_total', 'Model runs, by stop reason.', ['model', 'stop_reason'])
   readonly #runTimes = this.#histogram(
@@ -135,8 +137,9 @@ class CallFigures {
   call(record: CallRecord): void {
     const { code, outcomeUnknown, executionTimeMs } = record
     const tool = this.#tools.toolOf(record)
-    if (code === undefined) this.#calls.inc({ tool, outcome: 'success' })
-    else this.#calls.inc({ tool, outcome: outcomeUnknown ? 'unknown' : 'failure', error_code: code })
+    const versioned = record.version === undefined ? {} : { version: record.version }
+    if (code === undefined) this.#calls.inc({ tool, outcome: 'success', ...versioned })
+    else this.#calls.inc({ tool, outcome: outcomeUnknown ? 'unknown' : 'failure', error_code: code, ...versioned })
     this.#callTimes.observe({ tool }, executionTimeMs / 1_000)
   }
 
@@ -149,8 +152,8 @@ class CallFigures {
     if (cost !== null) this.#cost.inc({ model }, counted(cost))
   }
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name: `toolyard_${name}`, help, labelNames, registers: [this.registry] })
+  #counter<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> {
+    return new Counter({ name: `toolyard_${name}`, help, labelNames: [...labelNames], registers: [this.registry] })
   }
 
   #histogram<Label extends string>(name: string, help: string, label: Label, buckets: number[]): Histogram<Label> {

@@ -81,9 +81,16 @@ beforeAll(async () => {
     },
     parameters: { type: 'object', properties: { name: { type: 'string' }, n: { type: 'array' } } },
   }
-  const registry = [...(config.tools?.registry ?? []), pipeline, ...manyTools(2_000)]
+  const greets = ['1.0.0', '2.0.0', '3.0.0-beta'].map((version) => ({
+    ...{ name: 'greet', description: 'Greets.', version, parameters: { type: 'object' } },
+    implementation: { type: 'mock', mock_response: version },
+  }))
+  const registry = [...(config.tools?.registry ?? []), pipeline, ...greets, ...manyTools(2_000)]
   server = await openTestServer(
-    { tools: { enabled: true, registry }, tenants: { local: { flags: { danger: true } } } },
+    {
+      tools: { enabled: true, registry, rollout: { greet: { current: '1.0.0' } } },
+      tenants: { local: { flags: { danger: true } } },
+    },
     { local: true, handlers },
   )
   await fetch(`${server.url}/tools/execute`, {
@@ -144,6 +151,48 @@ describe('the list', () => {
 })
 
 describe('a tool', () => {
+  test('with versions goes through a rollout from 10 % to promoted', async () => {
+    const { page, violations, picture } = await open()
+    const call = async (tool_name: string) => {
+      const response = await fetch(`${server.url}/tools/execute`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ tool_name, params: {} }),
+      })
+      return ((await response.json()) as { result: string }).result
+    }
+    await page.goto(`${server.url}/tool/greet`)
+    await page.getByText('version 1.0.0').waitFor()
+    await page.getByRole('tab', { name: 'Versions' }).click()
+    const rollout = page.getByRole('region', { name: 'Rollout' })
+    await rollout.getByRole('combobox', { name: 'Candidate' }).selectOption('2.0.0')
+    await rollout.getByRole('spinbutton', { name: 'Percent of callers' }).fill('10')
+    await rollout.getByRole('button', { name: 'Start' }).click()
+    const row = (version: string) => page.getByRole('row').filter({ hasText: version })
+    await row('2.0.0').getByText('candidate, 10 %').waitFor()
+    await page.getByText('Not enough calls yet: 2.0.0 has 0, 1.0.0 has 0, and each needs 100.').waitFor()
+    for (let index = 0; index < 100; index++) await Promise.all([call('greet@1.0.0'), call('greet@2.0.0')])
+    await page.reload()
+    await page.getByRole('tab', { name: 'Versions' }).click()
+    await page.getByText(/^No difference found: 2\.0\.0 fails between/).waitFor()
+    expect(await row('2.0.0').textContent()).toMatch(/100100\.0 % \(9\d\.\d % – 100\.0 %\)/)
+    expect(await violations()).toEqual([])
+    await picture('versions')
+    await rollout.getByRole('spinbutton', { name: 'Percent of callers' }).fill('100')
+    await rollout.getByRole('button', { name: 'Change' }).click()
+    await row('2.0.0').getByText('candidate, 100 %').waitFor()
+    expect(await call('greet')).toBe('2.0.0')
+    await rollout.getByRole('button', { name: 'Promote' }).click()
+    await row('2.0.0').getByText('current').waitFor()
+    await page.getByText('version 2.0.0').waitFor()
+    expect(await call('greet')).toBe('2.0.0')
+    const audit = await fetch(`${server.url}/audit?type=event&tenant=*&limit=3`)
+    const { rows } = (await audit.json()) as { rows: { event: string; subject: string }[] }
+    expect(rows.map(({ event, subject }) => [event, subject])).toEqual(
+      ['rollout.promoted', 'rollout.started', 'rollout.started'].map((event) => [event, 'greet']),
+    )
+  })
+
   test('that is a pipeline shows its steps and the values of its last run', async () => {
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tool/order_twice`)

@@ -26,6 +26,7 @@ const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): Cha
   event: null,
   subject: null,
   detail: null,
+  version: null,
   hash: `hash ${seq}`,
   ...more,
 })
@@ -98,6 +99,35 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     assert.deepEqual(await tables.cells(CALLS), [])
   },
 
+  'the first calls of a version are found by their time': async (open) => {
+    const { tables } = await open('one')
+    const of = (seq: number, more: Partial<ChainRow> = {}) => chainRow('one', seq, { version: '1.0.0', ...more })
+    const failed = { outcome: 'failure', code: 'TIMEOUT', durationMs: 30.5 } as const
+    await tables.write({
+      ...NOTHING,
+      rows: [
+        of(1),
+        of(2, failed),
+        of(3, { ...failed, code: 'RATE_LIMITED' }),
+        of(4, { tenant: 'globex' }),
+        of(5, { version: '2.0.0' }),
+        of(6, { version: null }),
+        of(7, { tool: 'other' }),
+        of(8, { at: 900 }),
+      ],
+    })
+    const query = { tenant: undefined, tool: 'add', version: '1.0.0', from: 1_000, limit: 10 }
+    const { durationMs: ms } = of(1)
+    const [first, second, fourth] = [
+      { at: 1_001, failed: false, ms },
+      { at: 1_002, failed: true, ms: 30.5 },
+      { at: 1_004, failed: false, ms },
+    ]
+    assert.deepEqual(await tables.versionCalls(query, ['RATE_LIMITED', 'CANCELLED']), [first, second, fourth])
+    assert.deepEqual(await tables.versionCalls({ ...query, tenant: 'acme', limit: 1 }, ['RATE_LIMITED']), [first])
+    assert.deepEqual(await tables.versionCalls({ ...query, tenant: 'globex' }, ['RATE_LIMITED']), [fourth])
+  },
+
   'rows are read back exactly as they were written': async (open) => {
     const { tables } = await open('one')
     const full = chainRow('one', 2, {
@@ -106,6 +136,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       source: 'http',
       runId: 'run',
       model: 'mini:one',
+      version: '1.0.0-beta+ä',
       schemaHash: 'a',
       paramsHash: 'b',
       outcome: 'unknown',

@@ -53,9 +53,13 @@ beforeAll(async () => {
     implementation: { type: 'http', method: 'POST', url: await startBank() },
     approval: true,
   }
+  const greets = ['1.0.0', '2.0.0'].map((version) => ({
+    ...{ name: 'greet', description: 'Greets.', version, parameters: { type: 'object' } },
+    implementation: { type: 'mock', mock_response: version },
+  }))
   const guarded = { ...limited, name: 'guarded', permissions: ['special'], rate_limit: undefined }
   const config = {
-    tools: { enabled: true, registry: [limited, guarded, payment] },
+    tools: { enabled: true, registry: [limited, guarded, payment, ...greets] },
     http: { allow_private: ['127.0.0.1'] },
     storage: { audit: 'durable' },
     server: { drain_ms: 0 },
@@ -128,6 +132,35 @@ describe('two servers on one Postgres', () => {
     expect(await statuses()).toEqual([403, 403])
     await command(['tenants', 'set', 'acme', 'special=true'], env, folder)
     await expect.poll(statuses).toEqual([200, 200])
+  })
+
+  test('share rollouts: each caller stays on its side on both, and a promotion reaches both', async () => {
+    const [{ url: first }] = servers
+    const make = async (_: unknown, index: number): Promise<string> => {
+      const body = JSON.stringify({ name: `caller ${index}`, role: 'user' })
+      const made = await fetch(`${first}/api/keys`, { method: 'POST', headers: headers(), body })
+      return ((await made.json()) as { key: string }).key
+    }
+    const keys = await Promise.all(Array.from({ length: 24 }, make))
+    const sides = async ({ url }: StartedServer) => {
+      const seen: unknown[] = []
+      for (const one of keys) {
+        seen.push((await execute(url, 'greet', {}, { authorization: `Bearer ${one}` })).body.result)
+      }
+      return seen
+    }
+    const both = async () => (await Promise.all(servers.map(sides))) as [unknown[], unknown[]]
+    const seen = async () => (await both()).map((one) => [...new Set(one)].sort())
+    await expect.poll(seen).toEqual([['2.0.0'], ['2.0.0']])
+    await command(['rollout', 'start', 'greet', '--candidate', '1.0.0', '--percent', '50'], env, folder)
+    await expect.poll(seen).toEqual([
+      ['1.0.0', '2.0.0'],
+      ['1.0.0', '2.0.0'],
+    ])
+    const [one, other] = await both()
+    expect(other).toEqual(one)
+    await command(['rollout', 'promote', 'greet'], env, folder)
+    await expect.poll(seen).toEqual([['1.0.0'], ['1.0.0']])
   })
 
   test('share approvals: of two decisions one counts, and an approved call runs once', async () => {

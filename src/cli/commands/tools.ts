@@ -2,8 +2,9 @@ import type { Command } from 'commander'
 import type { LoadReport } from '../../app/load-definitions.ts'
 import type { Config } from '../../config/config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import { versionOf } from '../../core/execution/tool-view.ts'
 import { counted } from '../../core/schema/problem-words.ts'
-import type { Params, ToolDefinition } from '../../core/tool.ts'
+import type { Deprecation, Params, ToolDefinition } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { asText, readTimeout, runCall } from '../common/call.ts'
@@ -186,6 +187,10 @@ interface Listed {
   readonly kind: string
   readonly effect: string
   readonly parameters: object
+  readonly version?: string
+  readonly deprecated?: Deprecation
+  /** All versions, if there are several. */
+  readonly versions?: readonly string[]
   readonly broken: string | undefined
   /** The steps of a pipeline; only with `--check`. */
   readonly steps?: PipelineGraph['steps']
@@ -217,6 +222,7 @@ function list({ manager }: OpenManager, check: boolean): Listed[] {
   const registry = manager.getRegistry()
   const executor = manager.getExecutor()
   return registry.definitions().map((tool: ToolDefinition) => {
+    const { version, deprecated } = tool
     const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
     const broken = registry.brokenReason(tool.name) ?? fault
@@ -228,6 +234,9 @@ function list({ manager }: OpenManager, check: boolean): Listed[] {
       kind: type,
       effect: executor.effectOf(tool.name) ?? 'write',
       parameters: tool.parameters,
+      ...(version !== undefined && { version }),
+      ...(deprecated !== undefined && { deprecated }),
+      ...(registry.hasVersions(tool.name) && { versions: registry.versionsOf(tool.name).map(versionOf) }),
       broken,
     }
   })
@@ -253,7 +262,9 @@ function show(
   const indent = widths.reduce((sum, width) => sum + width + 2, 0)
   for (const [index, tool] of listed.entries()) {
     const [name, kind, effect] = (rows[index] ?? []).map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2))
-    const text = tool.broken === undefined ? tool.description : `BROKEN: ${tool.broken}`
+    const notes = [tool.version ?? [], tool.deprecated === undefined ? [] : 'deprecated'].flat()
+    const noted = notes.length === 0 ? '' : `(${notes.join(', ')}) `
+    const text = tool.broken === undefined ? `${noted}${tool.description}` : `BROKEN: ${tool.broken}`
     const room = terminal.watched ? Math.max(20, terminal.columns - indent) : Number.POSITIVE_INFINITY
     const rest = fitted(printableLine(text), room)
     const shown = tool.broken === undefined ? rest : terminal.style('red', rest)

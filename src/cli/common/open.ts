@@ -64,8 +64,8 @@ export interface OpenManager {
 interface OpenOptions extends LoadConfigOptions {
   /** Changes the configuration before it is used. */
   readonly change?: (config: Config) => Config
-  /** False: calls are not recorded even if there is a store. */
-  readonly record?: boolean
+  /** False: calls are not recorded even if there is a store. `always`: a store is created if there is none. */
+  readonly record?: boolean | 'always'
   /** The command calls no tool, so tools that need approval need no store. */
   readonly lists?: boolean
   /** Instead of the log on stderr. */
@@ -110,7 +110,7 @@ export async function openManager(
 }
 
 interface StartOptions {
-  readonly record?: boolean
+  readonly record?: OpenOptions['record']
   readonly lists?: boolean
   readonly log?: Log
   readonly handlers?: ToolHandlers
@@ -130,7 +130,7 @@ export async function startManager(
   const packages = lockFile(terminal, options.config)
   const parts = { config, handlers, log, env, packages }
   const asks = config.tools?.registry?.some((one) => Object.hasOwn(Object(one), 'approval'))
-  const needsStore = hasStore(terminal) || (asks && !lists)
+  const needsStore = record === 'always' || hasStore(terminal) || (asks && !lists)
   const installation = record && needsStore ? await install(terminal, parts) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation

@@ -8,6 +8,7 @@ import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../st
 import type { ApprovalRule, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { type Call, waitingPlace } from './call.ts'
+import { versionOf } from './tool-view.ts'
 
 const HOUR_MS = 3_600_000
 const EXPIRES_MS = 24 * HOUR_MS
@@ -20,8 +21,6 @@ export const MAX_PARAMS_CHARACTERS = 16_384
 export const USABLE_MS = EXPIRES_MS
 /** A call that takes more steps to compare with `when` needs approval. */
 const MAX_STEPS = 2_000_000
-/** Definitions have no versions yet. */
-const VERSION = '0.0.0'
 
 /** The approval rule of a tool, compiled. */
 export interface BoundApproval {
@@ -31,6 +30,7 @@ export interface BoundApproval {
 
 interface GuardedTool {
   readonly name: string
+  readonly definition: ToolDefinition
   readonly approval: BoundApproval | undefined
 }
 
@@ -233,7 +233,15 @@ function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
   const params_hash = hash('sha256', canonicalText(params))
   const { tenant, caller = '' } = call
   const root_hash = call.context.parent?.progress?.root.hash ?? null
-  return { kind: 'approval', tenant, caller, tool: tool.name, version: VERSION, params_hash, root_hash }
+  return {
+    kind: 'approval',
+    tenant,
+    caller,
+    tool: tool.name,
+    version: versionOf(tool.definition),
+    params_hash,
+    root_hash,
+  }
 }
 
 /** The run and the call that wait. A direct call is repeated by its caller. */

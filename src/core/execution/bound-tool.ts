@@ -3,7 +3,7 @@ import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '.
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
-import { counted, periodInWords } from '../schema/problem-words.ts'
+import { counted, periodInWords, shortened } from '../schema/problem-words.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
@@ -16,23 +16,30 @@ import { type Execution, type ExecutionHost, JoinableExecutions } from './execut
 import { missingPermission } from './permit.ts'
 import { toolHash } from './result-cache.ts'
 import type { ToolRegistry } from './tool-registry.ts'
-import { REFINEMENT, RESULT, viewOf } from './tool-view.ts'
+import { pinnedName, REFINEMENT, RESULT, versionOf, versionProblem, viewOf } from './tool-view.ts'
 
 const MAX_NAME_LENGTH = 200
 
 const NOT_LOADED = ': tools are not loaded yet. Await loadTools() first'
 
 /** Suggests similar names, but only of tools that the caller may use. */
-function notFound(call: Call, registry: ToolRegistry): ToolExecutionError {
-  const { visible } = call.context
+function notFound(asked: string, caller: CallContext, registry: ToolRegistry): ToolExecutionError {
+  const { visible } = caller
   const names = registry
     .definitions()
-    .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.context) === undefined)
+    .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, caller) === undefined)
     .map((tool) => tool.name)
-  const suggestions = suggest(call.tool, names)
+  const end = asked.lastIndexOf('@')
+  const name = asked.slice(0, Math.max(0, end))
+  if (names.includes(name)) {
+    const known = registry.versionsOf(name).map(versionOf)
+    const message = `Tool '${name}' has no version '${shortened(asked.slice(end + 1))}': it has ${known.join(', ')}`
+    return new ToolExecutionError('TOOL_NOT_FOUND', message, { suggestions: known.map((one) => `${name}@${one}`) })
+  }
+  const suggestions = suggest(asked, names)
   return new ToolExecutionError(
     'TOOL_NOT_FOUND',
-    `Tool '${call.tool.length > MAX_NAME_LENGTH ? `${call.tool.slice(0, MAX_NAME_LENGTH)}…` : call.tool}' not found${registry.isLoaded ? '' : NOT_LOADED}`,
+    `Tool '${asked.length > MAX_NAME_LENGTH ? `${asked.slice(0, MAX_NAME_LENGTH)}…` : asked}' not found${registry.isLoaded ? '' : NOT_LOADED}`,
     suggestions.length > 0 ? { suggestions } : {},
   )
 }
@@ -72,7 +79,9 @@ export class BoundTools {
   readonly #defaultTimeoutMs: number
   /** Whether there is a store for approvals. */
   readonly #canAsk: boolean
+  /** By name, if there is only one version. */
   readonly #tools = new Map<string, BoundTool>()
+  readonly #bound = new Map<ToolDefinition, BoundTool>()
 
   constructor(
     registry: ToolRegistry,
@@ -85,23 +94,27 @@ export class BoundTools {
     this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => {
-      this.#tools.delete(name)
       // The effect of a tool that calls others depends on them.
-      for (const tool of this.#tools.values()) if (tool.callsOthers) this.#tools.delete(tool.name)
+      for (const [definition, tool] of this.#bound) {
+        if (tool.name !== name && !tool.callsOthers) continue
+        this.#tools.delete(tool.name)
+        this.#bound.delete(definition)
+      }
     })
   }
 
   get running(): number {
     let running = 0
-    for (const tool of this.#tools.values()) running += tool.running
+    for (const tool of this.#bound.values()) running += tool.running
     return running
   }
 
   /** Finds the tool of a call and sets the call's timeout. Throws if the caller can't see the tool. */
   find(call: Call): BoundTool {
-    const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
-    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry)
+    const tool = this.#tools.get(call.tool) ?? this.#resolve(call)
+    if (call.context.visible?.has(tool.name) === false) throw notFound(call.tool, call.context, this.#registry)
     call.bound = tool
+    if (tool.warning !== undefined) call.warn(tool.warning)
     const asked = call.context.timeoutMs
     if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
     else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
@@ -124,7 +137,7 @@ export class BoundTools {
     const usable = (kind.callees?.(tool) ?? []).flatMap((name) => {
       const registered = this.#registry.find(name)
       const one = registered && this.#registry.definitionOf(registered)
-      const isUsable = one && missingPermission(one, rights) === undefined && !this.#registry.brokenReason(one.name)
+      const isUsable = one && missingPermission(one, rights) === undefined && !this.#registry.brokenReason(one)
       return isUsable ? [one] : []
     })
     return { ...tool, description: kind.describe(tool, usable) }
@@ -132,11 +145,12 @@ export class BoundTools {
 
   /** Only tools that were called before are bound. */
   bound(name: string): BoundTool | undefined {
-    return this.#tools.get(name)
+    const tool = this.#registry.find(name)
+    return tool && this.#bound.get(this.#registry.definitionOf(tool))
   }
 
   *circuits(tenant: string | undefined): Generator<readonly [tool: string, circuit: CircuitState]> {
-    for (const tool of this.#tools.values()) {
+    for (const tool of this.#bound.values()) {
       const circuit = tool.circuit(tenant)
       if (circuit !== undefined) yield [tool.name, circuit]
     }
@@ -144,15 +158,30 @@ export class BoundTools {
 
   /** Binds a tool that may not be registered. */
   bind(definition: ToolDefinition): BoundTool {
-    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs)
+    const isOne = !this.#registry.hasVersions(definition.name)
+    const version = isOne ? definition.version : versionOf(definition)
+    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs, version)
   }
 
-  #bindRegistered(call: Call): BoundTool {
-    const registered = this.#registry.find(call.tool)
-    if (registered === undefined) throw notFound(call, this.#registry)
+  /** The tool of a name; without a caller, its current version. Throws if there is none. */
+  of(name: string, caller?: CallContext): BoundTool {
+    const single = this.#tools.get(name)
+    if (single !== undefined) return single
+    const registered = this.#registry.find(name, caller)
+    if (registered === undefined) throw notFound(name, caller ?? {}, this.#registry)
     const definition = this.#registry.definitionOf(registered)
-    const tool = this.#tools.get(definition.name) ?? this.bind(definition)
-    this.#tools.set(definition.name, tool)
+    const tool = this.#bound.get(definition) ?? this.bind(definition)
+    this.#bound.set(definition, tool)
+    if (!this.#registry.hasVersions(tool.name)) this.#tools.set(tool.name, tool)
+    return tool
+  }
+
+  #resolve(call: Call): BoundTool {
+    const tool = this.of(call.tool, call.context)
+    if (call.tool !== pinnedName(tool.definition)) return tool
+    // A model calls the version that it was offered.
+    if (call.context.visible?.has(call.tool) === false) throw notFound(call.tool, call.context, this.#registry)
+    call.tool = tool.name
     return tool
   }
 }
@@ -193,6 +222,25 @@ export function checkFields(tool: ToolDefinition): void {
   toolEffect(tool, 'write')
   toolLimits(tool, Number.POSITIVE_INFINITY)
   bindApproval(tool)
+  deprecation(tool, tool.version)
+}
+
+/** What every call of a deprecated tool says. Throws if the version, or what deprecates or migrates it, is invalid. */
+function deprecation(tool: ToolDefinition, version: string | undefined): string | undefined {
+  const { name, deprecated, migrate } = tool
+  const wrong = [tool.version ?? [], ...(migrate?.map(({ from }) => from) ?? [])]
+    .flat()
+    .flatMap((one) => versionProblem(one) ?? [])
+  if (wrong[0] !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}': ${wrong[0]}`)
+  if (deprecated === undefined) return undefined
+  const { since, remove_after, message, use } = deprecated
+  const parts = [
+    `Tool '${name}'${version === undefined ? '' : ` ${version}`} is deprecated${since === undefined ? '' : ` since ${since}`}`,
+    ...(use === undefined ? [] : [`Use ${use} instead`]),
+    ...(remove_after === undefined ? [] : [`It will be removed after ${remove_after}`]),
+    ...(message === undefined ? [] : [message]),
+  ]
+  return parts.join('. ')
 }
 
 /** Throws if a limit is invalid: it would silently have no effect. */
@@ -263,6 +311,10 @@ export class BoundTool implements ExecutionHost {
   /** Whether its kind makes calls of other tools. */
   readonly callsOthers: boolean
   readonly neverPrinted: boolean
+  /** Undefined if the tool has no version, and is the only one of its name. */
+  readonly version: string | undefined
+  /** What every call says: that the tool is deprecated. */
+  readonly warning: string | undefined
   running = 0
   /** Only `read` tools have joinable executions. */
   readonly executions = new JoinableExecutions()
@@ -274,8 +326,10 @@ export class BoundTool implements ExecutionHost {
   readonly #kind: Kind | undefined
   readonly #rates = new Map<string, CallerRate>()
 
-  constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
+  constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number, version?: string) {
     this.name = definition.name
+    this.version = version
+    this.warning = deprecation(definition, version)
     this.definition = definition
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))

@@ -17,9 +17,18 @@ export const LOCAL_TENANT = 'local'
 const MIN_TIMEOUT_MS = 1_000
 const MAX_TIMEOUT_MS = 60_000
 
+/** What a call needs to know of its tool. */
+interface Bound {
+  readonly hash: string
+  readonly effect: Effect
+  readonly version: string | undefined
+  readonly dependsOnCaller: boolean
+}
+
 /** The state of one call, from its start to its record. */
 export class Call extends DeadlineEntry implements CallRecord {
-  readonly tool: string
+  /** As it was called, without a version. */
+  tool: string
   readonly context: CallContext
   readonly tenant: string
   readonly startedMs: number
@@ -29,7 +38,8 @@ export class Call extends DeadlineEntry implements CallRecord {
   attempts = 0
   timeoutMs = 0
   span: Span | undefined = undefined
-  bound: { readonly hash: string; readonly effect: Effect; readonly dependsOnCaller: boolean } | undefined = undefined
+  bound: Bound | undefined = undefined
+  warnings: string[] | undefined = undefined
   snapshot: ParamsSnapshot | undefined = undefined
   /** The approval that the call asked for or uses. */
   approval: Pause | undefined = undefined
@@ -50,6 +60,10 @@ export class Call extends DeadlineEntry implements CallRecord {
     this.context = context
     this.tenant = context.tenant ?? LOCAL_TENANT
     this.startedMs = startedMs
+  }
+
+  warn(warning: string): void {
+    this.warnings = [...(this.warnings ?? []), warning]
   }
 
   get params(): Params | undefined {
@@ -112,6 +126,10 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   get schemaHash(): string | undefined {
     return this.bound?.hash
+  }
+
+  get version(): string | undefined {
+    return this.bound?.version
   }
 
   get deadline(): number {

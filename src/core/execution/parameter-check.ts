@@ -15,6 +15,7 @@ import type { BoundTool } from './bound-tool.ts'
 import type { Call } from './call.ts'
 import type { Runner } from './runner.ts'
 import type { ToolRegistry } from './tool-registry.ts'
+import { compareVersions } from './tool-view.ts'
 
 /** The exact validator runs in a child process: this process never loads it. */
 export const EXACT_CHECK: IsolatedHandler = {
@@ -48,6 +49,7 @@ export class ParameterCheck {
     const { fillDefaults } = this.compiled(tool)
     const snapshot = snapshotParams(params)
     if (tool.rename !== undefined) snapshot.params = tool.rename(snapshot.params)
+    if (tool.definition.migrate !== undefined) migrate(call, tool, snapshot)
     if (fillDefaults !== undefined && tool.refinement?.fillsDefaults !== true) {
       const filled = fillDefaults(snapshot.params)
       snapshot.nodes += filled
@@ -124,9 +126,44 @@ export class ParameterCheck {
   #broken(tool: BoundTool, error: unknown): ToolExecutionError {
     const reason = error instanceof Error ? error.message : String(error)
     // Another tool may have this name by now.
-    const holder = this.#registry.get(tool.name)
-    if (holder && this.#registry.definitionOf(holder) === tool.definition) this.#registry.markBroken(tool.name, reason)
+    const holder = this.#registry.at(tool.definition)
+    if (holder && this.#registry.definitionOf(holder) === tool.definition) {
+      this.#registry.markBroken(tool.definition, reason)
+    }
     return new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
+  }
+}
+
+/**
+ * Brings parameters of older versions into the form of this one, the oldest migration first. A migration applies if the
+ * parameters have one of its old names that the schema doesn't declare, or if it has only defaults.
+ */
+function migrate(call: Call, { name, definition }: BoundTool, snapshot: ParamsSnapshot): void {
+  const declared = Object(definition.parameters.properties) as object
+  const steps = [...(definition.migrate ?? [])].sort((a, b) => compareVersions(a.from, b.from))
+  for (const { from, rename = {}, defaults = {}, drop = [] } of steps) {
+    const old = [...Object.keys(rename), ...drop]
+    const sent = old.filter((one) => Object.hasOwn(snapshot.params, one) && !Object.hasOwn(declared, one))
+    if (old.length > 0 && sent.length === 0) continue
+    const params = { ...snapshot.params }
+    for (const one of sent) {
+      const renamed = Object.hasOwn(rename, one) ? rename[one] : undefined
+      if (renamed !== undefined && !Object.hasOwn(params, renamed)) params[renamed] = params[one]
+      delete params[one]
+    }
+    for (const [key, value] of Object.entries(defaults)) {
+      if (Object.hasOwn(params, key)) continue
+      params[key] = structuredClone(value)
+      snapshot.nodes++
+      snapshot.characters += JSON.stringify(value).length
+      // A default may be an object.
+      snapshot.flat = false
+    }
+    snapshot.params = params
+    if (sent.length > 0) {
+      const to = definition.version === undefined ? '' : ` to ${definition.version}`
+      call.warn(`The parameters ${sent.join(', ')} of tool '${name}' were migrated from version ${from}${to}`)
+    }
   }
 }
 

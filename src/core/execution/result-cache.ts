@@ -36,9 +36,10 @@ export class ResultCache {
 export const callKey = (hash: string, scope: string, params: Params): string =>
   `${hash} ${JSON.stringify(scope)} ${canonicalText(params)}`
 
-/** Changes with name, schema and implementation, so that a redefined tool never returns old results. */
-export function toolHash({ name, parameters, implementation }: ToolDefinition): string {
+/** Changes with name, version, schema and implementation, so that a redefined tool never returns old results. */
+export function toolHash({ name, parameters, implementation, version }: ToolDefinition): string {
+  const versioned = version === undefined ? [] : [version]
   return createHash('sha256')
-    .update(JSON.stringify([name, parameters, implementation]))
+    .update(JSON.stringify([name, parameters, implementation, ...versioned]))
     .digest('base64url')
 }

@@ -28,7 +28,7 @@ import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner, type ToolExecutorOptions } from './runner.ts'
 import type { ToolRegistry } from './tool-registry.ts'
-import type { RegisteredTool } from './tool-view.ts'
+import { pinnedName, type RegisteredTool } from './tool-view.ts'
 
 /** Whether a call may run later, and with which timeout. */
 type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
@@ -176,23 +176,24 @@ export class ToolExecutor {
     }
   }
 
-  effectOf(name: string): Effect | undefined {
-    return this.#found(name)?.effect
+  effectOf(name: string, caller?: CallContext): Effect | undefined {
+    return this.#found(name, caller)?.effect
   }
 
   /** Whether a call that a model printed as text never runs, whatever its effect. */
-  isNeverPrinted(name: string): boolean {
-    return this.#found(name)?.neverPrinted === true
+  isNeverPrinted(name: string, caller?: CallContext): boolean {
+    return this.#found(name, caller)?.neverPrinted === true
   }
 
   /** Whether a tool calls others, of which one may need approval. */
-  callsOthers(name: string): boolean {
-    return this.#found(name)?.callsOthers === true
+  callsOthers(name: string, caller?: CallContext): boolean {
+    return this.#found(name, caller)?.callsOthers === true
   }
 
-  #found(name: string): BoundTool | undefined {
+  /** Without a caller, the current version. */
+  #found(name: string, caller?: CallContext): BoundTool | undefined {
     try {
-      return this.#tools.find(new Call(name, NO_CONTEXT, 0))
+      return this.#tools.of(name, caller)
     } catch {
       return undefined
     }
@@ -216,8 +217,10 @@ export class ToolExecutor {
       const definition = typeof tool === 'string' ? undefined : this.#registry.definitionOf(tool)
       name = definition?.name ?? String(tool)
       const call = new Call(name, NO_CONTEXT, this.#clock.now())
-      const known = definition === undefined || this.#registry.get(name) === tool
-      const bound = known ? this.#tools.find(call) : this.#tools.bind(definition)
+      const known = definition === undefined || this.#registry.at(definition) === tool
+      const bound = known
+        ? this.#tools.of(definition === undefined ? name : pinnedName(definition))
+        : this.#tools.bind(definition)
       call.timeoutMs = bound.limits.timeoutMs
       const problems = await this.#check.problems(call, bound, this.#check.read(call, bound, params))
       return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
@@ -238,7 +241,7 @@ export class ToolExecutor {
   /** Compiles a tool's schema. Returns the problem, if there is one. */
   check(name: string): string | undefined {
     try {
-      this.#check.compiled(this.#tools.find(new Call(name, NO_CONTEXT, 0)))
+      this.#check.compiled(this.#tools.of(name))
       return undefined
     } catch (thrown) {
       return asToolError(thrown, name).message
@@ -279,7 +282,8 @@ export class ToolExecutor {
 
   #envelope(call: Call, result: unknown, now = this.#clock.now()): ToolResult {
     const execution_time_ms = this.#end(call, now, undefined, result)
-    const envelope = { success: true, result, tool_name: call.tool, execution_time_ms } as const
+    const said = { success: true, result, tool_name: call.tool, execution_time_ms } as const
+    const envelope = call.warnings === undefined ? said : { ...said, warnings: call.warnings }
     logCall(this.#log, call, envelope, this.#clock)
     return envelope
   }
@@ -297,6 +301,7 @@ export class ToolExecutor {
       tool_name: call.tool,
       execution_time_ms,
       ...more,
+      ...(call.warnings && { warnings: call.warnings }),
     } as const
     logCall(this.#log, call, envelope, this.#clock, cause)
     return envelope

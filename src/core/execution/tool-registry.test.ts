@@ -5,6 +5,7 @@ import type { Kind } from '../handler.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import { ToolRegistry } from './tool-registry.ts'
+import { PACKAGE } from './tool-view.ts'
 
 const define = (name: string, rest: object = {}): ToolDefinition => ({
   name,
@@ -101,6 +102,24 @@ describe('ToolRegistry', () => {
     const run: Kind = { effect: () => 'read', bind: () => () => () => 'sunny' }
     new ToolExecutor(registry, { kinds: { mock: run } })
     expect(await registry.execute('forecast', {})).toMatchObject({ success: true, result: 'sunny' })
+  })
+
+  test('keeps tools of packages out of the versions of other tools', () => {
+    const log = captureLog()
+    const registry = new ToolRegistry({ log })
+    const of = (version: string, from?: string) => ({
+      ...define('greet', { version }),
+      ...(from && { [PACKAGE]: from }),
+    })
+    registry.register(of('1.0.0', 'a'))
+    registry.register(of('1.1.0', 'a'))
+    expect(registry.versionsOf('greet')).toHaveLength(2)
+    registry.register(of('9.0.0', 'b'))
+    expect(registry.versionsOf('greet')).toHaveLength(2)
+    registry.register(of('0.1.0'))
+    registry.register(of('9.0.0', 'a'))
+    expect(registry.versionsOf('greet').map(({ version }) => version)).toEqual(['0.1.0'])
+    expect(log.at('warn')).toMatchObject([{ package: 'b' }, { package: 'a' }, { package: 'a' }])
   })
 
   test('marks a tool broken when a property holds a Zod schema', () => {

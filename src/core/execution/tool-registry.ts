@@ -1,12 +1,24 @@
+import { createHash } from 'node:crypto'
 import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
 import { asText } from '../json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
-import type { ToolDefinition } from '../tool.ts'
+import type { Rollout, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
-import { isText, langchainName, packageOf, type RegisteredTool, toolView } from './tool-view.ts'
+import {
+  compareVersions,
+  isPrerelease,
+  isText,
+  langchainName,
+  packageOf,
+  pinnedName,
+  type RegisteredTool,
+  toolView,
+  versionOf,
+  versionProblem,
+} from './tool-view.ts'
 
 export interface ToolRegistryOptions {
   readonly log?: Log
@@ -16,12 +28,17 @@ export interface ToolRegistryOptions {
 
 type Rights = Pick<CallContext, 'flags' | 'tools'>
 
+type Versions = ReadonlyMap<string, RegisteredTool>
+
 /** All tools in one collection, as the objects that were registered. */
 export class ToolRegistry {
+  /** The current version of each tool. */
   readonly #tools = new Map<string, RegisteredTool>()
+  readonly #versions = new Map<string, Map<string, RegisteredTool>>()
+  #rollouts: ReadonlyMap<string, Rollout> = new Map()
   readonly #views = new WeakMap<RegisteredTool, ToolDefinition>()
   readonly #aliases = new Map<string, string>()
-  readonly #broken = new Map<string, string>()
+  readonly #broken = new Map<RegisteredTool, string>()
   #diagnose: (tool: ToolDefinition) => string | undefined = () => undefined
   #show: (tool: ToolDefinition, rights: Rights) => ToolDefinition = (tool) => tool
   readonly #listeners = new Set<(name: string) => void>()
@@ -48,39 +65,50 @@ export class ToolRegistry {
     return this.#version
   }
 
-  /** Adds a tool, or replaces the one of the same name with a warning. Throws if it isn't a valid tool. */
+  /** Adds a tool, or replaces the one of the same name and version with a warning. Throws if it isn't a valid tool. */
   register(tool: RegisteredTool): void {
     const definition = this.#read(tool)
     const name = checkedName(definition)
-    const packaged = packageOf(tool) === undefined ? packageOf(this.#tools.get(name)) : undefined
-    if (packaged !== undefined) {
-      const fields = { tool: name, package: packaged }
+    const holder = this.#tools.get(name)
+    const owner = packageOf(holder)
+    if (holder !== undefined && packageOf(tool) !== owner) {
+      const fields = { tool: name, package: packageOf(tool) ?? owner }
+      if (packageOf(tool) !== undefined) {
+        writeLog(this.#log, 'warn', fields, 'A tool of a package is left out: another tool has its name')
+        return
+      }
       writeLog(this.#log, 'warn', fields, 'A tool of a package gives way to another tool of its name')
       this.unregister(name)
     }
-    if (this.#tools.get(name) === tool) return
-    if (this.#tools.has(name)) {
+    const version = versionOf(definition)
+    const versions = this.#versions.get(name) ?? new Map<string, RegisteredTool>()
+    const before = versions.get(version)
+    if (before === tool) return
+    if (before !== undefined) {
       writeLog(this.#log, 'warn', { tool: name }, 'Tool registered again: the new one replaces the old one')
+      this.#forget(name, before)
     }
-    this.#forget(name)
-    this.#tools.set(name, tool)
+    versions.set(version, tool)
+    this.#versions.set(name, versions)
+    this.#tools.set(name, this.#current(name, versions))
     if (definition !== tool) this.#views.set(tool, definition)
     try {
       guardParameters(definition.parameters)
     } catch (error) {
-      this.markBroken(name, error instanceof Error ? error.message : String(error))
+      this.markBroken(definition, error instanceof Error ? error.message : String(error))
     }
     const alias = langchainName(tool)
     if (alias !== undefined && alias !== name) this.#aliases.set(alias, name)
     this.#changed(name)
   }
 
-  /** Adds tools of a program. Throws if there is one of the same name already. */
+  /** Adds tools of a program. Throws if there is one of the same name and version already. */
   addAll(tools: readonly RegisteredTool[]): void {
     for (const tool of tools) {
-      const { name } = this.#read(tool)
-      if (this.has(name) && packageOf(this.get(name)) === undefined)
-        throw new TypeError(`There are two tools '${name}': rename one of them`)
+      const definition = this.#read(tool)
+      if (this.at(definition) !== undefined && packageOf(this.get(definition.name)) === undefined) {
+        throw new TypeError(`There are two tools '${definition.name}': rename one of them, or give it another version`)
+      }
       this.register(tool)
     }
   }
@@ -90,31 +118,86 @@ export class ToolRegistry {
     return this.#invoke(name, params, context)
   }
 
+  /** Removes a tool with all its versions. */
   unregister(name: string): boolean {
-    if (!this.#tools.has(name)) return false
-    this.#forget(name)
+    const versions = this.#versions.get(name)
+    if (versions === undefined) return false
+    for (const tool of versions.values()) this.#forget(name, tool)
     this.#tools.delete(name)
+    this.#versions.delete(name)
     this.#changed(name)
     return true
   }
 
+  /** The current version of a tool. */
   get(name: string): RegisteredTool | undefined {
     return this.#tools.get(name)
+  }
+
+  /** The version of a tool that a definition has. */
+  at(definition: Pick<ToolDefinition, 'name' | 'version'>): RegisteredTool | undefined {
+    return this.#versions.get(definition.name)?.get(versionOf(definition))
+  }
+
+  /** The definitions of all versions of a tool, the oldest first. */
+  versionsOf(name: string): ToolDefinition[] {
+    const all = [...(this.#versions.get(name)?.values() ?? [])].map((tool) => this.definitionOf(tool))
+    return all.sort((a, b) => compareVersions(versionOf(a), versionOf(b)))
+  }
+
+  /** How tools can be called: by their name and, if they have one, by their version. */
+  names(): string[] {
+    return [...this.#tools.keys()].flatMap((name) => {
+      const versions = this.versionsOf(name)
+      const isVersioned = versions.length > 1 || versions[0]?.version !== undefined
+      return isVersioned ? [name, ...versions.map(pinnedName)] : [name]
+    })
+  }
+
+  hasVersions(name: string): boolean {
+    return (this.#versions.get(name)?.size ?? 0) > 1
+  }
+
+  /** Sets which versions callers get, by tool. */
+  rollOut(rollouts: ReadonlyMap<string, Rollout>): void {
+    const names = new Set([...this.#rollouts.keys(), ...rollouts.keys()])
+    const before = this.#rollouts
+    this.#rollouts = rollouts
+    for (const name of names) {
+      const versions = this.#versions.get(name)
+      if (versions === undefined || JSON.stringify(before.get(name)) === JSON.stringify(rollouts.get(name))) continue
+      this.#tools.set(name, this.#current(name, versions))
+      this.#changed(name)
+    }
+  }
+
+  /** Whether some callers get other versions than the current ones. */
+  get isRollingOut(): boolean {
+    for (const { candidate } of this.#rollouts.values()) if (candidate !== undefined) return true
+    return false
   }
 
   has(name: string): boolean {
     return this.#tools.has(name)
   }
 
-  find(name: string): RegisteredTool | undefined {
-    const tool = this.get(name)
-    if (tool !== undefined) return tool
+  /**
+   * The one place that resolves a name: `name` is the version that the caller gets, without a caller the current one, and
+   * `name@version` is exactly that version.
+   */
+  find(name: string, caller?: CallContext): RegisteredTool | undefined {
+    const tool = this.#tools.get(name)
+    if (tool !== undefined) return this.#chosen(name, tool, caller)
     const alias = this.#aliases.get(name)
-    return alias === undefined ? undefined : this.get(alias)
+    if (alias !== undefined) return this.find(alias, caller)
+    const end = name.lastIndexOf('@')
+    return end > 0 ? this.at({ name: name.slice(0, end), version: name.slice(end + 1) }) : undefined
   }
 
-  list(): RegisteredTool[] {
-    return [...this.#tools.values()]
+  /** One version of each tool: those that the caller gets, without a caller the current ones. */
+  list(caller?: CallContext): RegisteredTool[] {
+    if (caller === undefined) return [...this.#tools.values()]
+    return Array.from(this.#tools, ([name, tool]) => this.#chosen(name, tool, caller))
   }
 
   /** The definition of a tool. LangChain tools get a view, which is created once. */
@@ -122,19 +205,34 @@ export class ToolRegistry {
     return this.#views.get(tool) ?? toolView(tool, this.#convert)
   }
 
-  definitions(): ToolDefinition[] {
-    return this.list().map((tool) => this.definitionOf(tool))
+  definitions(caller?: CallContext): ToolDefinition[] {
+    return this.list(caller).map((tool) => this.definitionOf(tool))
   }
 
-  /** Why a registered tool can't be called, if so. */
-  brokenReason(name: string): string | undefined {
-    const tool = this.#tools.get(name)
-    return this.#broken.get(name) ?? (tool && this.#diagnose(this.definitionOf(tool)))
+  /** The definitions for models: without deprecated ones, unless `allowed` names their version. */
+  offered(caller?: CallContext, allowed?: readonly string[]): ToolDefinition[] {
+    if (allowed === undefined) return this.definitions(caller).filter(({ deprecated }) => deprecated === undefined)
+    const offered = new Map<string, ToolDefinition>()
+    for (const asked of allowed) {
+      const tool = this.find(asked, caller)
+      const definition = tool && this.definitionOf(tool)
+      if (definition === undefined || offered.has(definition.name)) continue
+      const isPinned = asked === `${definition.name}@${versionOf(definition)}`
+      if (isPinned || definition.deprecated === undefined) offered.set(definition.name, definition)
+    }
+    return [...offered.values()]
+  }
+
+  /** Why a registered tool or version can't be called, if so. */
+  brokenReason(asked: string | ToolDefinition): string | undefined {
+    const tool = typeof asked === 'string' ? this.find(asked) : this.at(asked)
+    return tool && (this.#broken.get(tool) ?? this.#diagnose(this.definitionOf(tool)))
   }
 
   /** Why the schema of a tool can't be used, if so. Suites call no handlers, so nothing else matters to them. */
   invalidReason(name: string): string | undefined {
-    return this.#broken.get(name)
+    const tool = this.#tools.get(name)
+    return tool && this.#broken.get(tool)
   }
 
   /** Sets what finds out why a tool can't run. */
@@ -158,17 +256,17 @@ export class ToolRegistry {
   }
 
   /** Marks a tool with an invalid schema. It stays listed. */
-  markBroken(name: string, reason: string): void {
-    if (this.#broken.has(name)) return
-    this.#broken.set(name, reason)
-    writeLog(this.#log, 'warn', { tool: name, reason }, 'Tool has an invalid schema and will fail when called')
+  markBroken(definition: ToolDefinition, reason: string): void {
+    const tool = this.at(definition)
+    if (tool === undefined || this.#broken.has(tool)) return
+    this.#broken.set(tool, reason)
+    const fields = { tool: definition.name, reason }
+    writeLog(this.#log, 'warn', fields, 'Tool has an invalid schema and will fail when called')
   }
 
   /** The tools in the format of a provider; with `allowed`, only the named ones. */
   toProviderFormat(provider: string, allowed?: readonly string[]): object[] {
-    const names = allowed && new Set(allowed)
-    const tools = names ? this.definitions().filter((tool) => names.has(tool.name)) : this.definitions()
-    const shown = tools.map((tool) => this.shownTo(tool, {}))
+    const shown = this.offered(undefined, allowed).map((tool) => this.shownTo(tool, {}))
     return providerFormat(provider, shown, (...call) => this.#invoke(...call))
   }
 
@@ -192,12 +290,30 @@ export class ToolRegistry {
     }
   }
 
+  /** The version that the rollout names, else the highest that isn't a pre-release, else the highest. */
+  #current(name: string, versions: Versions): RegisteredTool {
+    const named = versions.get(this.#rollouts.get(name)?.current ?? '')
+    if (named !== undefined) return named
+    const sorted = [...versions.keys()].sort(compareVersions)
+    const highest = sorted.findLast((version) => !isPrerelease(version)) ?? sorted.at(-1)
+    return versions.get(highest as string) as RegisteredTool
+  }
+
+  #chosen(name: string, current: RegisteredTool, caller: CallContext | undefined): RegisteredTool {
+    if (caller === undefined || !this.hasVersions(name)) return current
+    const versions = this.#versions.get(name) as Versions
+    const pinned = caller.versions?.get(name)
+    if (pinned !== undefined) return versions.get(pinned) ?? current
+    const rollout = this.#rollouts.get(name)
+    const candidate = rollout?.candidate === undefined ? undefined : versions.get(rollout.candidate)
+    return candidate !== undefined && isDrawn(name, rollout as Rollout, caller) ? candidate : current
+  }
+
   /** A replaced tool keeps its position in the list. */
-  #forget(name: string): void {
-    this.#broken.delete(name)
-    const tool = this.#tools.get(name)
-    if (tool !== undefined) this.#views.delete(tool)
-    const alias = tool && langchainName(tool)
+  #forget(name: string, tool: RegisteredTool): void {
+    this.#broken.delete(tool)
+    this.#views.delete(tool)
+    const alias = langchainName(tool)
     if (alias !== undefined && this.#aliases.get(alias) === name) this.#aliases.delete(alias)
   }
 
@@ -207,11 +323,32 @@ export class ToolRegistry {
   }
 }
 
+const MAX_DRAW = 2 ** 48
+
+/**
+ * Whether a caller gets the candidate. A caller that gets it at 10 % still gets it at 50 %, on every server. A repeated call
+ * with the same idempotency key and the calls of one run are drawn alike.
+ */
+function isDrawn(name: string, { candidate, percent = 0, by = 'session' }: Rollout, caller: CallContext): boolean {
+  const { tenant = '', caller: key = '', session = '', source, runId, idempotencyKey } = caller
+  const once = runId ?? idempotencyKey
+  // A client of MCP calls what it was listed.
+  const isByCall = by === 'call' && source !== 'mcp'
+  if (isByCall && once === undefined) return Math.random() * 100 < percent
+  const side = by === 'tenant' ? [] : [key, isByCall ? once : session]
+  const digest = createHash('sha256')
+    .update(JSON.stringify([name, candidate, tenant, ...side]))
+    .digest()
+  return (digest.readUIntBE(0, 6) / MAX_DRAW) * 100 < percent
+}
+
 function checkedName(tool: ToolDefinition): string {
-  const { name, description, parameters } = Object(tool) as Partial<ToolDefinition>
+  const { name, description, parameters, version } = Object(tool) as Partial<ToolDefinition>
   if (!isText(name) || !isText(description)) throw new TypeError('Tool must have name and description')
   const problem = parametersProblem(parameters)
   if (problem !== undefined) throw new TypeError(`${problem} (tool '${name}')`)
+  const wrong = version === undefined ? undefined : versionProblem(version)
+  if (wrong !== undefined) throw new TypeError(`Tool '${name}': ${wrong}`)
   return name
 }
 

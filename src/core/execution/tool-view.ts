@@ -6,6 +6,7 @@ import {
   type Refinement,
   readSchema,
 } from '../schema/json-schema-of.ts'
+import { shortened } from '../schema/problem-words.ts'
 import type { ToolDefinition } from '../tool.ts'
 
 /** A LangChain tool. Structural, to work with any version of LangChain. */
@@ -56,7 +57,59 @@ export const FIELDS = [
   'max_result_bytes',
   'rate_limit',
   'approval',
+  'version',
+  'deprecated',
+  'migrate',
 ] as const satisfies readonly (keyof ToolDefinition)[]
+
+const UNVERSIONED = '0.0.0'
+const SEMVER =
+  /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-([0-9A-Za-z.-]{1,64}))?(?:\+[0-9A-Za-z.-]{1,64})?$/
+const NUMBER = /^\d{1,64}$/
+
+export const versionOf = ({ version }: Pick<ToolDefinition, 'version'>): string => version ?? UNVERSIONED
+
+/** How a version of a tool is called. */
+export const pinnedName = (tool: Pick<ToolDefinition, 'name' | 'version'>): string => `${tool.name}@${versionOf(tool)}`
+
+/** Whether a version comes before a release: `2.0.0-beta.1`. */
+export const isPrerelease = (version: string): boolean => SEMVER.exec(version)?.[4] !== undefined
+
+/** Why a text isn't a semantic version. */
+export function versionProblem(version: unknown): string | undefined {
+  const [, , , , before] = (typeof version === 'string' && SEMVER.exec(version)) || []
+  const isSound = before === undefined || before.split('.').every((one) => one !== '' && !/^0\d/.test(one))
+  if (typeof version === 'string' && SEMVER.test(version) && isSound) return undefined
+  return `version ${shortened(JSON.stringify(version) ?? 'undefined')} isn't a semantic version: write one such as "1.2.0"`
+}
+
+/** The precedence of semantic versions: below 0 if the first is older. Builds of one version are ordered as texts. */
+export function compareVersions(a: string, b: string): number {
+  const [one, other] = [SEMVER.exec(a) ?? [], SEMVER.exec(b) ?? []]
+  for (const index of [1, 2, 3]) {
+    const difference = Number(one[index] ?? 0) - Number(other[index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  const [before, after] = [one[4]?.split('.'), other[4]?.split('.')]
+  if (before === undefined || after === undefined) {
+    return before === after ? compareTexts(a, b) : before === undefined ? 1 : -1
+  }
+  for (const [index, part] of before.entries()) {
+    const against = after[index]
+    if (against === undefined) return 1
+    const difference = comparePrereleases(part, against)
+    if (difference !== 0) return difference
+  }
+  return before.length - after.length || compareTexts(a, b)
+}
+
+function comparePrereleases(a: string, b: string): number {
+  const [isNumber, isOtherNumber] = [NUMBER.test(a), NUMBER.test(b)]
+  if (isNumber !== isOtherNumber) return isNumber ? -1 : 1
+  return isNumber ? a.length - b.length || compareTexts(a, b) : compareTexts(a, b)
+}
+
+const compareTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 const NO_SCHEMA = Object.freeze({})
 

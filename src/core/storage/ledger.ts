@@ -13,6 +13,8 @@ export interface CallEntry {
   readonly model: string | null
   /** The hash of the tool's definition, if there was one. */
   readonly schemaHash: string | null
+  /** The version of the tool, if it has one. */
+  readonly version?: string | null | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
@@ -60,8 +62,27 @@ export interface Ledger {
   /** Runs over time, of one model or of all. */
   runSeries(query: MetricsQuery & { readonly model?: string }): Promise<RunSeriesMetrics>
   parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]>
+  /** The first calls of a version since a time, without those that were refused or cancelled whatever the version. */
+  versionCalls(query: VersionQuery): Promise<readonly VersionCall[]>
   /** Deletes sealed audit segments, runs and metrics past their retention. Returns the counts. */
   expire(now: number): Promise<{ readonly audit: number; readonly runs: number; readonly figures: number }>
+}
+
+export interface VersionQuery {
+  /** Undefined: all tenants. */
+  readonly tenant: string | undefined
+  readonly tool: string
+  readonly version: string
+  /** Milliseconds since 1970. */
+  readonly from: number
+  readonly limit: number
+}
+
+export interface VersionCall {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly failed: boolean
+  readonly ms: number
 }
 
 export const METRIC_WINDOWS = ['1h', '24h', '7d'] as const
@@ -142,6 +163,8 @@ export interface AuditRow {
   /** As `provider:model`. */
   readonly model: string | null
   readonly schema_hash: string | null
+  /** Of the tool; null if it has none. */
+  readonly version: string | null
   readonly params_hash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly error_code: ToolErrorCode | null

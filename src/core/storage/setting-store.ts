@@ -1,5 +1,5 @@
 /** Settings that can change while servers run. `copy` marks a store that a copy has not filled yet. */
-export type SettingKind = 'tenant' | 'limits' | 'pin' | 'secret' | 'copy'
+export type SettingKind = 'tenant' | 'limits' | 'pin' | 'rollout' | 'secret' | 'copy'
 
 export interface Setting {
   readonly kind: SettingKind

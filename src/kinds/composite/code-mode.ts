@@ -134,7 +134,7 @@ export class CodeModeKind implements Kind {
   }
 
   #tools(): readonly ToolDefinition[] {
-    return this.#parts.registry.definitions().filter((tool) => this.#isOffered(tool))
+    return this.#parts.registry.offered().filter((tool) => this.#isOffered(tool))
   }
 
   #isRead({ name, approval = false }: ToolDefinition): boolean {

@@ -82,7 +82,7 @@ export class PipelineKind implements Kind {
         )
         return `Step '${id}' calls the unknown tool '${name}'${near === undefined ? '' : `. Did you mean '${near}'?`}`
       }
-      const reason = registry.brokenReason(registry.definitionOf(inner).name)
+      const reason = registry.brokenReason(registry.definitionOf(inner))
       if (reason !== undefined) return `Step '${id}' can't call tool '${name}': ${reason}`
     }
     return undefined

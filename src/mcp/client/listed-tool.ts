@@ -40,6 +40,8 @@ export interface ServerTool {
   readonly readOnly: boolean
   readonly idempotent: boolean
   readonly raw: Tool
+  /** How often a definition of it was approved, as a version; absent if its server isn't pinned. */
+  readonly version?: string
 }
 
 const NAME = /^[\p{L}\p{N}_.:/-]{1,128}$/u
@@ -68,12 +70,13 @@ export function serverTool(entry: unknown, server: string): ServerTool | string 
 
 /** The definition of a server's tool, under its name in the registry. */
 export function definitionOf(tool: ServerTool, server: string, name: string): ToolDefinition {
-  const { description, inputSchema: parameters, readOnly, idempotent } = tool
+  const { description, inputSchema: parameters, readOnly, idempotent, version } = tool
   const effect = readOnly ? 'read' : idempotent ? 'idempotent' : 'write'
   return {
     name,
     description,
     parameters,
+    ...(version !== undefined && { version }),
     effect,
     // Retries calls that were lost with their server, unless they may write.
     ...(effect !== 'write' && { retry: { max_attempts: 2, backoff_ms: 0 } }),

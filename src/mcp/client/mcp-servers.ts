@@ -19,7 +19,7 @@ import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './failures.ts'
 import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 import { McpConnection } from './mcp-connection.ts'
-import { admitTools, type PinStore } from './pinned-tools.ts'
+import { admitTools, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
 import { MCP_RETRY_ATTEMPTS, type McpServerSettings, type TokenSupply } from './server-settings.ts'
 
 interface Offered {
@@ -130,6 +130,9 @@ interface Member {
   readonly connection: McpConnection
   /** Undefined until the first connection. */
   tools: readonly ServerTool[] | undefined
+  /** What the server listed last, and what of it waits for approval. */
+  listed: readonly ServerTool[]
+  waiting: readonly ToolChange[]
 }
 
 /** The MCP servers of a configuration and their tools. */
@@ -179,6 +182,27 @@ export class McpServers {
     return this.#members.get(server)?.tools ?? []
   }
 
+  /** New and changed tools of a pinned server, which wait for approval. */
+  waiting(server: string): readonly ToolChange[] {
+    return this.#members.get(server)?.waiting ?? []
+  }
+
+  /** Approves what waits. Returns false if what waits by now isn't what the caller has seen. */
+  async approve(
+    server: string,
+    fingerprints: readonly string[],
+    by: Parameters<PinStore['write']>[2],
+  ): Promise<boolean> {
+    const member = this.#members.get(server)
+    if (member === undefined) return false
+    const seen = new Set(fingerprints)
+    if (member.waiting.some(({ fingerprint = '' }) => !seen.has(fingerprint))) return false
+    const { pins } = this.#parts
+    await pins.write(server, pinsOf(member.listed, await pins.read(server)), by)
+    await this.#reload(member)
+    return true
+  }
+
   /** Checks the tools of pinned servers again after pins changed. */
   async checkPins(): Promise<void> {
     const pinned = [...this.#members.values()].filter(({ connection, tools }) => connection.settings.pin && tools)
@@ -204,7 +228,7 @@ export class McpServers {
       authProvider: authProvider && (() => authProvider(settings)),
       extend,
     })
-    const member: Member = { connection, tools: undefined }
+    const member: Member = { connection, tools: undefined, listed: [], waiting: [] }
     return member
   }
 
@@ -220,7 +244,11 @@ export class McpServers {
       else if (typeof tool !== 'string') tools.set(tool.name, tool)
     }
     const { settings } = member.connection
-    member.tools = await admitTools([...tools.values()], member.tools, settings, this.#parts)
+    const all = [...tools.values()]
+    const admitted = await admitTools(all, member.tools, settings, this.#parts)
+    member.tools = admitted.tools
+    member.listed = all
+    member.waiting = admitted.waiting
     this.#join()
   }
 

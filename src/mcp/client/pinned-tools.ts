@@ -13,6 +13,9 @@ export interface ToolChange {
   readonly change: 'new' | 'changed' | 'gone'
   readonly parts?: readonly string[]
   readonly description?: string
+  /** The version that waits for approval, and its fingerprint. */
+  readonly version?: string
+  readonly fingerprint?: string
 }
 
 /** Compares a list of tools with the pins. */
@@ -24,11 +27,26 @@ export function toolChanges(listed: readonly ServerTool[], pins: Readonly<Record
 
 function changeOf(tool: ServerTool, pins: Readonly<Record<string, string>>): ToolChange[] {
   const { name, description } = tool
-  const pin = Object.hasOwn(pins, name) ? pins[name] : undefined
-  if (pin === undefined) return [{ tool: name, change: 'new', description }]
-  const print = fingerprint(tool)
-  return pin === print ? [] : [{ tool: name, change: 'changed', parts: changedParts(pin, print), description }]
+  const pin = pinOf(name, pins)
+  const waiting = { description, version: versionText((pin?.revision ?? 0) + 1), fingerprint: fingerprint(tool) }
+  if (pin === undefined) return [{ tool: name, change: 'new', ...waiting }]
+  if (pin.print === waiting.fingerprint) return []
+  return [{ tool: name, change: 'changed', parts: changedParts(pin.print, waiting.fingerprint), ...waiting }]
 }
+
+interface Pin {
+  readonly print: string
+  /** How many definitions of the tool were approved. */
+  readonly revision: number
+}
+
+/** A pin is a fingerprint. From the second approved definition on, its number follows after a hash sign. */
+function pinOf(tool: string, pins: Pins): Pin | undefined {
+  const [print, revision = '1'] = Object.hasOwn(pins, tool) ? (pins[tool] as string).split('#') : []
+  return print === undefined ? undefined : { print, revision: Number(revision) || 1 }
+}
+
+const versionText = (revision: number): string => `${revision}.0.0`
 
 const PARTS = ['description', 'schema']
 
@@ -57,10 +75,18 @@ export class PinFile implements PinStore {
   }
 }
 
+/** The key or the user that approves tools. */
+interface Approver {
+  readonly id: string
+  readonly name: string
+  readonly source?: 'rest' | 'cli' | 'code'
+}
+
 /** Stores the fingerprints of approved tools, by server and tool. */
 export interface PinStore {
   read(server: string): Promise<Readonly<Record<string, string>> | undefined>
-  write(server: string, pins: Readonly<Record<string, string>>): Promise<void>
+  /** `by` approved them; nobody did at the first contact. */
+  write(server: string, pins: Readonly<Record<string, string>>, by?: Approver): Promise<void>
 }
 
 /** Changes with the name, description or schema of a tool. The schema has its own half, so that changes can be named. */
@@ -68,13 +94,19 @@ export function fingerprint({ name, description, inputSchema }: ServerTool): str
   return `${hash('sha256', canonicalText({ name, description }))}.${hash('sha256', canonicalText(inputSchema))}`
 }
 
-/** Returns the listed tools that may be used. Logs changed definitions, and rejects them if the server is pinned. */
+/** What a server lists: the tools that may be used, and those that wait for approval. */
+export interface AdmittedTools {
+  readonly tools: readonly ServerTool[]
+  readonly waiting: readonly ToolChange[]
+}
+
+/** Logs changed definitions. If the server is pinned, they become versions that wait for approval. */
 export async function admitTools(
   listed: readonly ServerTool[],
   before: readonly ServerTool[] | undefined,
   { name: server, pin }: McpServerSettings,
   { pins, log }: { readonly pins: PinStore; readonly log: Log },
-): Promise<readonly ServerTool[]> {
+): Promise<AdmittedTools> {
   if (pin !== true) {
     const known = new Map(before?.map((tool) => [tool.name, fingerprint(tool)]))
     for (const tool of listed) {
@@ -83,25 +115,32 @@ export async function admitTools(
         log.warn({ server, tool: tool.name }, 'The definition of an MCP tool has changed')
       }
     }
-    return listed
+    return { tools: listed, waiting: [] }
   }
-  const approved = await pins.read(server)
-  if (approved === undefined) {
-    // The first list is trusted.
-    await pins.write(server, pinsOf(listed))
-    return listed
-  }
-  return listed.filter((tool) => {
-    const approvedPin = Object.hasOwn(approved, tool.name) ? approved[tool.name] : undefined
-    if (approvedPin === fingerprint(tool)) return true
-    const what = approvedPin === undefined ? 'is new' : 'has changed'
+  const stored = await pins.read(server)
+  const approved = stored ?? pinsOf(listed)
+  // The first list is trusted.
+  if (stored === undefined) await pins.write(server, approved)
+  const waiting = toolChanges(listed, approved).filter(({ change }) => change !== 'gone')
+  for (const { tool, change } of waiting) {
+    const what = change === 'new' ? 'is new' : 'has changed'
     log.warn(
-      { server, tool: tool.name },
+      { server, tool },
       `MCP tool rejected: it ${what} since the server was pinned. Run "toolyard mcp approve ${server}" to accept it`,
     )
-    return false
-  })
+  }
+  const tools = listed
+    .filter(({ name }) => waiting.every(({ tool }) => tool !== name))
+    .map((tool) => ({ ...tool, version: versionText(pinOf(tool.name, approved)?.revision ?? 1) }))
+  return { tools, waiting }
 }
 
-export const pinsOf = (tools: readonly ServerTool[]): Record<string, string> =>
-  Object.fromEntries(tools.map((tool) => [tool.name, fingerprint(tool)]))
+/** The pins of these tools. A tool that has changed since `before` gets the next version. */
+export const pinsOf = (tools: readonly ServerTool[], before: Pins = {}): Record<string, string> =>
+  Object.fromEntries(
+    tools.map((tool) => {
+      const [print, pin] = [fingerprint(tool), pinOf(tool.name, before)]
+      const revision = pin === undefined ? 1 : pin.print === print ? pin.revision : pin.revision + 1
+      return [tool.name, revision === 1 ? print : `${print}#${revision}`]
+    }),
+  )

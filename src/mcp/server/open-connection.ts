@@ -37,7 +37,8 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
     ...(server.library !== undefined && { resources: { listChanged: true }, prompts: { listChanged: true } }),
   }
   const connection = new McpServer(server.info, { capabilities })
-  const tool = called !== undefined && caller.context.visible?.has(called) !== false && server.definition(called)
+  const tool =
+    called !== undefined && caller.context.visible?.has(called) !== false && server.definition(called, caller.context)
   if (tool && server.pages.usesHeaders(tool)) declareParameters(connection, tool)
   const methods = connection.server
   methods.setRequestHandler('tools/list', ({ params }) => {

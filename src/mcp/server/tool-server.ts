@@ -181,6 +181,10 @@ type Changed = 'tools' | 'resources' | 'prompts'
 /** Names an approval in the `_meta` of a call. Clients that don't send it repeat the call. */
 const APPROVAL_ID = 'toolyard/approval_id'
 
+/** The version of a tool in the `_meta` of lists, and what a call says besides its result in that of answers. */
+const VERSION = 'toolyard/version'
+const WARNINGS = 'toolyard/warnings'
+
 /** Changes within this time are reported once. */
 const SETTLE_MS = 100
 
@@ -234,11 +238,14 @@ export class ToolServer {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, result.error, result)
     }
     const approval = result.success ? undefined : result.details?.approval?.id
-    return { ...(approval !== undefined && { approval }), result: callAnswer(result, this.definition(name)) }
+    const definition = this.definition(name, caller.context)
+    const answer = callAnswer(result, definition)
+    const said = result.warnings && { ...answer, _meta: { ...answer._meta, [WARNINGS]: result.warnings } }
+    return { ...(approval !== undefined && { approval }), result: said ?? answer }
   }
 
-  definition(name: string): ToolDefinition | undefined {
-    const tool = this.#registry.find(name)
+  definition(name: string, caller?: CallContext): ToolDefinition | undefined {
+    const tool = this.#registry.find(name, caller)
     return tool && this.#registry.definitionOf(tool)
   }
 
@@ -308,10 +315,11 @@ const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
 const ANYTHING = { type: 'object' } as const
 
 function listedTool(definition: ToolDefinition, effect: Effect | undefined): Tool {
-  const { name, description, parameters } = definition
+  const { name, description, parameters, version } = definition
   return {
     name,
     description,
+    ...(version !== undefined && { _meta: { [VERSION]: version } }),
     inputSchema: isPlain(parameters) ? (parameters as Tool['inputSchema']) : ANYTHING,
     ...(effect !== undefined && { annotations: HINTS[effect] }),
   }
@@ -375,13 +383,14 @@ export class ToolPages {
       this.#version = this.#registry.version
     }
     const key = keyOf(context)
-    const known = this.#lists.get(key)
+    // Callers with the same rights may get other versions.
+    const known = this.#registry.isRollingOut ? undefined : this.#lists.get(key)
     if (known !== undefined) return known
     const { visible } = context
     const permitted = this.#registry
-      .definitions()
+      .offered(context)
       .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, context) === undefined)
-      .filter((tool) => this.#registry.brokenReason(tool.name) === undefined)
+      .filter((tool) => this.#registry.brokenReason(tool) === undefined)
       .map((tool) => this.#registry.shownTo(tool, context))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {

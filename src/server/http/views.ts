@@ -3,7 +3,7 @@ import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
-import type { Effect, JsonSchema } from '../../core/tool.ts'
+import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import type { CatalogueEntry } from '../../packages/sources.ts'
 import type { ValidationReport } from '../../validation/reports/build-report.ts'
@@ -135,6 +135,10 @@ export interface PageTool {
   readonly permissions: readonly string[]
   /** Whether calls may need approval. */
   readonly approval?: true
+  readonly version?: string
+  readonly deprecated?: Deprecation
+  /** All versions of the tool, the oldest first; absent if it has one only. */
+  readonly versions?: readonly string[]
   /** Why the tool cannot be called. */
   readonly broken?: string | undefined
 }

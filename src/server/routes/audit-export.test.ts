@@ -20,6 +20,7 @@ const row = (id: string, tool = 'hello'): AuditRow => ({
   event: null,
   subject: null,
   detail: null,
+  version: null,
   hash: 'def',
 })
 
@@ -36,10 +37,10 @@ describe('the audit as a file', () => {
   test('has all pages, as comma-separated values', async () => {
     const lines = (await text(auditCsv(pagesOf([row('1'), row('2')], [row('3')])))).split('\r\n')
     expect(lines[0]).toBe(
-      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,event,subject,detail,hash',
+      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,event,subject,detail,version,hash',
     )
     expect(lines.slice(1)).toEqual([
-      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,,,,def`),
+      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,,,,,def`),
       '',
     ])
   })

@@ -21,6 +21,7 @@ const COLUMNS: readonly (keyof AuditRow)[] = [
   'event',
   'subject',
   'detail',
+  'version',
   'hash',
 ]
 

@@ -49,10 +49,17 @@ const HEADERS = {
 }
 
 const TIME = { type: 'number', description: 'The duration of the call, including validation.' }
+const WARNINGS = { type: 'array', items: { type: 'string' }, description: 'Such as that the tool is deprecated.' }
 const SUCCESS = {
   description: 'The result. If the request accepts text/event-stream: "progress" events, then one "result" event',
   type: 'object',
-  properties: { success: { const: true }, result: {}, tool_name: { type: 'string' }, execution_time_ms: TIME },
+  properties: {
+    success: { const: true },
+    result: {},
+    tool_name: { type: 'string' },
+    execution_time_ms: TIME,
+    warnings: WARNINGS,
+  },
 }
 const FAILURE = {
   type: 'object',
@@ -69,6 +76,7 @@ const FAILURE = {
     },
     suggestions: { type: 'array', items: { type: 'string' }, description: 'Tools with similar names.' },
     outcome: { const: 'unknown', description: 'The write may have happened.' },
+    warnings: WARNINGS,
   },
 }
 
@@ -258,6 +266,7 @@ class RestContext implements CallContext {
   readonly caller: Of<'caller'>
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
+  session?: string
   readonly models: CallContext['models']
   rates?: readonly CallerRate[]
   /** Aborted when the client disconnects or the server shuts down. */
@@ -277,6 +286,7 @@ class RestContext implements CallContext {
     this.tools = ofCaller.tools
     this.models = ofCaller.models
     if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
+    if (ofCaller.session !== undefined) this.session = ofCaller.session
   }
 
   onRate(state: RateState, rate: CallerRate): void {

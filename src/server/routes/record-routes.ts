@@ -57,6 +57,7 @@ const AUDIT_COLUMNS = {
   event: nullable('What happened, such as key.created; null for a call.'),
   subject: nullable('What it happened to, such as the id of a key.'),
   detail: nullable('More about the event: a JSON object as text.'),
+  version: nullable('The version of the tool; null if it has none.'),
   hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
 }
 

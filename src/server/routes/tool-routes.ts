@@ -6,13 +6,14 @@ import type { McpServerStatus } from '../../app/mcp-status.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
-import { packageOf } from '../../core/execution/tool-view.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import { sessionName } from '../http/context.ts'
 import { found, HttpProblem } from '../http/problem.ts'
-import { COUNT, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { PageTool, WholePageTool } from '../http/views.ts'
 
 const NAME = { type: 'string', examples: ['get_weather'] }
@@ -20,6 +21,12 @@ const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
 const BROKEN = { type: 'string', description: 'Why the tool cannot be called; absent if it can.' }
 
 const APPROVAL = { const: true, description: 'Calls may need approval; absent if they never do.' }
+
+const VERSIONED = {
+  version: { type: 'string', description: 'The version that you get; absent if it has none.', examples: ['1.2.0'] },
+  deprecated: object({ since: TEXT, remove_after: TEXT, message: TEXT, use: TEXT }, 'Absent if it is not deprecated.'),
+  versions: { type: 'array', items: TEXT, description: 'All versions, the oldest first, if there are several.' },
+}
 
 const TOOL = {
   name: NAME,
@@ -29,6 +36,7 @@ const TOOL = {
   origin: { type: 'string', description: '`configuration`, or the name of the MCP server or the package.' },
   permissions: { type: 'array', items: TEXT },
   approval: APPROVAL,
+  ...VERSIONED,
   broken: BROKEN,
 }
 
@@ -59,18 +67,28 @@ export function pageToolsRoutes(app: FastifyInstance): void {
   )
 }
 
+/** The version of a tool, and the others. */
+function versioned(registry: ToolRegistry, { name, version, deprecated }: ToolDefinition) {
+  return {
+    ...(version !== undefined && { version }),
+    ...(deprecated !== undefined && { deprecated }),
+    ...(registry.hasVersions(name) && { versions: registry.versionsOf(name).map(versionOf) }),
+  }
+}
+
 function shown({ manager }: Installation, tool: ToolDefinition): PageTool {
   const { name, description, implementation, permissions, approval } = tool
-  const broken = manager.getRegistry().brokenReason(name)
+  const broken = manager.getRegistry().brokenReason(tool)
   const { type: kind = 'unknown', server } = implementation ?? {}
   return {
     name,
     description,
     kind,
-    effect: manager.getExecutor().effectOf(name) ?? 'write',
+    effect: manager.getExecutor().effectOf(pinnedName(tool)) ?? 'write',
     origin: packageOf(tool) ?? (kind === 'mcp' && typeof server === 'string' ? server : 'configuration'),
     permissions: permissions ?? [],
     ...(approval && { approval: true }),
+    ...versioned(manager.getRegistry(), tool),
     broken,
   }
 }
@@ -146,12 +164,9 @@ export function toolRoutes(app: FastifyInstance): void {
       ),
     }),
     ({ caller }) => ({
-      tools: usableTools(installation, caller).map(({ name, description, type = 'function', parameters }) => ({
-        name,
-        description,
-        type,
-        parameters,
-      })),
+      tools: usableTools(installation, caller)
+        .filter(({ deprecated }) => deprecated === undefined)
+        .map(({ name, description, type = 'function', parameters }) => ({ name, description, type, parameters })),
     }),
   )
 
@@ -165,6 +180,7 @@ export function toolRoutes(app: FastifyInstance): void {
           parameters: PARAMETERS,
           implementation: object({ type: { type: 'string', examples: ['http'] } }),
           approval: APPROVAL,
+          ...VERSIONED,
           broken: BROKEN,
           health: HEALTH,
         },
@@ -175,14 +191,16 @@ export function toolRoutes(app: FastifyInstance): void {
       const registry = installation.manager.getRegistry()
       const executor = installation.manager.getExecutor()
       return {
-        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation, approval }) => {
-          const broken = registry.brokenReason(name)
+        tools: usableTools(installation, caller).map((tool) => {
+          const { name, description, parameters, implementation, approval } = tool
+          const broken = registry.brokenReason(tool)
           const state = executor.healthOf(name, caller.tenant)
           const health = Object.keys(state).length > 0 ? state : undefined
           // The rest of the implementation is private: handlers, mock responses, URLs, secrets.
           const type = implementation?.type
           const guarded = approval ? ({ approval: true } as const) : {}
-          return { name, description, parameters, implementation: { type }, ...guarded, broken, health }
+          const more = { ...guarded, ...versioned(registry, tool) }
+          return { name, description, parameters, implementation: { type }, ...more, broken, health }
         }),
       }
     },
@@ -192,12 +210,12 @@ export function toolRoutes(app: FastifyInstance): void {
 /** The tools that the caller may use. */
 export function usableTools(
   { manager, tenants }: Installation,
-  { tenant, tools }: Pick<Caller, 'tenant' | 'tools'>,
+  { id, tenant, tools }: Pick<Caller, 'tenant' | 'tools'> & { readonly id?: string },
 ): ToolDefinition[] {
-  const rights = { flags: tenants.flags(tenant), tools }
+  const rights = { tenant, caller: id, flags: tenants.flags(tenant), tools }
   const registry = manager.getRegistry()
   return registry
-    .definitions()
+    .definitions(rights)
     .filter((tool) => missingPermission(tool, rights) === undefined)
     .map((tool) => registry.shownTo(tool, rights))
 }
@@ -223,6 +241,17 @@ const SERVER = {
     problem_at: TIME,
     stderr: { type: 'string', description: "The last lines, without secrets. Needs the scope 'installation'." },
     check: { type: 'string', description: "What to check. Needs the scope 'installation'." },
+    waiting: list(
+      {
+        tool: TEXT,
+        change: { enum: ['new', 'changed'] },
+        parts: { type: 'array', items: TEXT, description: 'What changed.' },
+        description: TEXT,
+        version: TEXT,
+        fingerprint: TEXT,
+      },
+      "Tools of a pinned server that wait for approval. Needs the scope 'installation'.",
+    ),
     tools: list({ name: TEXT, tool: TEXT }, 'Each tool: its name in the registry, and its name on the server.'),
   },
 }
@@ -257,12 +286,30 @@ export function mcpServerRoutes(app: FastifyInstance): void {
     },
   )
 
+  app.post<{ Params: { name: string }; Body: { fingerprints: readonly string[] } }>(
+    '/api/mcp/servers/:name/approve',
+    route('installation', 'mcp', 'Approves the tools of a pinned MCP server that wait', {
+      params: pathParameter('name', 64),
+      body: {
+        ...exactly({ fingerprints: { type: 'array', items: { ...TEXT, maxLength: 200 }, maxItems: 5_000 } }),
+        required: ['fingerprints'],
+      },
+      response: { 200: { description: 'The server', ...SERVER } },
+    }),
+    async ({ caller, params: { name }, body }) => {
+      const find = () => installation.manager.getMcpStatus().find((server) => server.name === name)
+      const known = found(find(), `MCP server '${name}'`, 'GET /api/mcp/servers lists them')
+      if (await installation.manager.getMcpServers().approve(name, body.fingerprints, caller)) return find() ?? known
+      throw new HttpProblem(409, `The tools of MCP server '${name}' have changed again`, 'look at what waits now')
+    },
+  )
+
   /** A tenant sees only servers that have tools for it. */
   function visible(servers: McpServerStatus[], caller: FastifyRequest['caller']): McpServerStatus[] {
     if (caller.scopes.has('installation')) return servers
     const usable = new Set(usableTools(installation, caller).map(({ name }) => name))
     return servers
-      .map(({ stderr: _stderr, check: _check, ...server }) => ({
+      .map(({ stderr: _stderr, check: _check, waiting: _waiting, ...server }) => ({
         ...server,
         tools: server.tools.filter(({ name }) => usable.has(name)),
       }))

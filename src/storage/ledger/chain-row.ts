@@ -11,11 +11,12 @@ export const GENESIS = '0'.repeat(64)
 /**
  * The hash of a row: SHA-256, in hexadecimal, of one JSON array without white space in UTF-8. Its members are the hash
  * of the row before (64 zeros before the first), then all fields of the row in this order. The model is left out when
- * it is null, and so are the fields of events, approvals and nested calls, so that rows from before these were recorded keep their hash.
+ * it is null, and so are the fields of events, approvals and nested calls, and an object with the fields that came later,
+ * so that rows from before these were recorded keep their hash.
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
-  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model, event, subject, detail } = row
+  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model, event, subject, detail, version } = row
   const fields: unknown[] = [
     before,
     chain,
@@ -36,6 +37,7 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   if (model !== null) fields.push(model)
   // An array, so that no model can be taken for an event.
   if (event !== null || subject !== null || detail !== null) fields.push([event, subject, detail])
+  if (version !== null) fields.push({ version })
   return hash('sha256', JSON.stringify(fields), 'hex')
 }
 
@@ -74,6 +76,7 @@ export function chainRow(
     event: null,
     subject: storableText(approval?.id ?? null),
     detail: approval || nesting ? JSON.stringify({ ...asked, ...nesting }) : null,
+    version: storableText(entry.version ?? null),
     hash: '',
   }
   row.hash = rowHash(before, row)

@@ -207,6 +207,7 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   tool: record.tool,
   model: record.model ?? null,
   schemaHash: record.schemaHash ?? null,
+  version: record.version ?? null,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
   nesting:

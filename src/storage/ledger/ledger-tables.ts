@@ -1,4 +1,4 @@
-import type { AuditFilter } from '../../core/storage/ledger.ts'
+import type { AuditFilter, VersionCall, VersionQuery } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /**
@@ -29,6 +29,8 @@ export interface ChainRow {
   readonly subject: string | null
   /** JSON text. */
   readonly detail: string | null
+  /** The version of the tool; null if it has none. */
+  readonly version: string | null
   /** Hexadecimal. */
   readonly hash: string
 }
@@ -86,6 +88,8 @@ export interface LedgerTables {
     filter: Omit<AuditFilter, 'cursor'>,
     before?: { readonly at: number; readonly chain: string; readonly seq: number },
   ): Promise<readonly ChainRow[]>
+  /** In the order of their time. Rows with these codes are left out. */
+  versionCalls(query: VersionQuery, without: readonly string[]): Promise<readonly VersionCall[]>
   /** The chains that have rows or seals, and whether their instance is alive. */
   chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]>
   /** Rows of a chain in order, from `fromSeq` on. */

@@ -15,9 +15,11 @@ import type {
   ModelMetrics,
   ParameterSet,
   RunSeriesMetrics,
+  VersionCall,
+  VersionQuery,
 } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { ToolExecutionError } from '../../core/tool-result.ts'
+import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
 import { FigureQueries } from './figure-queries.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { LiveFigures, queryTenant } from './live-figures.ts'
@@ -27,6 +29,9 @@ import { OwnChain, verifyChains } from './verify-chain.ts'
 
 /** How often due figures are written. */
 const LOOK_MS = 1_000
+
+/** Failures that say nothing about the version of a tool. */
+const NO_VERSION: readonly ToolErrorCode[] = ['PERMISSION_DENIED', 'APPROVAL_REQUIRED', 'RATE_LIMITED', 'CANCELLED']
 
 const NOT_SEALED = 'The audit chain of this server could not be sealed'
 
@@ -120,6 +125,10 @@ export class StorageLedger implements Ledger {
   async parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]> {
     await this.#writeFigures({ kind: 'set', tenant: queryTenant(query.tenant) })
     return this.#queries.parameterSets(query, this.#options.clock.wall())
+  }
+
+  versionCalls(query: VersionQuery): Promise<readonly VersionCall[]> {
+    return this.#tables.versionCalls(query, NO_VERSION)
   }
 
   expire(now: number): Promise<Expired> {
@@ -234,6 +243,7 @@ const auditRow = (row: ChainRow): AuditRow => ({
   tool: row.tool,
   model: row.model,
   schema_hash: row.schemaHash,
+  version: row.version,
   params_hash: row.paramsHash,
   outcome: row.outcome,
   error_code: row.code as AuditRow['error_code'],

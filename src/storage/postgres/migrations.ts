@@ -484,4 +484,14 @@ export const migrations: readonly string[] = [
   CREATE INDEX pauses_by_root ON toolyard.pauses (tenant, root_key) WHERE root_key IS NOT NULL;
   CREATE INDEX pauses_by_root_call ON toolyard.pauses (tenant, caller, root_hash) WHERE root_hash IS NOT NULL;
   `,
+  // The versions of tools, and the calls of each.
+  `ALTER TABLE toolyard.audit ADD COLUMN version text;
+  CREATE INDEX audit_by_version ON toolyard.audit (tool, version, at) WHERE version IS NOT NULL;
+  DROP VIEW toolyard.audit_log;
+  CREATE VIEW toolyard.audit_log AS
+    SELECT chains.name || ':' || seq AS id,
+      to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS time, at, tenant, caller,
+      source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, event,
+      subject, detail, version, hash
+    FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
 ]

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
 import { ask, type Database, type Statement, Where } from './database.ts'
 import { insertRuns } from './runs.ts'
@@ -29,12 +30,13 @@ const ROW_COLUMNS = {
   event: 'text',
   subject: 'text',
   detail: 'text',
+  version: 'text',
   hash: 'text',
 }
 const SELECT_ROWS = `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
     schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
-    event, subject, detail, hash
+    event, subject, detail, version, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
@@ -114,6 +116,23 @@ export class SqlLedgerTables implements LedgerTables {
       most = start
       await turn()
     }
+  }
+
+  async versionCalls(...[query, without]: Parameters<LedgerTables['versionCalls']>): Promise<readonly VersionCall[]> {
+    const { tenant, tool, version, from, limit } = query
+    const where = new Where().and('tool = ?', tool).and('version = ?', version).and('at >= ?', from)
+    where.and('tenant = ?', tenant)
+    const codes = without.map(() => '?').join(', ')
+    const sql = [
+      'SELECT at, outcome, duration_ms AS ms FROM toolyard.audit WHERE',
+      ...[where.sql, 'AND (code IS NULL OR code NOT IN (', codes, ')) ORDER BY at LIMIT ?'],
+    ].join(' ')
+    const { rows } = await this.#database.run<{ at: number; outcome: string; ms: number }>(
+      sql,
+      [...where.values, ...without, limit],
+      SEARCH_TIMEOUT_MS,
+    )
+    return rows.map(({ at, outcome, ms }) => ({ at, failed: outcome !== 'success', ms }))
   }
 
   async chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]> {
@@ -227,6 +246,7 @@ function insertRows(database: Database, rows: readonly ChainRow[], chains: Reado
     row.event,
     row.subject,
     row.detail,
+    row.version,
     row.hash,
   ])
   return database.insert('toolyard.audit', ROW_COLUMNS, values)

@@ -3,7 +3,7 @@ import { copyAuditBlocks } from './audit-blocks.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 12
+export const VERSION = 13
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -39,6 +39,7 @@ export function migrate(database: SqliteDatabase): void {
         PAUSES,
         DURABLE_RUNS,
         PROGRESS,
+        TOOL_VERSIONS,
       ]
       for (const sql of layout) database.exec(sql)
     } else {
@@ -56,6 +57,7 @@ export function migrate(database: SqliteDatabase): void {
       if (version < 10) database.exec(PAUSES)
       if (version < 11) database.exec(DURABLE_RUNS)
       if (version < 12) database.exec(PROGRESS)
+      if (version < 13) database.exec(TOOL_VERSIONS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -109,6 +111,17 @@ const ADD_EVENTS = `
   ALTER TABLE audit ADD COLUMN detail TEXT;
   DROP VIEW audit_log;
   ${EVENT_INDEXES}`
+
+/** The versions of tools, and the calls of each. */
+const TOOL_VERSIONS = `
+  ALTER TABLE audit ADD COLUMN version TEXT;
+  CREATE INDEX audit_by_version ON audit (tool, version, at) WHERE version IS NOT NULL;
+  DROP VIEW audit_log;
+  CREATE VIEW audit_log AS
+    SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, at, tenant,
+      caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
+      event, subject, detail, version, hash
+    FROM audit JOIN chains ON chains.id = audit.chain`
 
 /** Finds the tenant of a run that another tenant asks for. */
 const RUNS_BY_ID = 'CREATE INDEX runs_by_id ON runs (id)'

@@ -41,6 +41,7 @@ const row = (index: number): ChainRow => ({
   event: null,
   subject: null,
   detail: null,
+  version: null,
   hash: `${index}`,
 })
 

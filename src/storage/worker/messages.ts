@@ -86,6 +86,7 @@ export const STORAGE_PARTS: {
     callSeries: true,
     runSeries: true,
     parameterSets: true,
+    versionCalls: true,
     expire: true,
   },
   runs: { list: true, get: true, children: true, tenantOf: true, trim: true },

@@ -10,6 +10,7 @@ type Origin = Pick<
   | 'tool'
   | 'model'
   | 'schemaHash'
+  | 'version'
   | 'approval'
   | 'nesting'
   | 'code'
@@ -57,9 +58,8 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
   const calls: CallEntry[] = []
   let read = 0
   for (let place = 0; place < numbers.length; place += WIDTH) {
-    const { tenant, caller, source, runId, tool, model, schemaHash, approval, nesting, code, unknown } = origins[
-      numbers[place] as number
-    ] as Origin
+    const { tenant, caller, source, runId, tool, model, schemaHash, version, approval, nesting, code, unknown } =
+      origins[numbers[place] as number] as Origin
     const length = numbers[place + 4] as number
     const text = length === NONE ? null : params.slice(read, read + length)
     if (text !== null) read += length
@@ -72,6 +72,7 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
       tool,
       model,
       schemaHash,
+      version,
       params: text,
       approval,
       nesting,
@@ -90,8 +91,8 @@ function originOf(call: CallEntry, origins: Origin[]): number {
   for (let index = end - 1; index >= 0 && index >= end - NEAR; index--) {
     if (isSame(call, origins[index] as Origin)) return index
   }
-  const { tenant, caller, source, runId, tool, model, schemaHash, approval, nesting, code, unknown } = call
-  origins.push({ tenant, caller, source, runId, tool, model, schemaHash, approval, nesting, code, unknown })
+  const { tenant, caller, source, runId, tool, model, schemaHash, version, approval, nesting, code, unknown } = call
+  origins.push({ tenant, caller, source, runId, tool, model, schemaHash, version, approval, nesting, code, unknown })
   return end
 }
 
@@ -103,6 +104,7 @@ const isSame = (a: Origin, b: Origin): boolean =>
   a.runId === b.runId &&
   a.model === b.model &&
   a.schemaHash === b.schemaHash &&
+  a.version === b.version &&
   a.approval === b.approval &&
   a.nesting === b.nesting &&
   a.code === b.code &&

@@ -105,10 +105,10 @@ export class ToolUseGate {
   }
 }
 
-function without({ tools }: Offer, hidden: readonly GateDecision[]): Offer {
+function without({ tools, ...rest }: Offer, hidden: readonly GateDecision[]): Offer {
   const names = new Set(hidden.map(({ tool }) => tool))
   const left = tools.filter(({ name }) => !names.has(name))
-  return { tools: left, names: new Set(left.map(({ name }) => name)) }
+  return { ...rest, tools: left, names: new Set(left.map(({ name }) => name)) }
 }
 
 const keyOf = (tenant: string, model: string): string => `${tenant}\n${model}`

@@ -200,9 +200,8 @@ function shortened(value: unknown): string {
 
 /** Returns a listener that counts how models use the tools of a registry. */
 export function countUses(tracker: ToolUseTracker, registry: ToolRegistry): OnCalls {
-  const find = currentTool(registry)
   return (calls, context) => {
-    for (const use of runUses(calls, context, find)) tracker.record(use)
+    for (const use of runUses(calls, context, currentTool(registry, context))) tracker.record(use)
   }
 }
 

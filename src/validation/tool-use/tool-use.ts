@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { CallContext } from '../../core/call-context.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 import type { StoredToolUse, ToolUseCount, ToolUseFailure, ToolUseSource } from '../../core/storage/tool-use-store.ts'
@@ -133,8 +134,8 @@ export function schemaHash(tool: OfferedTool): string {
 
 /** Looks up tools of a registry as models see them. */
 export const currentTool =
-  (registry: ToolRegistry) =>
+  (registry: ToolRegistry, caller?: CallContext) =>
   (name: string): ToolDefinition | undefined => {
-    const tool = registry.find(name)
+    const tool = registry.find(name, caller)
     return tool && registry.definitionOf(tool)
   }

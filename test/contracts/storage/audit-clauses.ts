@@ -37,6 +37,7 @@ export const auditClauses: Clauses = {
       tool: UNICODE,
       model: 'mini:one',
       schemaHash: 'abcdef',
+      version: '1.2.0',
       params: '{"secret":"swordfish"}',
       code: 'TIMEOUT',
       unknown: true,
@@ -63,6 +64,7 @@ export const auditClauses: Clauses = {
       event: null,
       subject: null,
       detail: null,
+      version: '1.2.0',
     })
     assert.match(hash, HEX)
     assert.match(params_hash ?? '', HEX)
@@ -108,6 +110,7 @@ export const auditClauses: Clauses = {
       event: 'flag.set',
       subject: UNICODE,
       detail,
+      version: null,
     })
     assert.deepEqual(await toolsOf(other, { type: 'call' }), ['add'])
     assert.equal((await rowsOf(other)).length, 2)

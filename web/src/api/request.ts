@@ -2,7 +2,7 @@ import { ApiProblem } from './api-problem.ts'
 import { serverAnswered, serverIsAway } from './connection.ts'
 
 export interface RequestOptions {
-  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly body?: unknown
   readonly accept?: string
   readonly signal?: AbortSignal

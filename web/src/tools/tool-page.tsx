@@ -13,6 +13,7 @@ import { CopyAs } from './copy-as.tsx'
 import { EffectChip } from './effect-chip.tsx'
 import { StepGraph } from './step-graph.tsx'
 import { TryTool } from './try-tool.tsx'
+import { Versions } from './versions.tsx'
 
 /** A tool with a form to try it, its history, and code snippets. */
 export function ToolPage({ name }: { readonly name: string }) {
@@ -45,6 +46,7 @@ const TAB =
 
 function WholeTool({ tool }: { readonly tool: WholePageTool }) {
   const [params, setParams] = useState<Record<string, unknown>>({})
+  const isVersioned = tool.version !== undefined || tool.versions !== undefined
   return (
     <>
       <h1 className="mt-2 font-mono text-2xl font-semibold tracking-tight wrap-anywhere">{tool.name}</h1>
@@ -56,6 +58,8 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
           <Chip key={permission}>needs {permission}</Chip>
         ))}
         {tool.approval && <Chip tone="warn">needs approval</Chip>}
+        {tool.version !== undefined && <Chip>version {tool.version}</Chip>}
+        {tool.deprecated !== undefined && <Chip tone="warn">deprecated</Chip>}
         <Figures name={tool.name} />
       </div>
       <p className="mt-3 max-w-3xl whitespace-pre-line wrap-anywhere">{tool.description}</p>
@@ -77,6 +81,11 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
           <Tabs.Tab value="copy" className={TAB}>
             Copy as
           </Tabs.Tab>
+          {isVersioned && (
+            <Tabs.Tab value="versions" className={TAB}>
+              Versions
+            </Tabs.Tab>
+          )}
         </Tabs.List>
         <Tabs.Panel value="schema" className="pt-4">
           <div className="panel overflow-x-auto p-4">
@@ -89,6 +98,11 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
         <Tabs.Panel value="copy" className="pt-4">
           <CopyAs tool={tool.name} params={params} />
         </Tabs.Panel>
+        {isVersioned && (
+          <Tabs.Panel value="versions" className="pt-4">
+            <Versions tool={tool.name} />
+          </Tabs.Panel>
+        )}
       </Tabs.Root>
     </>
   )

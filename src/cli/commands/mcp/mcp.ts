@@ -6,7 +6,7 @@ import { ConnectFailure } from '../../../mcp/client/failures.ts'
 import { listAll, type ServerTool, serverTool } from '../../../mcp/client/listed-tool.ts'
 import { pinsOf, type ToolChange, toolChanges } from '../../../mcp/client/pinned-tools.ts'
 import { readTimeout, runCall, showResult } from '../../common/call.ts'
-import { type OpenServer, openServer, SWITCHED_OFF } from '../../common/open.ts'
+import { commandUser, type OpenServer, openServer, SWITCHED_OFF } from '../../common/open.ts'
 import {
   actions,
   type Done,
@@ -175,8 +175,9 @@ async function mcpApprove(terminal: Terminal, server: string, options: GlobalOpt
     }
     const listed = await listTools(opened)
     const store = opened.pins
-    const changes = toolChanges(listed, (await store.read(name)) ?? {})
-    if (changes.length > 0) await store.write(name, pinsOf(listed))
+    const pins = (await store.read(name)) ?? {}
+    const changes = toolChanges(listed, pins)
+    if (changes.length > 0) await store.write(name, pinsOf(listed, pins), commandUser())
     if (terminal.json) terminal.document({ server: name, approved: changes })
     else showChanges(terminal, name, changes)
     return 0

@@ -54,6 +54,7 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
         </p>
       )}
       <Tools server={server} />
+      {server.waiting !== undefined && <Waiting server={server} waiting={server.waiting} />}
       {stderr !== undefined && (
         <details open={state !== 'connected'}>
           <summary className="text-sm font-medium">Last lines of stderr</summary>
@@ -102,6 +103,56 @@ function Tools({ server: { name, tools, state } }: { readonly server: McpServerS
         ))}
       </ul>
     </details>
+  )
+}
+
+type Change = NonNullable<McpServerStatus['waiting']>[number]
+
+/** New and changed tools of a pinned server, with a button to approve them. */
+function Waiting({
+  server: { name },
+  waiting,
+}: {
+  readonly server: McpServerStatus
+  readonly waiting: readonly Change[]
+}) {
+  const client = useQueryClient()
+  const approve = useMutation({
+    mutationFn: () =>
+      requestJson<McpServerStatus>(`/api/mcp/servers/${encodeURIComponent(name)}/approve`, {
+        method: 'POST',
+        body: { fingerprints: waiting.map(({ fingerprint }) => fingerprint) },
+      }),
+    onSettled: () =>
+      Promise.all([serversQuery.queryKey, ['tools']].map((queryKey) => client.invalidateQueries({ queryKey }))),
+  })
+  return (
+    <section
+      aria-label={`Waiting tools of ${name}`}
+      className="grid grid-cols-1 gap-2 rounded-lg border border-warn p-3"
+    >
+      <p className="text-sm font-medium">Rejected until you approve: the server has changed since it was pinned.</p>
+      <ul className="grid grid-cols-1 gap-2 text-sm">
+        {waiting.map(({ tool, change, parts, version, description }) => (
+          <li key={tool}>
+            <span className="font-mono break-all">{tool}</span>{' '}
+            <span className="text-muted">
+              {version}, {change}
+              {parts === undefined ? '' : `: ${parts.join(' and ')}`}
+            </span>
+            <p className="whitespace-pre-line wrap-anywhere">{description}</p>
+          </li>
+        ))}
+      </ul>
+      <Button className="justify-self-start" disabled={approve.isPending} onClick={() => approve.mutate()}>
+        Approve
+      </Button>
+      {approve.error && (
+        <Note tone="bad" role="alert">
+          {approve.error.message}
+        </Note>
+      )}
+    </section>
   )
 }
 

@@ -1,0 +1,164 @@
+import type { VersionCall } from '../../core/storage/ledger.ts'
+
+export interface Interval {
+  readonly low: number
+  readonly high: number
+}
+
+/** What the calls of one version show. Null if there are no calls, or too few for an interval. */
+export interface VersionFigures {
+  readonly calls: number
+  readonly failures: number
+  readonly success_rate: number | null
+  readonly success_interval: Interval | null
+  readonly p50_ms: number | null
+  readonly p50_interval: Interval | null
+  readonly p95_ms: number | null
+  readonly p95_interval: Interval | null
+  /** Null: calls have no cost. */
+  readonly cost: number | null
+}
+
+export interface Comparison {
+  readonly verdict: 'not_enough_calls' | 'worse' | 'better' | 'no_difference'
+  /** The verdict for people. */
+  readonly sentence: string
+  /** How much more often the candidate fails, at the look that decided, or at the last one. */
+  readonly error_increase: Interval | null
+  /** How many looks were made. */
+  readonly looks: number
+}
+
+export interface ComparisonRule {
+  /** The calls that each side needs before the first look. */
+  readonly minCalls?: number
+  /** How much more often the candidate may fail. */
+  readonly maxErrorIncrease?: number
+}
+
+export const MIN_CALLS = 100
+/** The chance of a verdict `worse` or `better` if there is no difference, over all looks together. */
+export const FALSE_ALARMS = 0.05
+/** Intervals that are shown have this confidence, each for itself. */
+const SHOWN_CONFIDENCE = 0.95
+
+/** The figures of a version, each with its own 95 % confidence interval. */
+export function figuresOf(calls: readonly VersionCall[]): VersionFigures {
+  const total = calls.length
+  const failures = calls.filter(({ failed }) => failed).length
+  const times = calls.map(({ ms }) => ms).sort((a, b) => a - b)
+  const z = normalQuantile(1 - (1 - SHOWN_CONFIDENCE) / 2)
+  return {
+    calls: total,
+    failures,
+    success_rate: total === 0 ? null : (total - failures) / total,
+    success_interval: total === 0 ? null : wilson(total - failures, total, z),
+    p50_ms: quantile(times, 0.5),
+    p50_interval: quantileInterval(times, 0.5, z),
+    p95_ms: quantile(times, 0.95),
+    p95_interval: quantileInterval(times, 0.95, z),
+    cost: null,
+  }
+}
+
+interface Side {
+  readonly version: string
+  /** In the order of their time. */
+  readonly calls: readonly VersionCall[]
+}
+
+/**
+ * Compares how often two versions fail, with a sequential test: the sides are compared only when the candidate has 1, 2, 4,
+ * 8 … times the minimum of calls, each time with the calls of both sides up to then. Look number k may raise a false alarm
+ * with a chance of 5 % / (k (k + 1)). All of them together add up to 5 %, however often somebody asks.
+ */
+export function compareCalls(current: Side, candidate: Side, rule: ComparisonRule = {}): Comparison {
+  const { minCalls = MIN_CALLS, maxErrorIncrease = 0 } = rule
+  let looks = 0
+  let last: Interval | undefined
+  for (let size = minCalls; size <= candidate.calls.length; size *= 2) {
+    looks++
+    const until = candidate.calls[size - 1]?.at ?? 0
+    const before = current.calls.filter(({ at }) => at <= until)
+    if (before.length < minCalls) continue
+    const chance = FALSE_ALARMS / (looks * (looks + 1))
+    last = difference(rateOf(before), rateOf(candidate.calls.slice(0, size)), normalQuantile(1 - chance / 2))
+    const verdict = last.low > maxErrorIncrease ? 'worse' : last.high < 0 ? 'better' : undefined
+    if (verdict === undefined) continue
+    const [how, more] = verdict === 'worse' ? ['more', last] : ['less', { low: -last.high, high: -last.low }]
+    const sentence = `${candidate.version} fails ${how} often than ${current.version}: by ${points(more.low)} to ${points(more.high)} percentage points`
+    return { verdict, sentence, error_increase: last, looks }
+  }
+  if (last === undefined) {
+    const has = [candidate, current].map(({ version, calls }) => `${version} has ${calls.length}`).join(', ')
+    const sentence = `Not enough calls yet: ${has}, and each needs ${minCalls}`
+    return { verdict: 'not_enough_calls', sentence, error_increase: null, looks: 0 }
+  }
+  const range = `between ${points(-last.low)} points less and ${points(last.high)} points more`
+  const sentence = `No difference found: ${candidate.version} fails ${range} often than ${current.version}`
+  return { verdict: 'no_difference', sentence, error_increase: last, looks }
+}
+
+interface Rate {
+  readonly hits: number
+  readonly total: number
+}
+
+const rateOf = (calls: readonly VersionCall[]): Rate => ({
+  hits: calls.filter(({ failed }) => failed).length,
+  total: calls.length,
+})
+
+const points = (share: number): string => (share * 100).toFixed(1)
+
+/** The score interval of Wilson for a rate. */
+export function wilson(hits: number, total: number, z: number): Interval {
+  const rate = hits / total
+  const z2 = (z * z) / total
+  const middle = (rate + z2 / 2) / (1 + z2)
+  const spread = (z * Math.sqrt((rate * (1 - rate)) / total + z2 / (4 * total))) / (1 + z2)
+  return { low: Math.max(0, middle - spread), high: Math.min(1, middle + spread) }
+}
+
+/** The interval of Newcombe (method 10) for the difference of two rates: how much higher the second one is. */
+export function difference(first: Rate, second: Rate, z: number): Interval {
+  const [a, b] = [first.hits / first.total, second.hits / second.total]
+  const [low, high] = [wilson(first.hits, first.total, z), wilson(second.hits, second.total, z)]
+  return {
+    low: b - a - Math.hypot(b - high.low, low.high - a),
+    high: b - a + Math.hypot(high.high - b, a - low.low),
+  }
+}
+
+function quantile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
+}
+
+/** Two values of the sample that enclose a quantile, whatever the distribution. Null if the sample is too small. */
+export function quantileInterval(sorted: readonly number[], share: number, z: number): Interval | null {
+  const middle = sorted.length * share
+  const spread = z * Math.sqrt(middle * (1 - share))
+  const low = sorted[Math.floor(middle - spread) - 1]
+  const high = sorted[Math.ceil(middle + spread)]
+  return low === undefined || high === undefined ? null : { low, high }
+}
+
+/** The inverse of the normal distribution, by bisection of an approximation of erf with errors below 1.5e-7. */
+export function normalQuantile(chance: number): number {
+  let [low, high] = [-10, 10]
+  for (let step = 0; step < 60; step++) {
+    const middle = (low + high) / 2
+    if (normal(middle) < chance) low = middle
+    else high = middle
+  }
+  return (low + high) / 2
+}
+
+/** Abramowitz and Stegun, 7.1.26. */
+function normal(x: number): number {
+  const z = Math.abs(x) / Math.SQRT2
+  const t = 1 / (1 + 0.3275911 * z)
+  const series = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t
+  const erf = 1 - series * Math.exp(-z * z)
+  return x < 0 ? (1 - erf) / 2 : (1 + erf) / 2
+}
