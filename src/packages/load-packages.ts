@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { LOCK_NAME } from '../config/load-config.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
-import { PACKAGE, packageOf } from '../core/execution/tool-view.ts'
+import { compareVersions, PACKAGE, packageOf } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { HttpImplementation } from '../kinds/http/definition/http-implementation.ts'
 import { isolated, type ToolHandlers } from '../kinds/tool-handlers.ts'
 import { calleesOf, handlerOf } from './contents.ts'
-import { checked, isOlder, NAME, openPackage, type Package, parsedJson, readPackageFolder, VERSION } from './package.ts'
+import { checked, NAME, openPackage, type Package, parsedJson, readPackageFolder, VERSION } from './package.ts'
 import { fingerprintOf } from './signing.ts'
 import { PackageError } from './tarball.ts'
 
@@ -81,7 +81,7 @@ export function replaceProblem(lock: Lock, { name, version, key, hash }: Package
   if (before.key !== key) {
     return `${name} is signed by another key than before: ${fingerprintOf(key)}, not ${fingerprintOf(before.key)}. ${again}`
   }
-  if (isOlder(version, before.version))
+  if (compareVersions(version, before.version) < 0)
     return `${name} ${version} is older than ${before.version}, which is added. ${again}`
   if (version === before.version && hash !== before.hash) {
     return `${name} ${version} has other contents than the ${version} that is added. ${again}`

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { mockTool, newSigner, packageFiles, temporaryFolder, writeFiles } from './fixtures/package-files.ts'
 import { replaceProblem } from './load-packages.ts'
-import { isOlder, openPackage, readPackageFolder, signPackage } from './package.ts'
+import { openPackage, readPackageFolder, signPackage } from './package.ts'
 import { fingerprintOf, openSigner } from './signing.ts'
 import { type Files, MANIFEST } from './tarball.ts'
 
@@ -99,22 +99,6 @@ describe('signature', () => {
     const key = signer.key.slice(0, -1) + digits[last ^ 1]
     expect(Buffer.from(key, 'base64url')).toEqual(Buffer.from(signer.key, 'base64url'))
     expect(() => signPackage(packageFiles(), { ...signer, key })).toThrow('Its signature is wrong')
-  })
-
-  test('versions are compared by semver', () => {
-    const ordered = [
-      '0.9.9',
-      '1.0.0-alpha',
-      '1.0.0-alpha.1',
-      '1.0.0-alpha.beta',
-      '1.0.0-beta.2',
-      '1.0.0-beta.11',
-      '1.0.0',
-      '1.0.10',
-    ]
-    for (const [at, version] of ordered.entries()) {
-      for (const [index, other] of ordered.entries()) expect(isOlder(version, other)).toBe(at < index)
-    }
   })
 
   test('the private key is readable for its owner only', async () => {

@@ -208,25 +208,3 @@ export async function readPackageFolder(folder: string, strict = false): Promise
 }
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
-
-/** Whether one version is older than another, by semver. */
-export function isOlder(version: string, than: string): boolean {
-  const [one, other] = [partsOf(version), partsOf(than)]
-  for (const [at, part] of one.core.entries()) if (part !== other.core[at]) return part < (other.core[at] ?? 0)
-  // A pre-release is older than its release.
-  if (one.pre.length === 0 || other.pre.length === 0) return one.pre.length > 0 && other.pre.length === 0
-  for (let at = 0; at < Math.max(one.pre.length, other.pre.length); at++) {
-    const [part, against] = [one.pre[at], other.pre[at]]
-    if (part === against) continue
-    if (part === undefined || against === undefined) return part === undefined
-    const [isNumber, isOther] = [/^\d+$/.test(part), /^\d+$/.test(against)]
-    if (isNumber && isOther) return Number(part) < Number(against)
-    return isNumber === isOther ? part < against : isNumber
-  }
-  return false
-}
-
-function partsOf(version: string): { readonly core: number[]; readonly pre: string[] } {
-  const [, core = '', pre] = /^([\d.]+)(?:-(.*))?$/.exec(version) ?? []
-  return { core: core.split('.').map(Number), pre: pre?.split('.') ?? [] }
-}

@@ -5,11 +5,12 @@ import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { dataFolder } from '../../core/environment.ts'
+import { compareVersions } from '../../core/execution/tool-view.ts'
 import { silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { type Lock, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
-import { isOlder, type Package } from '../../packages/package.ts'
+import type { Package } from '../../packages/package.ts'
 import { fingerprintOf, openSigner } from '../../packages/signing.ts'
 import { latestVersion, packFolder, readCatalogue, readSource, type SourceParts } from '../../packages/sources.ts'
 import { PackageError, writeTarball } from '../../packages/tarball.ts'
@@ -340,7 +341,7 @@ const outdated = (terminal: Terminal, options: GlobalOptions): Promise<number> =
       const isNpm = from.startsWith('npm:')
       const source = isNpm ? `npm:${name}` : (listed?.source ?? from)
       const latest = isNpm ? await problems.unless(latestVersion(source, parts), undefined) : listed?.version
-      if (latest !== undefined && isOlder(version, latest)) packages.push({ name, version, latest, source })
+      if (latest !== undefined && compareVersions(version, latest) < 0) packages.push({ name, version, latest, source })
     }
     if (terminal.json) terminal.document({ packages, problems: problems.all })
     else
