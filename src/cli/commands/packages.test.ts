@@ -133,6 +133,28 @@ describe('add', () => {
     expect((await add(at('1.0.0'))).code).toBe(0)
   })
 
+  test('the audit log has a row for each added and removed package, if there is a store', async () => {
+    const { add, run, cwd } = await project()
+    await add(packed())
+    expect(existsSync(join(cwd, '.toolyard'))).toBe(false)
+    await run('keys', 'create', '--name', 'one')
+    await add(packed())
+    await run('remove', '@acme/tools')
+    const { rows } = JSON.parse((await run('audit', 'list', '--type', 'event', '--json')).out)
+    const { hash } = signPackage(packageFiles(), acme)
+    expect(rows.slice(0, 2)).toMatchObject([
+      { event: 'package.removed', subject: '@acme/tools', caller: 'local' },
+      { event: 'package.added', subject: '@acme/tools', detail: expect.stringContaining(hash) },
+    ])
+  })
+
+  test('shows the method of requests that may write, whatever effect they declare', async () => {
+    const http = { type: 'http', url: 'https://api.example.com/', method: 'DELETE' }
+    const tools = [mockTool('ask', { effect: 'read', implementation: http })]
+    const { add } = await project()
+    expect((await add(packed({ tools, hosts: ['api.example.com'] }))).out).toMatch(/ask +http DELETE +read/)
+  })
+
   test('grants variables that the package reads, and no others', async () => {
     const http = { type: 'http', url: 'https://api.example.com/', headers: { key: '${ACME_KEY}' } }
     const tarball = packed({ tools: [mockTool('ask', { implementation: http })], hosts: ['api.example.com'] })

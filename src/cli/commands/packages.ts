@@ -9,12 +9,19 @@ import { compareVersions } from '../../core/execution/tool-view.ts'
 import { silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { type Lock, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
+import {
+  type Lock,
+  type LockedPackage,
+  lockText,
+  packageFolder,
+  readLock,
+  replaceProblem,
+} from '../../packages/load-packages.ts'
 import type { Package } from '../../packages/package.ts'
 import { fingerprintOf, openSigner } from '../../packages/signing.ts'
 import { latestVersion, packFolder, readCatalogue, readSource, type SourceParts } from '../../packages/sources.ts'
 import { PackageError, writeTarball } from '../../packages/tarball.ts'
-import { configFile, lockFile, readConfig } from '../common/open.ts'
+import { configFile, lockFile, readConfig, recordEvent } from '../common/open.ts'
 import {
   actions,
   type Done,
@@ -185,6 +192,8 @@ const add = (terminal: Terminal, source: string, options: AddOptions): Promise<n
     await confirm(terminal, opened, { isKnown, options })
     await install(parts.file, opened, lock, { source, granted })
     const { name, version, hash, contents } = opened
+    const detail = { version, hash, fingerprint, granted, source }
+    await recordEvent(terminal, options, 'package.added', { subject: name, detail })
     if (terminal.json) terminal.document({ added: true, name, version, hash, fingerprint, granted, ...contents })
     else terminal.note(`Added ${name} ${version}. A running server loads it with its next reload (SIGHUP).`)
     return 0
@@ -210,7 +219,9 @@ function show(terminal: Terminal, opened: Package, { granted, owner, local }: Sh
     terminal.result(printableLine(`${`${title}:`.padEnd(13)}${items.length === 0 ? none : items.join(', ')}`))
   terminal.result(terminal.style('bold', printableLine(`${name} ${version}${description && `: ${description}`}`)))
   terminal.result(`${'signed by:'.padEnd(13)}${fingerprintOf(key)} (${owner})`)
-  const rows = contents.tools.map((tool) => [`  ${tool.name}`, tool.kind, tool.effect, fitted(tool.description, 100)])
+  const rows = contents.tools.map(({ name: tool, kind, method, effect, description: about }) => {
+    return [`  ${tool}`, method === undefined ? kind : `${kind} ${method}`, effect, fitted(about, 100)]
+  })
   terminal.result('tools:')
   showTable(terminal, rows)
   line('hosts', contents.hosts)
@@ -298,6 +309,8 @@ async function remove(terminal: Terminal, name: string, options: GlobalOptions):
   }
   await writeWhole(file, lockText(new Map([...lock].filter(([one]) => one !== name))))
   await rm(packageFolder(file, name), { recursive: true, force: true })
+  const { version, hash } = lock.get(name) as LockedPackage
+  await recordEvent(terminal, options, 'package.removed', { subject: name, detail: { version, hash } })
   if (terminal.json) terminal.document({ removed: true, name })
   else terminal.note(`Removed ${name}. A running server unloads it with its next reload (SIGHUP).`)
   return 0
