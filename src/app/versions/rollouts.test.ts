@@ -113,11 +113,33 @@ test('calls before a configured rollout do not roll it back, nor those before it
 test('a start can name the current version', async () => {
   const { rollouts, installation } = await opened({ current: '3.0.0' })
   await expect(rollouts.start('greet', { candidate: '3.0.0', percent: 10 }, ANN)).rejects.toThrow(
-    'name another one as current',
+    'set current to the version of the others',
   )
   await rollouts.start('greet', { current: '1.0.0', candidate: '3.0.0', percent: 0 }, ANN)
   expect(await installation.manager.getExecutor().execute('greet', {})).toMatchObject({ result: '1.0.0' })
   await expect(rollouts.start('greet', { current: '9.0.0', candidate: '3.0.0', percent: 0 }, ANN)).rejects.toThrow(
     "has no version '9.0.0'",
   )
+})
+
+test('a tool whose candidate writes counts as one that writes, and so does a pipeline that calls it', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'toolyard-rollouts-'))
+  onTestFinished(() => rm(data, { recursive: true, force: true }))
+  const mock = (version: string, effect: string) => ({
+    ...greet(version),
+    effect,
+    implementation: { type: 'mock', mock_response: version },
+  })
+  const steps = [{ id: 'one', tool: 'greet' }]
+  const pipeline = { ...greet('1.0.0'), name: 'all', implementation: { type: 'pipeline', steps } }
+  const registry = [mock('1.0.0', 'read'), mock('2.0.0', 'write'), pipeline]
+  const rollout = { greet: { current: '1.0.0', candidate: '2.0.0', percent: 10 } }
+  const config = { tools: { enabled: true, registry, rollout } }
+  const installation = await Installation.open({ config, log: captureLog(), env: { TOOLYARD_DATA: data } })
+  onTestFinished(() => installation.close())
+  const executor = installation.manager.getExecutor()
+  const effects = () => ['greet', 'all', 'greet@1.0.0', 'greet@2.0.0'].map((name) => executor.effectOf(name))
+  expect(effects()).toEqual(['write', 'write', 'read', 'write'])
+  await installation.rollouts.rollBack('greet', ANN)
+  expect(effects()).toEqual(['read', 'read', 'read', 'write'])
 })

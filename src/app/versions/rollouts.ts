@@ -128,7 +128,7 @@ export class Rollouts {
       }
       throw new ToolExecutionError(
         'INVALID_PARAMETERS',
-        `Version ${candidate} of tool '${tool}' is the current one already: name another one as current`,
+        `Version ${candidate} of tool '${tool}' is the current one already: set current to the version of the others`,
       )
     })
   }

@@ -101,6 +101,29 @@ describe('add', () => {
     expect((await answer('y\ny\n')).err).not.toContain('Trust')
   })
 
+  test('keeps packages that were added while it asked, and refuses an older version than those', async () => {
+    const { cwd, run, add, lock } = await project()
+    const other = packed({ more: { name: '@acme/other' }, tools: [mockTool('other')] })
+    await writeFile(join(cwd, 'first.tgz'), packed())
+    await add(other)
+    const { io, written } = captureIo({ cwd })
+    const answers = async function* (during: () => Promise<unknown>) {
+      await during()
+      yield 'y\n'
+    }
+    const asking = (during: () => Promise<unknown>) => {
+      const stdin = Object.assign(Readable.from(answers(during)), { isTTY: true })
+      return main(['add', 'first.tgz'], { ...io, stdin })
+    }
+    expect(await asking(() => run('remove', '@acme/other'))).toBe(0)
+    expect(Object.keys(await lock())).toEqual(['@acme/tools'])
+    await run('remove', '@acme/tools')
+    await add(other)
+    expect(await asking(() => add(packed({ more: { version: '1.1.0' } })))).toBe(1)
+    expect(written.err).toContain('1.0.0 is older than 1.1.0')
+    expect(Object.keys(await lock())).toEqual(['@acme/other', '@acme/tools'])
+  })
+
   test('without a terminal it names the options that confirm', async () => {
     const { cwd, run, isAdded } = await project()
     await writeFile(join(cwd, 'a.tgz'), packed())

@@ -9,14 +9,7 @@ import { compareVersions } from '../../core/execution/tool-view.ts'
 import { silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import {
-  type Lock,
-  type LockedPackage,
-  lockText,
-  packageFolder,
-  readLock,
-  replaceProblem,
-} from '../../packages/load-packages.ts'
+import { type LockedPackage, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
 import type { Package } from '../../packages/package.ts'
 import { fingerprintOf, openSigner } from '../../packages/signing.ts'
 import { latestVersion, packFolder, readCatalogue, readSource, type SourceParts } from '../../packages/sources.ts'
@@ -190,7 +183,7 @@ const add = (terminal: Terminal, source: string, options: AddOptions): Promise<n
     }
     if (!terminal.json) show(terminal, opened, { granted, owner, local: parts.config.tools?.registry ?? [] })
     await confirm(terminal, opened, { isKnown, options })
-    await install(parts.file, opened, lock, { source, granted })
+    await install(parts.file, opened, { source, granted })
     const { name, version, hash, contents } = opened
     const detail = { version, hash, fingerprint, granted, source }
     await recordEvent(terminal, options, 'package.added', { subject: name, detail })
@@ -280,10 +273,14 @@ async function confirm(
 /** Writes the files before the lock file: a package that is written in part does not match its hash, and is not loaded. */
 async function install(
   file: string,
-  { name, version, hash, key, files }: Package,
-  lock: Lock,
+  opened: Package,
   { source, granted }: { readonly source: string; readonly granted: readonly string[] },
 ): Promise<void> {
+  // Read again: a person may have thought about it while others were added.
+  const lock = await readLock(file)
+  const refusal = replaceProblem(lock, opened)
+  if (refusal !== undefined) throw new PackageError(refusal)
+  const { name, version, hash, key, files } = opened
   const folder = packageFolder(file, name)
   const next = join(dirname(folder), `.${basename(folder)}.${randomUUID()}`)
   try {

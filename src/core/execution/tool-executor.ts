@@ -176,8 +176,12 @@ export class ToolExecutor {
     }
   }
 
+  /** Without a caller, the strongest effect of the versions that callers may get: a write must not count as a read. */
   effectOf(name: string, caller?: CallContext): Effect | undefined {
-    return this.#found(name, caller)?.effect
+    const reachable = caller === undefined ? this.#registry.reachable(name) : []
+    if (reachable.length < 2) return this.#found(name, caller)?.effect
+    const effects = reachable.map((tool) => this.#found(pinnedName(tool))?.effect)
+    return (['write', 'idempotent', 'read'] as const).find((effect) => effects.includes(effect))
   }
 
   /** Whether a call that a model printed as text never runs, whatever its effect. */

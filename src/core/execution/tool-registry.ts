@@ -37,7 +37,7 @@ export class ToolRegistry {
   readonly #versions = new Map<string, Map<string, RegisteredTool>>()
   #rollouts: ReadonlyMap<string, Rollout> = new Map()
   /** Tools of packages that gave way to others, until those are removed. */
-  readonly #aside = new Map<string, readonly RegisteredTool[]>()
+  readonly #aside = new Map<string, ReadonlySet<RegisteredTool>>()
   readonly #views = new WeakMap<RegisteredTool, ToolDefinition>()
   readonly #aliases = new Map<string, string>()
   readonly #broken = new Map<RegisteredTool, string>()
@@ -77,13 +77,13 @@ export class ToolRegistry {
       const fields = { tool: name, package: packageOf(tool) ?? owner }
       if (packageOf(tool) !== undefined) {
         writeLog(this.#log, 'warn', fields, 'A tool of a package is left out: another tool has its name')
-        this.#aside.set(name, [tool])
+        this.#aside.set(name, new Set([...(this.#aside.get(name) ?? []), tool]))
         return
       }
       writeLog(this.#log, 'warn', fields, 'A tool of a package gives way to another tool of its name')
       const before = [...(this.#versions.get(name)?.values() ?? [])]
-      this.unregister(name)
-      this.#aside.set(name, before)
+      this.#remove(name)
+      this.#aside.set(name, new Set([...before, ...(this.#aside.get(name) ?? [])]))
     }
     const version = versionOf(definition)
     const versions = this.#versions.get(name) ?? new Map<string, RegisteredTool>()
@@ -125,15 +125,20 @@ export class ToolRegistry {
 
   /** Removes a tool with all its versions. A tool of a package that gave way to it comes back. */
   unregister(name: string): boolean {
+    if (!this.#remove(name)) return false
+    const aside = this.#aside.get(name) ?? []
+    this.#aside.delete(name)
+    for (const tool of aside) this.register(tool)
+    return true
+  }
+
+  #remove(name: string): boolean {
     const versions = this.#versions.get(name)
     if (versions === undefined) return false
     for (const tool of versions.values()) this.#forget(name, tool)
     this.#tools.delete(name)
     this.#versions.delete(name)
     this.#changed(name)
-    const aside = this.#aside.get(name) ?? []
-    this.#aside.delete(name)
-    for (const tool of aside) this.register(tool)
     return true
   }
 
@@ -215,6 +220,17 @@ export class ToolRegistry {
     if (alias !== undefined) return this.find(alias, caller)
     const end = name.lastIndexOf('@')
     return end > 0 ? this.at({ name: name.slice(0, end), version: name.slice(end + 1) }) : undefined
+  }
+
+  /** The versions that callers of a name may get. */
+  reachable(name: string): ToolDefinition[] {
+    const current = this.find(name)
+    if (current === undefined) return []
+    const definition = this.definitionOf(current)
+    const { candidate } = this.#rollouts.get(definition.name) ?? {}
+    const isPinned = name !== definition.name && name === pinnedName(definition)
+    const other = isPinned || candidate === undefined ? undefined : this.at({ ...definition, version: candidate })
+    return other === undefined || other === current ? [definition] : [definition, this.definitionOf(other)]
   }
 
   /** One version of each tool: those that the caller gets, without a caller the current ones. */
