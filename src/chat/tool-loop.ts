@@ -106,7 +106,7 @@ export class ToolLoop {
         if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
-        const journal = request.journal && (await run.beginCalls(turn, this.#claims(turn)))
+        const journal = request.journal && (await run.beginCalls(turn, this.#claims(turn, context)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
         for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
         run.heard(turn)
@@ -161,8 +161,8 @@ export class ToolLoop {
   }
 
   /** Whether calls write. Those that do so without a key must not run before the turn is stored. */
-  #claims({ calls }: TurnReader): boolean {
-    const effects = calls.map((call) => this.#executor.effectOf(call.function.name))
+  #claims({ calls }: TurnReader, context: CallContext): boolean {
+    const effects = calls.map((call) => this.#executor.effectOf(call.function.name, context))
     return effects.includes('write') && !effects.includes('idempotent')
   }
 

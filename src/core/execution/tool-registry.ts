@@ -194,6 +194,17 @@ export class ToolRegistry {
     return end > 0 ? this.at({ name: name.slice(0, end), version: name.slice(end + 1) }) : undefined
   }
 
+  /** The definitions that calls of a name may take: the current version and the candidate, or the named version. */
+  possible(name: string): ToolDefinition[] {
+    const found = this.find(name)
+    if (found === undefined) return []
+    const definition = this.definitionOf(found)
+    const isPinned = !this.#tools.has(name) && !this.#aliases.has(name)
+    const candidate = isPinned ? undefined : this.#rollouts.get(definition.name)?.candidate
+    const other = candidate === undefined ? undefined : this.#versions.get(definition.name)?.get(candidate)
+    return other === undefined || other === found ? [definition] : [definition, this.definitionOf(other)]
+  }
+
   /** One version of each tool: those that the caller gets, without a caller the current ones. */
   list(caller?: CallContext): RegisteredTool[] {
     if (caller === undefined) return [...this.#tools.values()]

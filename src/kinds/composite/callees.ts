@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { pinnedName } from '../../core/execution/tool-view.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 
 /** What kinds whose tools call others share. */
@@ -44,11 +45,16 @@ export function strongestEffect(tool: ToolDefinition, parts: CompositeParts): Ef
     for (const name of names) {
       if (visited.has(name)) continue
       visited.add(name)
-      const found = parts.registry.find(name)
-      const definition = found && parts.registry.definitionOf(found)
-      const inner = definition?.effect === undefined ? definition && parts.calleesOf(definition) : undefined
-      if (inner !== undefined) visit(inner)
-      else strongest = Math.max(strongest, EFFECTS.indexOf(definition?.effect ?? parts.effectOf(name) ?? 'write'))
+      const possible = parts.registry.possible(name)
+      if (possible.length === 0) strongest = EFFECTS.length - 1
+      for (const definition of possible) {
+        const inner = definition.effect === undefined ? parts.calleesOf(definition) : undefined
+        if (inner !== undefined) visit(inner)
+        else {
+          const effect = definition.effect ?? parts.effectOf(pinnedName(definition)) ?? 'write'
+          strongest = Math.max(strongest, EFFECTS.indexOf(effect))
+        }
+      }
     }
   }
   visit(parts.calleesOf(tool) ?? [])
