@@ -168,9 +168,9 @@ describe('Model validation', () => {
 
   test('[8.2-9] warns about models that are not validated', async () => {
     const doubtful = await modelsPage([false])
-    await doubtful.page.getByText(/^Not validated: Mini, Plain, Bare\./).waitFor()
+    await doubtful.page.getByText(/^Not validated on this server yet: Mini, Plain, Bare\./).waitFor()
     const { page } = await modelsPage([true])
-    await page.getByText(/^Not validated: Plain, Bare\./).waitFor()
+    await page.getByText(/^Not validated on this server yet: Plain, Bare\./).waitFor()
   })
 
   test('[8.2-10] records, reads, saves and loads with ModelValidationTracker', async () => {

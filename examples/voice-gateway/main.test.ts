@@ -68,7 +68,7 @@ test.runIf(FULL)('Ctrl+C ends it, and its server', async () => {
   expect((await once(child, 'exit'))[0]).toBe(0)
 })
 
-test('S14 its parts work in another folder, in the program of the README', async () => {
+test.runIf(FULL)('S14 its parts work in another folder, in the program of the README', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-voice-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   for (const part of ['gateway', 'zwave-mcp-server', 'toolyard.config.json']) {

@@ -14,6 +14,7 @@ import { run } from '../../src/storage/ledger/fixtures/open-ledger.ts'
 import { openPostgresSide } from '../../src/storage/postgres/postgres-copy.ts'
 import { openSqliteSide } from '../../src/storage/sqlite/sqlite-copy.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
+import { FULL } from '../setup/full.ts'
 import { startPgvector } from '../setup/start-pgvector.ts'
 import { ask, type Databases, startDatabases } from './databases.ts'
 import { answer, claimOf, job, settings } from './samples.ts'
@@ -210,7 +211,7 @@ test('a store moves to PostgreSQL and back with everything in it', async () => {
   }
 })
 
-test('vectors move to a database with pgvector and back', async () => {
+test.runIf(FULL)('vectors move to a database with pgvector and back', async () => {
   const { url: pgvector, stop } = await startPgvector()
   const back = join(folder, 'vectors-back')
   try {

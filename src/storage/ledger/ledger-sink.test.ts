@@ -28,6 +28,7 @@ describe('batches', () => {
       source: 'rest',
       runId: null,
       tool: 'a',
+      version: null,
       model: null,
       schemaHash: 'schema-1',
       params: '{"city":"Hamburg"}',

@@ -20,6 +20,7 @@ describe('audit', () => {
         source: 'rest',
         run_id: 'run-1',
         tool: 'weather',
+        version: null,
         model: 'mini:one',
         schema_hash: 'schema-1',
         params_hash: stored.rows[0]?.paramsHash,
