@@ -53,8 +53,8 @@ async function open() {
     await rm(folder, { recursive: true, force: true })
   })
   /** Starts a run of a tenant, whose caller has the same name. */
-  const start = async (tenant: string, detached: boolean) => {
-    const context = { tenant, caller: tenant, runId: randomUUID() }
+  const start = async (tenant: string, detached: boolean, signal?: AbortSignal) => {
+    const context = { tenant, caller: tenant, runId: randomUUID(), signal }
     const messages = [{ role: 'user', content: tenant }] as const
     await durable.start({ model, messages, context }, {}, detached)
     return context.runId
@@ -90,4 +90,24 @@ test('runs that no client waits for begin when their tenant has a place, and lea
     await vi.waitFor(async () => expect(await statusOf('slow', id)).toBe('finished'), { timeout: 30_000 })
   }
   expect(asked.filter((tenant) => tenant === 'slow')).toHaveLength(60)
+})
+
+test('refuses more runs of a tenant whose clients start runs and leave', async () => {
+  const { released, start, statusOf, asked } = await open()
+  const client = new AbortController()
+  const ids: string[] = []
+  for (let one = 0; one < 50; one++) ids.push(await start('slow', false, client.signal))
+  await start('slow', false, client.signal)
+  client.abort()
+  await expect(start('slow', false)).rejects.toMatchObject({
+    code: 'RATE_LIMITED',
+    message: expect.stringContaining("Tenant 'slow' has 50 durable runs whose clients have left"),
+  })
+  await start('other', false)
+  await vi.waitFor(() => expect(asked).toContain('other'))
+  released.resolve()
+  for (const id of ids) {
+    await vi.waitFor(async () => expect(await statusOf('slow', id)).toBe('finished'), { timeout: 30_000 })
+  }
+  await vi.waitFor(() => start('slow', false), { timeout: 30_000 })
 })

@@ -2,7 +2,7 @@ import type { Journal, JournalStep } from '../chat/journal.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
-import { Cancellation, pause } from '../core/cancellation.ts'
+import { Cancellation, type CancelSignal, pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { FairPool } from '../core/execution/fair-pool.ts'
 import { writeLog } from '../core/log.ts'
@@ -27,6 +27,8 @@ const FOLLOW_HERE_MS = 100
 const FOLLOW_ELSEWHERE_MS = 1_000
 /** Runs that no client waits for. */
 const MAX_DETACHED = 100
+/** Runs of one tenant that go on although their clients have left. */
+const MAX_LEFT = 50
 const MAX_RESUMES = 5
 const KEY_ENDED = 'The API key that started the run was revoked or has expired'
 
@@ -69,6 +71,8 @@ export class DurableRuns {
   readonly #running = new Map<string, Running>()
   /** For runs that no client waits for. A tenant holds at most half of them. */
   readonly #places = new FairPool<DurableRun>({ size: MAX_DETACHED, queue: 0 })
+  /** By tenant: how many runs go on although their clients have left. */
+  readonly #left = new Map<string, number>()
   /** Runs that were encrypted with another key, or that another program has started. */
   readonly #foreign = new Set<string>()
   /** Runs that could not be given up because the store failed. */
@@ -101,6 +105,12 @@ export class DurableRuns {
    * does not wait for them: then the run begins when there is a place for it.
    */
   async start(request: RunRequest, options: DurableOptions = {}, detached = false): Promise<Events> {
+    const { tenant = LOCAL_TENANT } = request.context ?? {}
+    // Clients that start runs and leave would have any number of them at a time.
+    if (!detached && (this.#left.get(tenant) ?? 0) >= MAX_LEFT) {
+      const message = `Tenant '${tenant}' has ${MAX_LEFT} durable runs whose clients have left: wait until some have ended, or send "Prefer: respond-async"`
+      throw new ToolExecutionError('RATE_LIMITED', message)
+    }
     const created = await this.#data.create(request, options)
     if (created === undefined) {
       throw new ToolExecutionError('INVALID_PARAMETERS', `The run '${request.context?.runId}' was started before`)
@@ -327,8 +337,10 @@ export class DurableRuns {
       lost = true
       cancellation.abort(undefined)
     }
+    const stay = detached ? () => {} : this.#watchClient(run.tenant, request.context?.signal)
     const ended = this.#follow(run, request, steps, { cancellation, isLost: () => lost }, feed).finally(() => {
       this.#running.delete(run.id)
+      stay()
       if (!hasPlace) return
       const wasFull = !this.#places.hasRoom(run.tenant)
       this.#places.leave(run.tenant)
@@ -336,6 +348,23 @@ export class DurableRuns {
     })
     this.#running.set(run.id, { run, ended, lose })
     return feed
+  }
+
+  /** Counts a run of a client that has left. Call the returned function when the run has ended. */
+  #watchClient(tenant: string, client: CancelSignal | undefined): () => void {
+    let hasLeft = false
+    const count = (one: 1 | -1) => this.#left.set(tenant, (this.#left.get(tenant) ?? 0) + one)
+    const leave = () => {
+      hasLeft = true
+      count(1)
+    }
+    if (client?.aborted) leave()
+    else client?.addEventListener('abort', leave)
+    return () => {
+      client?.removeEventListener('abort', leave)
+      if (hasLeft) count(-1)
+      if (this.#left.get(tenant) === 0) this.#left.delete(tenant)
+    }
   }
 
   async #follow(

@@ -14,6 +14,7 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
@@ -32,7 +33,7 @@ import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
-import { Tenants } from './tenants.ts'
+import { BoundedOnce, Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
 
@@ -122,6 +123,7 @@ export class Installation {
   /** Which tools of MCP servers were approved. */
   readonly pins: PinStore
   readonly #rates: Rates
+  readonly #once: OnceStore
   readonly #cache: ResultCache
   readonly #seal: TextSeal
   readonly #knowledge: KnowledgeStore
@@ -180,9 +182,10 @@ export class Installation {
       manager: () => this.manager,
       tell: (news) => void this.#deliver(news),
     })
+    this.#once = new BoundedOnce(storage.once, this.tenants, clock)
     this.#seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
     this.durableRuns = new DurableRuns({
-      ...{ store: storage.durableRuns, once: storage.once, pauses: storage.pauses, log: this.log, clock },
+      ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
       seal: this.#seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
@@ -319,7 +322,7 @@ export class Installation {
       sinks: [this.sink, ...sinks],
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
-      once: this.storage.once,
+      once: this.#once,
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
       cache: this.#cache,
       pins: this.pins,

@@ -1,7 +1,10 @@
 import type { Config, LimitsConfig, TenantConfig } from '../config/config.ts'
+import type { Clock } from '../core/clock.ts'
 import type { KeyStore } from '../core/storage/key-store.ts'
+import type { OnceClaim, OnceState, OnceStore } from '../core/storage/once-store.ts'
 import { DEFAULT_QUOTA, type Quota } from '../core/storage/quota.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
+import { ToolExecutionError, type ToolResult } from '../core/tool-result.ts'
 
 /** Permissions and tools that are switched on or off for a tenant. */
 export type Flags = Readonly<Record<string, boolean>>
@@ -99,3 +102,53 @@ const quotaIn = (limits: LimitsConfig): Quota => ({
   storage_bytes: limits.storage_bytes ?? DEFAULT_QUOTA.storage_bytes,
   stored_runs: limits.stored_runs ?? DEFAULT_QUOTA.stored_runs,
 })
+
+const DAY_MS = 86_400_000
+
+/**
+ * Counts the results that a tenant stores under idempotency keys against its quota for bytes. They are stored for a day, so
+ * this day and the one before count, on this server.
+ */
+export class BoundedOnce implements OnceStore {
+  readonly #store: OnceStore
+  readonly #tenants: Tenants
+  readonly #clock: Clock
+  readonly #stored = new Map<string, { readonly day: number; today: number; readonly before: number }>()
+
+  constructor(store: OnceStore, tenants: Tenants, clock: Clock) {
+    this.#store = store
+    this.#tenants = tenants
+    this.#clock = clock
+  }
+
+  async claim(claim: OnceClaim): Promise<OnceState> {
+    const state = await this.#store.claim(claim)
+    const { tenant } = claim
+    const { today, before } = this.#of(tenant)
+    const { storage_bytes: most } = this.#tenants.quota(tenant)
+    if (state.state !== 'fresh' || today + before < most) return state
+    await this.#store.release(claim)
+    throw new ToolExecutionError(
+      'RATE_LIMITED',
+      `Tenant '${tenant}' has reached its quota 'storage_bytes' with the results of idempotency keys. Try again tomorrow, or ask the operator to raise limits.storage_bytes`,
+    )
+  }
+
+  async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
+    await this.#store.settle(claim, result)
+    this.#of(claim.tenant).today += JSON.stringify(result).length
+  }
+
+  release(claim: OnceClaim): Promise<void> {
+    return this.#store.release(claim)
+  }
+
+  #of(tenant: string) {
+    const day = Math.floor(this.#clock.wall() / DAY_MS)
+    const known = this.#stored.get(tenant)
+    if (known?.day === day) return known
+    const fresh = { day, today: 0, before: known?.day === day - 1 ? known.today : 0 }
+    this.#stored.set(tenant, fresh)
+    return fresh
+  }
+}

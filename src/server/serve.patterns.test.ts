@@ -70,6 +70,14 @@ test('a key with patterns for tools sees and calls those tools only, everywhere'
   expect([first.status, await first.json()]).toMatchObject([403, { error_code: 'PERMISSION_DENIED' }])
 })
 
+test('a key without the scope call calls no tool by tool_name', async () => {
+  const { post, made } = await openServer()
+  const body = { message: 'Go.', tool_name: 'put_one', tool_params: {} }
+  const refused = await post('/chat', body, await made({ scopes: ['chat'] }))
+  expect([refused.status, await refused.json()]).toMatchObject([403, { title: "The API key lacks the scope 'call'" }])
+  expect((await post('/chat', body, await made({ scopes: ['chat', 'call'] }))).status).toBe(200)
+})
+
 test('the offers of two keys with the same flags differ by their patterns', async () => {
   const { post, made, model, admin } = await openServer()
   await post('/chat', { message: 'Go.' }, await made({ tools: ['get_one'] }))

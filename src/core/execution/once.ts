@@ -117,6 +117,8 @@ export class Once {
   async #claim(store: OnceStore, claim: OnceClaim, signal: AbortSignal): Promise<ToolResult | undefined> {
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_POLL_MS)) {
       const known = await store.claim(claim).catch((cause) => {
+        // The tenant stores too much.
+        if (cause instanceof ToolExecutionError) throw cause
         const message = 'The store for idempotency keys is unavailable. The call did not run: try again later'
         throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })
       })

@@ -17,6 +17,7 @@ const NOWHERE = 'https://schema.invalid/'
 
 /** Resolves the references of a schema without loading anything. */
 export class SchemaReferences {
+  readonly root: unknown
   readonly #roots = new Map<string, unknown>()
   readonly #anchors = new Map<string, unknown>()
   readonly #dynamic = new Map<string, unknown>()
@@ -26,6 +27,7 @@ export class SchemaReferences {
   readonly strays: unknown[] = []
 
   constructor(schema: unknown, documents: Documents = new Map()) {
+    this.root = schema
     this.#documents = documents
     this.#roots.set(NOWHERE, schema)
     this.#index(schema, NOWHERE)

@@ -205,6 +205,14 @@ describe('the tools of code', () => {
     expect(executor.effectOf('run_code')).toBe('read')
   })
 
+  test('decide the effect with all versions that code may name', () => {
+    const { executor, registry } = open({ look: echo })
+    const other = define('look', { type: 'internal', handler: 'look' }, { version: '1.0.0', effect: 'write' })
+    registry.register({ ...other, deprecated: { use: 'another tool' } })
+    registry.rollOut(new Map([['look', { current: '0.0.0' }]]))
+    expect([executor.effectOf('look'), executor.effectOf('run_code')]).toEqual(['read', 'write'])
+  })
+
   test('never run code through other tools', async () => {
     const results: ToolResult[] = []
     const program: Program = async (call) => void results.push(await call('loop', {}))

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { extname } from 'node:path'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { pinnedName } from '../../core/execution/tool-view.ts'
 import type { Handler, HandlerContext, Isolate, IsolatedTask, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { type StepReport, ToolExecutionError, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
@@ -69,7 +70,8 @@ export class CodeModeKind implements Kind {
     if (this.#isAsked) return 'write'
     this.#isAsked = true
     try {
-      return this.#tools().every((tool) => this.#isRead(tool)) ? 'read' : 'write'
+      const callable = this.#parts.registry.definitions().filter((tool) => this.#isOffered(tool))
+      return callable.every((tool) => this.#isRead(tool)) ? 'read' : 'write'
     } finally {
       this.#isAsked = false
     }
@@ -137,8 +139,12 @@ export class CodeModeKind implements Kind {
     return this.#parts.registry.offered().filter((tool) => this.#isOffered(tool))
   }
 
-  #isRead({ name, approval = false }: ToolDefinition): boolean {
-    return approval === false && this.#parts.effectOf(name) === 'read'
+  /** Code may name any version. */
+  #isRead({ name }: ToolDefinition): boolean {
+    const { registry, effectOf } = this.#parts
+    return registry
+      .versionsOf(name)
+      .every((tool) => (tool.approval ?? false) === false && effectOf(pinnedName(tool)) === 'read')
   }
 
   #isOffered({ name, implementation }: ToolDefinition): boolean {

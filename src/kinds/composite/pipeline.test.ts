@@ -263,6 +263,23 @@ describe('a failed step', () => {
   })
 })
 
+test('has the strongest effect of the versions that its steps may call', async () => {
+  const paid = vi.fn(async () => 'paid')
+  const { add, executor, registry } = open({ look: echo, pay: paid })
+  registry.register(define('look', { type: 'internal', handler: 'pay' }, { version: '2.0.0', effect: 'write' }))
+  registry.rollOut(new Map([['look', { current: '0.0.0', candidate: '2.0.0', percent: 100 }]]))
+  add('p', [{ id: 'a', tool: 'look' }])
+  add('outer', [{ id: 'a', tool: 'p' }])
+  expect(['look', 'p', 'outer', 'look@0.0.0'].map((name) => executor.effectOf(name))).toEqual([
+    ...['write', 'write', 'write', 'read'],
+  ])
+  // Identical calls of a read are made once.
+  await Promise.all([executor.execute('p', {}), executor.execute('p', {})])
+  expect(paid).toHaveBeenCalledTimes(2)
+  registry.rollOut(new Map([['look', { current: '0.0.0' }]]))
+  expect(executor.effectOf('outer')).toBe('read')
+})
+
 test('a pipeline that is ended early says which steps have ended', async () => {
   const controller = new AbortController()
   const slow: Handler = () => {

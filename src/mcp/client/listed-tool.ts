@@ -1,6 +1,6 @@
 import type { Client, Tool } from '@modelcontextprotocol/client'
 import { isObject } from '../../core/schema/schema-keywords.ts'
-import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
+import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 
 const MAX_PAGES = 64
@@ -68,10 +68,14 @@ export function serverTool(entry: unknown, server: string): ServerTool | string 
   }
 }
 
+/** The effect that the server claims. */
+export const effectOf = ({ readOnly, idempotent }: ServerTool): Effect =>
+  readOnly ? 'read' : idempotent ? 'idempotent' : 'write'
+
 /** The definition of a server's tool, under its name in the registry. */
 export function definitionOf(tool: ServerTool, server: string, name: string): ToolDefinition {
-  const { description, inputSchema: parameters, readOnly, idempotent, version } = tool
-  const effect = readOnly ? 'read' : idempotent ? 'idempotent' : 'write'
+  const { description, inputSchema: parameters, version } = tool
+  const effect = effectOf(tool)
   return {
     name,
     description,

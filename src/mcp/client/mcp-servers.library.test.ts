@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { CallContext } from '../../core/call-context.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
@@ -10,9 +11,12 @@ const EVERYTHING = new URL(
 )
 const pins = { read: async () => undefined, write: async () => {} }
 
+let registry = new ToolRegistry()
+
 async function library(...names: string[]) {
+  registry = new ToolRegistry()
   const reach = { type: 'stdio', command: process.execPath, args: [EVERYTHING.pathname, 'stdio'], env: {} } as const
-  const parts = { registry: new ToolRegistry(), log: silentLog, clock: systemClock, pins }
+  const parts = { registry, log: silentLog, clock: systemClock, pins }
   const servers = new McpServers(
     names.map((name) => ({ name, reach })),
     parts,
@@ -34,6 +38,26 @@ describe('resources and prompts of servers', () => {
     const text = await found.getPrompt(prompt?.name ?? '', {})
     expect(text?.messages.length).toBeGreaterThan(0)
     expect(await found.getPrompt('no-such-prompt', {})).toBeUndefined()
+  })
+
+  test('belong to callers that may use a tool of the server', async () => {
+    const found = await library('everything')
+    const [first] = await found.listResources()
+    const [prompt] = await found.listPrompts()
+    const contents = async (context: CallContext) => [
+      (await found.listResources(context)).length > 0,
+      (await found.listResourceTemplates(context)).length > 0,
+      (await found.readResource(first?.uri ?? '', context)) !== undefined,
+      (await found.listPrompts(context)).length > 0,
+      (await found.getPrompt(prompt?.name ?? '', {}, context)) !== undefined,
+    ]
+    const all = [true, true, true, true, true]
+    const none = [false, false, false, false, false]
+    expect(await contents({ tools: ['calculate'] })).toEqual(none)
+    expect(await contents({ tools: ['ech*'] })).toEqual(all)
+    const off = Object.fromEntries(registry.definitions().map(({ name }) => [name, false]))
+    expect(await contents({ flags: off })).toEqual(none)
+    expect(await contents({ flags: { ...off, echo: true } })).toEqual(all)
   })
 
   test('of two servers: a prompt whose name is taken has that of its server before it', async () => {

@@ -6,7 +6,9 @@ import type {
   Resource,
   ResourceTemplateType,
 } from '@modelcontextprotocol/client'
+import type { CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
+import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { packageOf } from '../../core/execution/tool-view.ts'
 import type { HandlerContext } from '../../core/handler.ts'
@@ -145,7 +147,7 @@ export class McpServers {
   constructor(settings: readonly McpServerSettings[], parts: McpServersParts) {
     this.#parts = parts
     this.#joined = new JoinedTools(parts.registry, parts.log)
-    this.library = new ServerLibrary(() => [...this.#members.values()].map(({ connection }) => connection), parts.log)
+    this.library = new ServerLibrary((context) => this.#usable(context), parts.log)
     for (const one of settings) this.#members.set(one.name, this.#member(one))
   }
 
@@ -267,6 +269,20 @@ export class McpServers {
     }
   }
 
+  /** The servers of which the caller may use a tool. Those without tools belong to callers that are not limited to some. */
+  #usable(context: CallContext): McpConnection[] {
+    const tools = this.#parts.registry
+      .definitions(context)
+      .filter(({ implementation }) => implementation?.type === 'mcp')
+    const isUsable = (tool: ToolDefinition) =>
+      missingPermission(tool, context) === undefined && context.visible?.has(tool.name) !== false
+    return [...this.#members].flatMap(([server, { connection }]) => {
+      const own = tools.filter(({ implementation }) => implementation.server === server)
+      const mayUse = own.length === 0 ? context.tools === undefined : own.some(isUsable)
+      return mayUse ? [connection] : []
+    })
+  }
+
   #join(): void {
     const offered = [...this.#members].map(([server, { tools = [] }]) => ({ server, tools }))
     this.#joined.set(offered)
@@ -308,32 +324,32 @@ interface NamedPrompt {
   readonly name: string
 }
 
-/** The resources and prompts of all connected servers. Servers that don't answer are skipped. */
+/** The resources and prompts of the connected servers that a caller may use. Servers that don't answer are skipped. */
 class ServerLibrary implements Library {
-  readonly #connections: () => Iterable<McpConnection>
+  readonly #connections: (context: CallContext) => Iterable<McpConnection>
   readonly #log: Log
   readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
 
-  constructor(connections: () => Iterable<McpConnection>, log: Log) {
+  constructor(connections: (context: CallContext) => Iterable<McpConnection>, log: Log) {
     this.#connections = connections
     this.#log = log
   }
 
-  async listResources(): Promise<readonly Resource[]> {
+  async listResources(context: CallContext = {}): Promise<readonly Resource[]> {
     const seen = new Set<string>()
-    const all = await this.#all<Resource>('resources')
+    const all = await this.#all<Resource>('resources', context)
     // A URI belongs to the first server that lists it.
     return all.map(({ entry }) => entry).filter(({ uri }) => typeof uri === 'string' && !seen.has(uri) && seen.add(uri))
   }
 
-  async listResourceTemplates(): Promise<readonly ResourceTemplateType[]> {
-    return (await this.#all<ResourceTemplateType>('resourceTemplates')).map(({ entry }) => entry)
+  async listResourceTemplates(context: CallContext = {}): Promise<readonly ResourceTemplateType[]> {
+    return (await this.#all<ResourceTemplateType>('resourceTemplates', context)).map(({ entry }) => entry)
   }
 
   /** Asks the servers that list it, else all of them: it may match a template. */
-  async readResource(uri: string): Promise<ReadResourceResult | undefined> {
-    const owners = (await this.#all<Resource>('resources')).filter(({ entry }) => entry.uri === uri)
-    const asked = owners.length > 0 ? owners.map(({ connection }) => connection) : this.#live('resources')
+  async readResource(uri: string, context: CallContext = {}): Promise<ReadResourceResult | undefined> {
+    const owners = (await this.#all<Resource>('resources', context)).filter(({ entry }) => entry.uri === uri)
+    const asked = owners.length > 0 ? owners.map(({ connection }) => connection) : this.#live('resources', context)
     for (const connection of asked) {
       try {
         return await this.#ask(connection, (client, signal) => client.readResource({ uri }, { signal }))
@@ -344,12 +360,16 @@ class ServerLibrary implements Library {
     return undefined
   }
 
-  async listPrompts(): Promise<readonly Prompt[]> {
-    return (await this.#prompts()).map(({ prompt, name }) => ({ ...prompt, name }))
+  async listPrompts(context: CallContext = {}): Promise<readonly Prompt[]> {
+    return (await this.#prompts(context)).map(({ prompt, name }) => ({ ...prompt, name }))
   }
 
-  async getPrompt(name: string, args: Readonly<Record<string, string>>): Promise<GetPromptResult | undefined> {
-    const found = (await this.#prompts()).find((one) => one.name === name)
+  async getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    context: CallContext = {},
+  ): Promise<GetPromptResult | undefined> {
+    const found = (await this.#prompts(context)).find((one) => one.name === name)
     if (found === undefined) return undefined
     const params = { name: found.prompt.name, arguments: { ...args } }
     return this.#ask(found.connection, (client, signal) => client.getPrompt(params, { signal }))
@@ -364,10 +384,10 @@ class ServerLibrary implements Library {
     for (const listener of this.#listeners) listener(what)
   }
 
-  async #prompts(): Promise<NamedPrompt[]> {
+  async #prompts(context: CallContext): Promise<NamedPrompt[]> {
     const taken = new Set<string>()
     const named: NamedPrompt[] = []
-    for (const { connection, entry: prompt } of await this.#all<Prompt>('prompts')) {
+    for (const { connection, entry: prompt } of await this.#all<Prompt>('prompts', context)) {
       if (typeof prompt.name !== 'string') continue
       const name = [prompt.name, `${connection.settings.name}__${prompt.name}`].find((one) => !taken.has(one))
       if (name === undefined) continue
@@ -377,9 +397,12 @@ class ServerLibrary implements Library {
     return named
   }
 
-  async #all<Entry>(list: List): Promise<{ readonly connection: McpConnection; readonly entry: Entry }[]> {
+  async #all<Entry>(
+    list: List,
+    context: CallContext,
+  ): Promise<{ readonly connection: McpConnection; readonly entry: Entry }[]> {
     const lists = await Promise.all(
-      this.#live(list === 'prompts' ? 'prompts' : 'resources').map(async (connection) => {
+      this.#live(list === 'prompts' ? 'prompts' : 'resources', context).map(async (connection) => {
         try {
           const entries = await this.#ask(connection, (client, signal) => listAll(client, METHODS[list], list, signal))
           return entries.filter(isObject).map((entry) => ({ connection, entry: entry as Entry }))
@@ -395,8 +418,8 @@ class ServerLibrary implements Library {
     return lists.flat()
   }
 
-  #live(capability: 'resources' | 'prompts'): McpConnection[] {
-    return [...this.#connections()].filter(({ capabilities }) => capabilities?.[capability] !== undefined)
+  #live(capability: 'resources' | 'prompts', context: CallContext): McpConnection[] {
+    return [...this.#connections(context)].filter(({ capabilities }) => capabilities?.[capability] !== undefined)
   }
 
   async #ask<T>(connection: McpConnection, ask: (client: Client, signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 import { PrivateFile } from '../private-file.ts'
-import type { ServerTool } from './listed-tool.ts'
+import { effectOf, type ServerTool } from './listed-tool.ts'
 import type { McpServerSettings } from './server-settings.ts'
 
 /** The difference between a tool and its approved definition. */
@@ -30,7 +30,7 @@ function changeOf(tool: ServerTool, pins: Readonly<Record<string, string>>): Too
   const pin = pinOf(name, pins)
   const waiting = { description, version: versionText((pin?.revision ?? 0) + 1), fingerprint: fingerprint(tool) }
   if (pin === undefined) return [{ tool: name, change: 'new', ...waiting }]
-  if (pin.print === waiting.fingerprint) return []
+  if (isPinned(waiting.fingerprint, pin)) return []
   return [{ tool: name, change: 'changed', parts: changedParts(pin.print, waiting.fingerprint), ...waiting }]
 }
 
@@ -46,14 +46,17 @@ function pinOf(tool: string, pins: Pins): Pin | undefined {
   return print === undefined ? undefined : { print, revision: Number(revision) || 1 }
 }
 
+/** Pins of older versions have no effect. */
+const isPinned = (print: string, pin: Pin): boolean => print === pin.print || print.startsWith(`${pin.print}.`)
+
 const versionText = (revision: number): string => `${revision}.0.0`
 
-const PARTS = ['description', 'schema']
+const PARTS = ['description', 'schema', 'effect']
 
 function changedParts(pin: string, print: string): string[] {
   const [before, now] = [pin.split('.'), print.split('.')]
-  if (before.length !== PARTS.length || now.length !== PARTS.length) return [PARTS.join(' or ')]
-  return PARTS.filter((_, index) => before[index] !== now[index])
+  if (before.length < PARTS.length - 1) return ['description or schema']
+  return PARTS.filter((_, index) => before[index] !== undefined && before[index] !== now[index])
 }
 
 type Pins = Readonly<Record<string, string>>
@@ -89,9 +92,11 @@ export interface PinStore {
   write(server: string, pins: Readonly<Record<string, string>>, by?: Approver): Promise<void>
 }
 
-/** Changes with the name, description or schema of a tool. The schema has its own half, so that changes can be named. */
-export function fingerprint({ name, description, inputSchema }: ServerTool): string {
-  return `${hash('sha256', canonicalText({ name, description }))}.${hash('sha256', canonicalText(inputSchema))}`
+/** Changes with the name, description, schema or effect of a tool, each in a part of its own, so that changes can be named. */
+export function fingerprint(tool: ServerTool): string {
+  const { name, description, inputSchema } = tool
+  const hashes = [{ name, description }, inputSchema].map((part) => hash('sha256', canonicalText(part)))
+  return [...hashes, effectOf(tool)].join('.')
 }
 
 /** What a server lists: the tools that may be used, and those that wait for approval. */
@@ -118,9 +123,9 @@ export async function admitTools(
     return { tools: listed, waiting: [] }
   }
   const stored = await pins.read(server)
-  const approved = stored ?? pinsOf(listed)
+  const approved = stored === undefined ? pinsOf(listed) : withEffects(stored, listed)
   // The first list is trusted.
-  if (stored === undefined) await pins.write(server, approved)
+  if (stored === undefined || canonicalText(approved) !== canonicalText(stored)) await pins.write(server, approved)
   const waiting = toolChanges(listed, approved).filter(({ change }) => change !== 'gone')
   for (const { tool, change } of waiting) {
     const what = change === 'new' ? 'is new' : 'has changed'
@@ -135,12 +140,21 @@ export async function admitTools(
   return { tools, waiting }
 }
 
+/** Adds the effects to pins of older versions. */
+function withEffects(pins: Pins, listed: readonly ServerTool[]): Pins {
+  const known = listed.filter((tool) => {
+    const pin = pinOf(tool.name, pins)
+    return pin !== undefined && isPinned(fingerprint(tool), pin)
+  })
+  return { ...pins, ...pinsOf(known, pins) }
+}
+
 /** The pins of these tools. A tool that has changed since `before` gets the next version. */
 export const pinsOf = (tools: readonly ServerTool[], before: Pins = {}): Record<string, string> =>
   Object.fromEntries(
     tools.map((tool) => {
       const [print, pin] = [fingerprint(tool), pinOf(tool.name, before)]
-      const revision = pin === undefined ? 1 : pin.print === print ? pin.revision : pin.revision + 1
+      const revision = pin === undefined ? 1 : isPinned(print, pin) ? pin.revision : pin.revision + 1
       return [tool.name, revision === 1 ? print : `${print}#${revision}`]
     }),
   )

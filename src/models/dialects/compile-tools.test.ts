@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { Dialect } from '../provider.ts'
 import { compileTools } from './compile-tools.ts'
@@ -11,6 +11,37 @@ const tool = (name: string, parameters: JsonSchema = { type: 'object', propertie
 })
 
 describe('compileTools', () => {
+  const names = Array.from({ length: 1_000 }, (_, index) => `name${index}`)
+  const many = <Value>(value: Value) => Array.from({ length: 100 }, () => ({ ...value }))
+  const reference = { $ref: '#/$defs/one' }
+  it.each<[string, JsonSchema]>([
+    [
+      'alternatives at the root',
+      {
+        type: 'object',
+        anyOf: many(reference),
+        $defs: { one: { allOf: [{ required: names }, ...many({ required: ['a'] })] } },
+      },
+    ],
+    [
+      'alternatives of a parameter',
+      {
+        type: 'object',
+        properties: Object.fromEntries(many(reference).map((one, index) => [`p${index}`, one])),
+        $defs: { one: { required: names, anyOf: [...many({ type: 'null', required: ['a'] }), { type: 'object' }] } },
+      },
+    ],
+  ])('merges a bounded number of schemas: %s', (_, parameters) => {
+    for (const dialect of DIALECTS) {
+      const written = vi.spyOn(JSON, 'stringify')
+      const { tools } = compileTools([tool('hostile', parameters)], dialect)
+      const characters = written.mock.results.reduce((sum, { value }) => sum + String(value).length, 0)
+      written.mockRestore()
+      expect([dialect, tools.length]).toEqual([dialect, 1])
+      expect(characters).toBeLessThan(5_000_000)
+    }
+  })
+
   it('gives the same answer for the same list and dialect', () => {
     const tools = [tool('a'), tool('b')]
     expect(compileTools(tools, 'gemini')).toBe(compileTools(tools, 'gemini'))

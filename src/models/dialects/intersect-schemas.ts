@@ -95,6 +95,31 @@ function same(one: unknown, other: unknown): boolean {
 
 const isCompound = (value: unknown): boolean => isObject(value) || Array.isArray(value)
 
+/** How many characters of schemas may be merged: for each character of the whole schema, and at least. */
+const MERGED_PER_CHARACTER = 50
+const MIN_MERGED = 500_000
+const left = new WeakMap<SchemaReferences, number>()
+
+/** Whether two more schemas may be merged: a few references and lists of alternatives make any number of pairs. */
+function mayMerge(one: JsonSchema, other: unknown, references: SchemaReferences, lost: (keyword: string) => void) {
+  const before = left.get(references) ?? Math.max(MIN_MERGED, MERGED_PER_CHARACTER * lengthOf(references.root))
+  if (before <= 0) return false
+  const after = before - lengthOf(one) - lengthOf(other)
+  left.set(references, after)
+  if (after <= 0) lost('allOf')
+  return after > 0
+}
+
+const lengths = new WeakMap<object, number>()
+
+/** Schemas don't change: many references have the same target. */
+export function lengthOf(schema: unknown): number {
+  if (!isObject(schema)) return 1
+  const length = lengths.get(schema) ?? JSON.stringify(schema).length
+  lengths.set(schema, length)
+  return length
+}
+
 interface FoldedSchema {
   readonly schema: JsonSchema
   /** The targets of its references. */
@@ -111,6 +136,7 @@ export function foldSchema(
   const { $ref, allOf, $defs, definitions, const: only, ...own } = modern(raw)
   let schema: JsonSchema = only === undefined ? own : { ...own, enum: [only] }
   const take = (part: unknown): void => {
+    if (!mayMerge(schema, part, references, lost)) return
     schema = intersectSchemas(schema, foldSchema(part, references, lost, targets).schema, lost)
   }
   if ($ref !== undefined) {

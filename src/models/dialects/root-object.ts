@@ -76,8 +76,10 @@ function united(base: JsonSchema, branches: readonly JsonSchema[]): JsonSchema {
     const choice = schemas.length === 1 ? schemas[0] : { anyOf: schemas }
     properties.set(name, properties.has(name) ? both(properties.get(name), choice) : choice)
   }
-  const [first = [], ...others] = branches.map(({ required }) => (required as string[] | undefined) ?? [])
-  const required = first.filter((name) => others.every((names) => names.includes(name)))
+  const [first = new Set<string>(), ...others] = branches.map(
+    ({ required }) => new Set(required as string[] | undefined),
+  )
+  const required = [...first].filter((name) => others.every((names) => names.has(name)))
   const closed = branches.every(({ additionalProperties }) => additionalProperties === false)
   return {
     ...base,
@@ -93,14 +95,14 @@ function united(base: JsonSchema, branches: readonly JsonSchema[]): JsonSchema {
  */
 export function fitParameterNames(root: JsonSchema, pattern: RegExp, losses: Losses): JsonSchema {
   const entries = Object.entries((root.properties ?? {}) as JsonSchema)
-  const unfit = entries.map(([name]) => name).filter((name) => !pattern.test(name))
-  if (unfit.length === 0) return root
-  const required = (root.required ?? []) as string[]
+  const unfit = new Set(entries.map(([name]) => name).filter((name) => !pattern.test(name)))
+  if (unfit.size === 0) return root
+  const required = new Set(root.required as string[] | undefined)
   for (const name of unfit) {
-    if (required.includes(name)) {
+    if (required.has(name)) {
       throw new RefusedSchemaError(`requires the parameter ${JSON.stringify(name)}, a name that the provider refuses`)
     }
     losses.add('properties')
   }
-  return { ...root, properties: Object.fromEntries(entries.filter(([name]) => !unfit.includes(name))) }
+  return { ...root, properties: Object.fromEntries(entries.filter(([name]) => !unfit.has(name))) }
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
-import { ANNOTATIONS, foldSchema } from './intersect-schemas.ts'
+import { ANNOTATIONS, foldSchema, lengthOf } from './intersect-schemas.ts'
 import { type Losses, withWords } from './losses.ts'
 import { choiceWords } from './root-object.ts'
 
@@ -30,19 +30,27 @@ interface Place {
 /** How often a recursive schema is expanded. */
 const MAX_ROUNDS = 2
 const MAX_DEPTH = 24
-const MAX_SCHEMAS = 2000
+/** How many schemas are written: one for so many characters, but a small schema may refer to itself often. */
+const CHARACTERS_PER_SCHEMA = 10
+const [MIN_SCHEMAS, MAX_SCHEMAS] = [500, 2000]
+/** Alternatives are looked at before they are written. */
+const LOOKS_PER_SCHEMA = 4
 
 /** Writes schemas for providers that support few keywords and no references. */
 export class SubsetWriter {
   readonly #references: SchemaReferences
   readonly #rules: SubsetRules
   readonly #losses: Losses
+  readonly #maxSchemas: number
   #schemas = 0
+  #looks = 0
 
   constructor(references: SchemaReferences, rules: SubsetRules, losses: Losses) {
     this.#references = references
     this.#rules = rules
     this.#losses = losses
+    const schemas = lengthOf(references.root) / CHARACTERS_PER_SCHEMA
+    this.#maxSchemas = Math.min(MAX_SCHEMAS, Math.max(MIN_SCHEMAS, schemas))
   }
 
   root(schema: JsonSchema): JsonSchema {
@@ -53,7 +61,8 @@ export class SubsetWriter {
     const { depth } = place
     const { schema, targets } = foldSchema(raw, this.#references, (keyword) => this.#losses.add(keyword))
     const rounds = Math.max(0, ...targets.map((target) => place.targets.filter((one) => one === target).length))
-    if (++this.#schemas > MAX_SCHEMAS || depth > MAX_DEPTH || rounds >= MAX_ROUNDS) {
+    const isTooLarge = ++this.#schemas > this.#maxSchemas || this.#looks > LOOKS_PER_SCHEMA * this.#maxSchemas
+    if (isTooLarge || depth > MAX_DEPTH || rounds >= MAX_ROUNDS) {
       this.#losses.add('$ref', 'type')
       return picked(
         schema,
@@ -142,6 +151,7 @@ export class SubsetWriter {
   }
 
   #folded(raw: unknown): JsonSchema {
+    this.#looks++
     return foldSchema(raw, this.#references, () => {}).schema
   }
 }

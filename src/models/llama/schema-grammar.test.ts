@@ -88,3 +88,12 @@ describe('the grammar of a schema', () => {
     for (const text of ['{}', '{"a":1}']) expect(text).not.toMatch(second)
   })
 })
+
+test('grows with the number of optional properties, not with its square', () => {
+  const lengthFor = (count: number) => {
+    const properties = Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, {}]))
+    const grammar = new SchemaGrammar()
+    return grammar.toText(grammar.expression({ type: 'object', properties })).length
+  }
+  expect(lengthFor(1_000)).toBeLessThan(12 * lengthFor(100))
+})

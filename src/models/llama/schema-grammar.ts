@@ -108,21 +108,23 @@ export class SchemaGrammar {
 
   /** Required properties first, then optional ones, in the order of the schema; no others. */
   #object({ properties, required, additionalProperties }: JsonSchema, around: Around): string {
-    const needed: readonly unknown[] = Array.isArray(required) ? required : []
+    const needed = new Set<unknown>(Array.isArray(required) ? required : [])
     const described = isObject(properties) ? properties : {}
-    const names = [...new Set([...Object.keys(described), ...needed.filter((name) => typeof name === 'string')])]
+    const names = [...new Set([...Object.keys(described), ...[...needed].filter((name) => typeof name === 'string')])]
     const pair = (name: string): string =>
       this.#rule(`${literal(`${JSON.stringify(name)}:`)} " "? ${this.#any(described[name], around)}`)
-    const must = names.filter((name) => needed.includes(name)).map(pair)
-    const may = names.filter((name) => !needed.includes(name)).map(pair)
+    const must = names.filter((name) => needed.has(name)).map(pair)
+    const may = names.filter((name) => !needed.has(name)).map(pair)
     if (names.length === 0) return isObject(properties) || additionalProperties === false ? '"{}"' : 'object'
-    const after = (from: number): string =>
-      may
-        .slice(from)
-        .map((one) => `("," " "? ${one})?`)
-        .join(' ')
-    if (must.length > 0) return `"{" ${must.join(' "," " "? ')} ${after(0)} "}"`
-    return `"{" (${may.map((one, index) => `${one} ${after(index + 1)}`).join(' | ')})? "}"`
+    // A rule for each rest of the list: written out, many optional properties would be a grammar of megabytes.
+    let rest = ''
+    const rests = may.toReversed().map((one) => {
+      const begun = `${one} ${rest}`
+      rest = this.#rule(`("," " "? ${one})? ${rest}`)
+      return begun
+    })
+    if (must.length > 0) return `"{" ${must.join(' "," " "? ')} ${rest} "}"`
+    return `"{" (${rests.toReversed().join(' | ')})? "}"`
   }
 }
 

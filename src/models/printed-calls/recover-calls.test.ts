@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { readStream } from '../../testing/model-contract.ts'
 import { printedExamples } from '../fixtures/printed-examples.ts'
 import type { FinishReason, Message, ModelEvent, OfferedTool } from '../model.ts'
@@ -282,4 +282,19 @@ test('a call of a tool that is not allowed stays text, with all calls beside it'
   expect(await recover([printed], { isAllowed, onRefused })).toMatchObject({ text: printed, calls: [] })
   expect(refused).toContainEqual(['get_time', 'not allowed'])
   expect((await recover([tag()], { isAllowed, onRefused })).calls).toEqual([paris])
+})
+
+test('the schema of a tool that is not allowed is not read', async () => {
+  const parameters = vi.fn(() => object({}))
+  const client = {
+    name: 'get_time',
+    description: '',
+    get parameters() {
+      return parameters()
+    },
+  }
+  const printed = '<tool_call>{"name": "get_time", "arguments": {}}</tool_call>'
+  expect((await recover([printed], { tools: [client], isAllowed: () => false })).calls).toEqual([])
+  expect(parameters).not.toHaveBeenCalled()
+  expect((await recover([printed], { tools: [client] })).calls).toHaveLength(1)
 })

@@ -160,7 +160,7 @@ export interface Recovery {
   /** A call that occurs in the conversation is a quotation. */
   readonly messages: readonly Message[]
   readonly isAllowed: (tool: string) => boolean
-  /** Called for a valid call that stays text. */
+  /** Called for a call of an offered tool that stays text. */
   readonly onRefused?: (tool: string, reason: 'not allowed' | 'repeated') => void
 }
 
@@ -174,20 +174,25 @@ export async function* recoverCalls(
   events: AsyncIterable<ModelEvent>,
   { tools, messages, isAllowed, onRefused }: Recovery,
 ): AsyncGenerator<ModelEvent, void, undefined> {
+  const names = tools.map(({ name }) => name)
   const repeated = new RepeatedCalls(messages)
   const accept: Accept = (calls, body, marked) => {
+    const [first] = calls
+    if (calls.some(({ name }) => !names.includes(name))) return undefined
+    // Before the arguments are checked: clients bring schemas that take long to compile.
+    const forbidden = calls.find(({ name }) => !isAllowed(name))
+    if (forbidden !== undefined) {
+      onRefused?.(forbidden.name, 'not allowed')
+      return undefined
+    }
     const accepted = acceptCalls(calls, tools)
     if (accepted === undefined) return undefined
-    const forbidden = calls.find(({ name }) => !isAllowed(name))
-    const [first] = calls
-    if (forbidden !== undefined) onRefused?.(forbidden.name, 'not allowed')
-    else if (first !== undefined && repeated.has(calls, body, marked)) onRefused?.(first.name, 'repeated')
+    if (first !== undefined && repeated.has(calls, body, marked)) onRefused?.(first.name, 'repeated')
     else return accepted
     return undefined
   }
   const read = (held: string, whole: boolean): Piece[] => (whole ? readWhole : readMarked)(held, accept)
   const hasCall = (held: string, whole: boolean) => read(held, whole).some((piece) => 'calls' in piece)
-  const names = tools.map(({ name }) => name)
   const back = new HoldBack(names, hasCall)
   let isReal = tools.length === 0
   try {

@@ -86,7 +86,7 @@ const CHAT_SCHEMA = {
       type: 'string',
       minLength: 1,
       maxLength: 200,
-      description: 'A tool that runs before the model answers.',
+      description: 'A tool that runs before the model answers. Needs the scope `call`, too.',
     },
     tool_params: { description: 'The parameters of `tool_name`.' },
     durable: {
@@ -266,6 +266,9 @@ export function chatRoutes(app: FastifyInstance): void {
       if (asked.message.trim() === '') throw new HttpProblem(400, 'The message is empty')
       if (asked.tool_params !== undefined && asked.tool_name === undefined) {
         throw new HttpProblem(400, 'tool_params needs a tool_name', 'it says which tool to call')
+      }
+      if (asked.tool_name !== undefined && !request.caller.scopes.has('call')) {
+        throw new HttpProblem(403, "The API key lacks the scope 'call'", 'tool_name calls a tool')
       }
       const isAsync = RESPOND_ASYNC.test(String(request.headers.prefer ?? ''))
       return answerChat(app, request, reply, asked, { session: session_id, durable: durable || isAsync })

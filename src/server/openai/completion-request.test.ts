@@ -168,6 +168,19 @@ describe('a request of an OpenAI client', () => {
     expect(readCompletion(asked({ tools, tool_choice: 'none' })).run).toEqual({ allowed_tools: [] })
   })
 
+  test('may bring tools of a bounded length', () => {
+    const tools = (length: number) =>
+      Array.from({ length: 8 }, (_, index) => ({
+        type: 'function',
+        function: { name: `ask${index}`, description: 'x'.repeat(length) },
+      }))
+    expect(refusal(asked({ tools: tools(32_768) }))).toMatchObject({
+      param: 'tools',
+      message: expect.stringMatching(/^tools must have at most 262144 characters together, not \d+$/),
+    })
+    expect(readCompletion(asked({ tools: tools(32_000) })).run.client_tools).toHaveLength(8)
+  })
+
   test('may bring tools without description and parameters', () => {
     const tools = [
       { type: 'function', function: { name: 'ask' } },

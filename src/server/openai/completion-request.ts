@@ -49,6 +49,8 @@ export const COMPLETION_SCHEMA = {
 } as const
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+/** They are checked and compiled for every request, before anything else happens. */
+const MAX_TOOLS_CHARACTERS = 262_144
 const NO_PARAMETERS: JsonSchema = { type: 'object', properties: {} }
 
 /** Whether tools are offered. Forcing a model to call a tool is not supported. */
@@ -263,6 +265,10 @@ export function readCompletion(body: CompletionBody): AskedCompletion {
   refuseUnsupported(body)
   const { model, messages, stream, stream_options, temperature } = body
   const max_tokens = body.max_completion_tokens ?? body.max_tokens ?? undefined
+  const { length } = JSON.stringify(body.tools ?? [])
+  if (length > MAX_TOOLS_CHARACTERS) {
+    throw invalid('tools', `tools must have at most ${MAX_TOOLS_CHARACTERS} characters together, not ${length}`)
+  }
   const tools = (body.tools ?? []).map((tool, index) => readTool(tool, `tools[${index}]`))
   const offered = readToolChoice(body.tool_choice) === 'auto' ? { client_tools: tools } : { allowed_tools: NO_TOOLS }
   return {

@@ -29,8 +29,10 @@ const WAKE_AT = `
 const CANCEL = `
   UPDATE toolyard.durable_runs SET status = 'cancelled', owner = NULL, fence = fence + 1, ended_at = ?
   WHERE tenant = ? AND id = ? AND status IN ('running', 'waiting')`
-const EXPIRE_PAUSES =
-  'UPDATE toolyard.pauses SET expires_at = ? WHERE run_id = ? AND decision IS NULL AND expires_at > ?'
+/** Nothing continues with the progress. */
+const EXPIRE_PAUSES = `
+  UPDATE toolyard.pauses SET expires_at = ?, progress = NULL
+  WHERE run_id = ? AND decision IS NULL AND expires_at > ?`
 const SHOWN = `
   SELECT kind, shown FROM toolyard.run_steps WHERE run_id = ? AND tenant = ? AND seq > ? ORDER BY seq`
 const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'

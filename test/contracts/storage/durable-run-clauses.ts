@@ -165,12 +165,16 @@ export const durableRunClauses: Clauses = {
 
   'durable runs: a cancelled run cannot be continued, and nobody is asked any longer': async (store) => {
     const { durableRuns, pauses } = await store.open()
-    await pauses.ask(pauseRequest('a', { run_id: 'r', call_id: '1.0' }), 9)
+    const root = { root_key: 'key', root_hash: 'hash' }
+    const { pause } = await pauses.ask(pauseRequest('a', { run_id: 'r', call_id: '1.0', ...root }), 9)
+    await pauses.saveProgress('acme', pause.caller, 'key', '{}')
+    assert.notEqual(await pauses.progress('acme', pause.caller, 'key'), undefined)
     await durableRuns.create(run('r'), undefined, waits())
     assert.equal(await durableRuns.cancel('other', 'r', NOW), false)
     assert.equal(await durableRuns.cancel('acme', 'r', NOW + 1), true)
     assert.equal(await durableRuns.cancel('acme', 'r', NOW + 2), false)
     assert.equal(await pauses.countPending('acme', NOW + 1), 0)
+    assert.equal(await pauses.progress('acme', pause.caller, 'key'), undefined)
     assert.deepEqual(await durableRuns.due(NOW + 9_999, 9), [])
     assert.equal((await durableRuns.get('acme', 'r'))?.status, 'cancelled')
   },
