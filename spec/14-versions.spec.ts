@@ -241,6 +241,11 @@ describe('Versions', () => {
     expect(new Set(await sides('session', 100, callers))).toEqual(new Set(['2.0.0']))
     const keyed = Array(50).fill({ tenant: 'acme', caller: 'key', idempotencyKey: 'once' })
     expect(new Set(await sides('call', 50, keyed)).size).toBe(1)
+    // An approval is for one version, so a repeated call must find the same.
+    const { registry } = await rolledOut([greet('1.0.0'), greet('2.0.0', { approval: true })], {
+      ...{ current: '1.0.0', candidate: '2.0.0', percent: 50, by: 'call' },
+    })
+    expect(new Set(Array.from({ length: 50 }, () => registry.find('greet', { caller: 'key' }))).size).toBe(1)
   })
 
   test('[14.1-12] Inside a run, the version offered is the version called', async () => {
@@ -289,7 +294,10 @@ describe('Versions', () => {
   test('[14.1-14] Changing a rollout needs installation', async () => {
     const { ask, change, log, execute } = await served({ current: '1.5.0' })
     expect(log.at('warn')).toContainEqual(
-      expect.objectContaining({ problem: "tools.rollout.greet: there is no version '1.5.0', only 1.0.0, 2.0.0" }),
+      expect.objectContaining({
+        place: 'tools.rollout.greet',
+        problem: "There is no version '1.5.0', only 1.0.0, 2.0.0",
+      }),
     )
     expect((await execute('greet')).body.result).toBe('2.0.0')
     const body = JSON.stringify({ candidate: '2.0.0', percent: 10 })

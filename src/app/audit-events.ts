@@ -18,6 +18,8 @@ export type EventName =
   | 'key.refused'
   | 'key.revoked'
   | 'mcp.pinned'
+  | 'package.added'
+  | 'package.removed'
   | 'rollout.promoted'
   | 'rollout.reset'
   | 'rollout.rolled_back'
@@ -37,7 +39,7 @@ export interface Actor {
   readonly source?: 'rest' | 'cli' | 'code'
 }
 
-interface EventParts {
+export interface EventParts {
   readonly by?: Actor | undefined
   /** Default: the whole installation. */
   readonly tenant?: string | undefined

@@ -266,6 +266,7 @@ export class Installation {
     this.#config = config
     this.#manager = manager
     this.#configure()
+    await this.rollouts.begin().catch((err) => this.log.error({ err }, 'Could not read the rollouts from the store'))
     for (const listener of this.#reloaded) listener()
     this.recordConfig()
     this.log.info({ tools: manager.getRegistry().list().length }, 'Configuration reloaded')
@@ -300,7 +301,7 @@ export class Installation {
     await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
     this.#manager = await this.#load(this.#config)
     this.#configure()
-    await this.rollouts.load()
+    await this.rollouts.begin()
   }
 
   #configure(): void {

@@ -97,6 +97,13 @@ describe('loading packages', () => {
       { tool: 'leak', place: 'package @acme/tools', problem: expect.stringContaining("It calls 'read'") },
     ])
     expect(() => registry.addAll([mockTool('read') as never])).toThrow('There are two tools')
+    // As a server of MCP that is gone.
+    registry.unregister('read')
+    expect(await call('read')).toMatchObject({ result: { from: 'read' } })
+    expect(await call('leak')).toMatchObject({ success: true })
+    expect(await call('more')).toMatchObject({ success: true })
+    registry.unregister('read')
+    expect(registry.has('read')).toBe(false)
   })
 
   test.each<[string, (lockFile: string) => Promise<void>, string]>([

@@ -7,14 +7,7 @@ import type { ToolGate } from '../chat/tool-offer.ts'
 import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
-import {
-  configuredModels,
-  EMBEDDED_PROVIDER,
-  knowledgeModel,
-  NO_EMBEDDER,
-  offeredModels,
-  typeOf,
-} from '../config/model-settings.ts'
+import { configuredModels, EMBEDDED_PROVIDER, knowledgeModel, offeredModels, typeOf } from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
 import type { ApprovalParts } from '../core/execution/approvals.ts'
@@ -26,7 +19,6 @@ import type { Isolate } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import type { Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
-import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
@@ -41,10 +33,8 @@ import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { mcpKind } from '../kinds/mcp-kind.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
-import { Collections } from '../knowledge/collections/collections.ts'
-import type { TemporaryStore } from '../knowledge/collections/open-temporary-store.ts'
+import type { Collections } from '../knowledge/collections/collections.ts'
 import type { Embedder } from '../knowledge/embedding/embedder.ts'
-import { findLocalModel, LOCAL_MODEL, LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import type { ModelToolParts } from '../knowledge/tools/model-tool.ts'
 import { addKnowledgeHandlers, knowledgeDefinitions } from '../knowledge/tools/model-tools.ts'
 import { McpServers } from '../mcp/client/mcp-servers.ts'
@@ -58,9 +48,10 @@ import { openProvider } from '../models/providers/open-provider.ts'
 import type { PackagedEntry } from '../packages/load-packages.ts'
 import { countUses, type ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { createLog } from './create-log.ts'
+import { Knowledge, type OpenKnowledge } from './knowledge.ts'
 import { LOADED_WITH_WARNING, type LoadReport, loadDefinitions } from './load-definitions.ts'
 import { type McpServerStatus, mcpStatus } from './mcp-status.ts'
-import { buildProviders, providerSettings } from './providers.ts'
+import { buildProviders } from './providers.ts'
 
 /** Parts that the host application may supply. */
 export interface Parts {
@@ -217,6 +208,9 @@ export class ToolManager {
       const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
       const problem = kind?.callees === undefined ? undefined : kind.fault?.(tool)
       if (problem !== undefined) log.warn({ tool: tool.name, problem }, LOADED_WITH_WARNING)
+    }
+    for (const { tool, problem } of this.isEnabled() ? registry.rolloutProblems() : []) {
+      log.warn({ place: `tools.rollout.${tool}`, problem }, 'Rollout loaded with a warning')
     }
     const names = this.isEnabled() ? registry.names() : undefined
     for (const { place, problem } of unknownTools(this.#config.responses ?? [], names)) {
@@ -424,77 +418,4 @@ function openServers(config: Config, { env, ...parts }: ServerParts): McpServers
     return serverAuthorization(settings, tokens)
   }
   return new McpServers(servers, { ...parts, authProvider })
-}
-
-/** Opens the store of the collections. Undefined: they live as long as this process. */
-type OpenKnowledge = (use: 'read' | 'write') => Promise<KnowledgeStore | undefined>
-
-interface KnowledgeOptions {
-  readonly open?: OpenKnowledge
-  /** Replaces the configured embedder. Its owner closes it. */
-  readonly embedder?: Embedder
-  readonly env: Environment
-  readonly log: Log
-  readonly clock: Clock
-}
-
-/** The collections of a configuration. Store and embedder are opened on first use. */
-class Knowledge {
-  readonly collections: Collections
-  readonly #config: Config
-  readonly #options: KnowledgeOptions
-  #temporary: Promise<TemporaryStore> | undefined
-  #embedder: Promise<Embedder | undefined> | undefined
-
-  constructor(config: Config, options: KnowledgeOptions) {
-    this.#config = config
-    this.#options = options
-    const { log, clock, embedder } = options
-    this.collections = new Collections({
-      store: (use) => this.#store(use),
-      embedder: embedder === undefined ? () => this.#openEmbedder() : async () => embedder,
-      log,
-      clock,
-    })
-  }
-
-  async close(): Promise<void> {
-    await this.collections.close()
-    const [embedder, temporary] = await Promise.allSettled([this.#embedder, this.#temporary])
-    await Promise.all([
-      embedder.status === 'fulfilled' && embedder.value?.close(),
-      temporary.status === 'fulfilled' && temporary.value?.close(),
-    ])
-  }
-
-  async #store(use: 'read' | 'write'): Promise<KnowledgeStore> {
-    const stored = await this.#options.open?.(use)
-    if (stored !== undefined) return stored
-    this.#temporary ??= import('../knowledge/collections/open-temporary-store.ts').then(({ openTemporaryStore }) =>
-      openTemporaryStore(this.#options),
-    )
-    return (await this.#temporary).knowledge
-  }
-
-  /** A failed attempt is not remembered: the next use tries again. */
-  #openEmbedder(): Promise<Embedder | undefined> {
-    this.#embedder ??= this.#findEmbedder().catch((error: unknown) => {
-      this.#embedder = undefined
-      throw error
-    })
-    return this.#embedder
-  }
-
-  async #findEmbedder(): Promise<Embedder | undefined> {
-    const { env, log, clock } = this.#options
-    const { knowledge, providers = {} } = this.#config
-    const data = dataFolder(env)
-    const found = () => (findLocalModel(data) === undefined ? NO_EMBEDDER : `${LOCAL_PROVIDER}:${LOCAL_MODEL}`)
-    const id = knowledge?.embedder ?? found()
-    if (id === NO_EMBEDDER) return undefined
-    const { openEmbedder } = await import('../knowledge/embedding/open-embedder.ts')
-    const named = Object.entries(providers).filter(([name]) => id.startsWith(`${name}:`))
-    const settings = named.map(([name, provider]) => providerSettings(name, provider, env))
-    return openEmbedder(id, { providers: settings, dataFolder: data, log, clock })
-  }
 }

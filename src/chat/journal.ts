@@ -10,6 +10,8 @@ interface AnswerStep {
   readonly raw_reason?: string
   readonly usage?: Usage
   readonly metadata?: Metadata
+  /** By tool: the versions that the calls were offered. Runs of older releases have none. */
+  readonly versions?: Readonly<Record<string, string>>
   /** The time that the run has worked so far. Waiting for a person doesn't count. */
   readonly used_ms: number
 }
@@ -37,6 +39,12 @@ export interface Journal {
   append(step: JournalStep, how?: 'waits' | 'claims'): Promise<void>
   /** The run goes on elsewhere: its end is not recorded here. */
   abandoned?(): boolean
+}
+
+/** The versions of the tools that a run has called so far, which it calls again; undefined if it has called none. */
+export function calledVersions(journal: Journal | undefined): ReadonlyMap<string, string> | undefined {
+  const called = journal?.steps.flatMap((step) => (step.kind === 'answer' ? Object.entries(step.versions ?? {}) : []))
+  return called === undefined || called.length === 0 ? undefined : new Map(called)
 }
 
 /** What the calls of one turn need of the journal. */

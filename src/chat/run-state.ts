@@ -211,13 +211,17 @@ export class RunState {
   }
 
   /** Stores the calls of a turn before they run, unless they are stored. Returns the results so far. */
-  async beginCalls(turn: TurnReader, claims: boolean): Promise<TurnJournal | undefined> {
+  async beginCalls(
+    turn: TurnReader,
+    claims: boolean,
+    versions: Readonly<Record<string, string>>,
+  ): Promise<TurnJournal | undefined> {
     const { text, calls, reason, rawReason, usage, metadata } = turn
     const { journal } = this.#request
     if (journal === undefined) return undefined
     if (!this.#replayed) {
       const step = {
-        ...({ kind: 'answer', text, calls, reason, used_ms: this.#usedMs() } as const),
+        ...({ kind: 'answer', text, calls, reason, versions, used_ms: this.#usedMs() } as const),
         ...(rawReason !== undefined && { raw_reason: rawReason }),
         ...(usage !== undefined && { usage }),
         ...(metadata !== undefined && { metadata }),

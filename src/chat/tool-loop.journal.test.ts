@@ -92,3 +92,34 @@ test('refuses repeated calls after a crash as before it', async () => {
   expect(answer.tool_calls.map(({ not_run = false }) => not_run)).toEqual([false, false, true, true])
   expect(pay).toHaveBeenCalledTimes(2)
 })
+
+test('a run that continues calls the version that it was offered, even if another is current or it is deprecated', async () => {
+  const { registry, run, steps, add } = durableSetup()
+  const ran: string[] = []
+  const version = (text: string, more: object = {}) => {
+    add('greet', () => void ran.push(text), { version: text, parameters: { type: 'object' }, ...more })
+  }
+  version('1.0.0')
+  const turns = [{ calls: [{ name: 'greet', id: 'a' }] }, { calls: [{ name: 'greet', id: 'b' }] }, 'Done.']
+  // Killed after the first answer was stored.
+  await run(turns, 1).answer.catch(() => {})
+  expect(steps).toMatchObject([{ kind: 'answer', versions: { greet: '1.0.0' } }])
+  ran.length = 0
+  version('2.0.0')
+  version('1.0.0', { deprecated: {} })
+  await run(turns.slice(1)).answer
+  expect(ran).toEqual(['1.0.0'])
+  expect(registry.definitions().find(({ name }) => name === 'greet')).toMatchObject({ version: '2.0.0' })
+})
+
+test('claims depend on the effect of the offered version', async () => {
+  const { registry, add, loop } = loopSetup()
+  add('save', () => 1, { version: '1.0.0', effect: 'read' })
+  add('save', () => 1, { version: '2.0.0', effect: 'write' })
+  registry.rollOut(new Map([['save', { current: '1.0.0', candidate: '2.0.0', percent: 100 }]]))
+  const hows: unknown[] = []
+  const append = async (_step: JournalStep, how?: string) => void hows.push(how)
+  const model = scripted({ calls: [{ name: 'save', id: 'a' }] }, 'Done.')
+  await told(loop.run({ model, messages: GO, context: { runId: 'r' }, journal: { steps: [], keyed: true, append } }))
+  expect(hows[0]).toBe('claims')
+})

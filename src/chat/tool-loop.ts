@@ -11,11 +11,12 @@ import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
 import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
+import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
 import { type Ending, RunState } from './run-state.ts'
-import { type Offer, type ToolGate, ToolOffer } from './tool-offer.ts'
+import { type Offer, type ToolGate, ToolOffer, versionsIn } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 export interface ToolLoopOptions {
@@ -72,7 +73,10 @@ export class ToolLoop {
 
   /** Streams events; the last one is the answer. Leaving early cancels everything. */
   async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
-    const whole = this.#offer.to(request.context, request.allowed_tools)
+    // A run that continues calls the versions that it was offered before.
+    const called = calledVersions(request.journal)
+    const rights = called === undefined ? request.context : { ...request.context, versions: called }
+    const whole = this.#offer.to(rights, request.allowed_tools)
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
     const offer = gated?.offer ?? whole
     const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
@@ -106,7 +110,8 @@ export class ToolLoop {
         if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
-        const journal = request.journal && (await run.beginCalls(turn, this.#claims(turn, context)))
+        const journal =
+          request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
         for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
         run.heard(turn)

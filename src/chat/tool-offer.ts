@@ -4,6 +4,7 @@ import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { versionOf } from '../core/execution/tool-view.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
+import type { ToolCall } from '../models/model.ts'
 
 export interface GatedOffer {
   readonly offer: Offer
@@ -20,6 +21,15 @@ export interface Offer {
   /** By tool: the offered version, of tools that have several. */
   readonly versions?: ReadonlyMap<string, string>
 }
+
+/** By tool: the offered versions of the called tools. */
+export const versionsIn = ({ tools }: Offer, calls: readonly ToolCall[]): Record<string, string> =>
+  Object.fromEntries(
+    calls.flatMap(({ function: { name } }) => {
+      const tool = tools.find((one) => one.name === name)
+      return tool === undefined ? [] : [[name, versionOf(tool)]]
+    }),
+  )
 
 type Flags = Readonly<Record<string, boolean>>
 type Names = readonly string[]

@@ -1,9 +1,10 @@
 import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
 import { SOURCED_ELSEWHERE, splitAtVariables, usesSourced } from '../core/environment.ts'
+import { versionProblem } from '../core/execution/tool-view.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
 import { SHIPPED_BUILTINS } from '../kinds/builtin/shipped.ts'
-import type { HttpImplementation } from '../kinds/http/definition/http-implementation.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from '../kinds/http/definition/http-implementation.ts'
 import { DomainList } from '../kinds/http/network/network-rules.ts'
 import { effectOf as effectOfMethod } from '../kinds/http/request/http-problem-of.ts'
 import { type Files, PackageError, quote } from './tarball.ts'
@@ -31,6 +32,8 @@ interface PackagedTool {
   readonly effect: Effect
   readonly description: string
   readonly variables: readonly string[]
+  /** Of an HTTP tool that may write, whatever effect it declares. */
+  readonly method?: string
 }
 
 const MAX_TOOLS = 1_000
@@ -56,6 +59,7 @@ export function contentsOf(definitions: readonly ToolDefinition[], files: Files,
     effect: effectOf(tool, byName),
     description: tool.description,
     variables: variablesOf(tool),
+    ...writingMethod(tool),
   }))
   const under = (folder: string) => [...files.keys()].filter((path) => path.startsWith(`${folder}/`))
   const unique = (all: readonly string[]) => [...new Set(all)].sort()
@@ -83,8 +87,12 @@ function domainsOf(hosts: readonly string[]): DomainList {
 }
 
 function shapeProblem(tool: ToolDefinition): string | undefined {
-  const schema = compileSchema(DEFINITION_SCHEMA)
-  return schema.check?.(tool) ? undefined : schema.explain(tool)[0]?.message
+  return mismatch(tool, DEFINITION_SCHEMA) ?? (tool.version === undefined ? undefined : versionProblem(tool.version))
+}
+
+function mismatch(value: unknown, schema: Parameters<typeof compileSchema>[0]): string | undefined {
+  const { check, explain } = compileSchema(schema)
+  return check?.(value) ? undefined : explain(value)[0]?.message
 }
 
 interface Around {
@@ -125,7 +133,10 @@ function useProblem(tool: ToolDefinition, around: Around): string | undefined {
       return around.files.has(path) ? undefined : `its handler ${quote(path)} is missing`
     }
     case 'http':
-      return hostProblem(implementation as HttpImplementation, around)
+      return (
+        mismatch(implementation, HTTP_IMPLEMENTATION_SCHEMA) ??
+        hostProblem(implementation as HttpImplementation, around)
+      )
     case 'agent':
       if (implementation.url !== undefined) return 'agents on other servers are not allowed in packages: remove url'
       return calleeProblem(tool, around.names)
@@ -160,6 +171,11 @@ function hostProblem(
 function variablesOf({ implementation }: ToolDefinition): string[] {
   const { mock_response: _, cases: __, ...rest } = implementation
   return [...new Set(splitAtVariables(JSON.stringify(rest)).filter((_part, at) => at % 2 === 1))]
+}
+
+function writingMethod({ implementation }: ToolDefinition): { readonly method?: string } {
+  const { type, method } = implementation as HttpImplementation
+  return type === 'http' && method !== undefined && effectOfMethod(method) !== 'read' ? { method } : {}
 }
 
 const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']

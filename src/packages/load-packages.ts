@@ -152,17 +152,29 @@ function localName(entry: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined
 }
 
-/** A tool that takes the name of a packaged one must not be called by pipelines and agents of that package. */
+/**
+ * A tool that takes the name of a packaged one must not be called by pipelines and agents of that package: they are
+ * removed until it is gone.
+ */
 function guardCallees({ registry, log }: LoadParts): void {
+  const removed = new Set<ToolDefinition>()
   registry.onChange((name) => {
     const holder = packageOf(registry.get(name))
     if (!registry.has(name)) return
     for (const tool of registry.definitions()) {
       const own = packageOf(tool)
       if (own === undefined || own === holder || !calleesOf(tool)?.includes(name)) continue
+      removed.add(tool)
       registry.unregister(tool.name)
       const problem = `It calls '${name}', which is now another tool than that of ${own}`
       log.warn({ tool: tool.name, place: `package ${own}`, problem }, 'Tool removed')
+    }
+    for (const tool of removed) {
+      const callees = calleesOf(tool) ?? []
+      const isOwn = (one: string) => !registry.has(one) || packageOf(registry.get(one)) === packageOf(tool)
+      if (!callees.includes(name) || !callees.every(isOwn)) continue
+      removed.delete(tool)
+      registry.register(tool)
     }
   })
 }

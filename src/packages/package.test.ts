@@ -182,6 +182,9 @@ describe('contents', () => {
       http({ allowed_domains: ['*.example.net'] }),
       'allowed_domains has "*.example.net"',
     ],
+    ['domains that are none', http({ allowed_domains: null }), 'allowed_domains'],
+    ['a list of URLs', http({ url: ['https://api.example.com/'] }), 'url'],
+    ['a version that is none', mockTool('one', { version: '1.0.0-01' }), "isn't a semantic version"],
     ['a secret from a file', http({ headers: { key: '${file:/etc/passwd}' } }), 'work only in the configuration file'],
     ['a secret from a command', http({ headers: { key: '${cmd:id}' } }), 'work only in the configuration file'],
     [
@@ -218,6 +221,10 @@ describe('contents', () => {
     ['a name with a path', { more: { name: '../evil' } }, 'package.json'],
     ['a reserved name', { more: { name: '@acme/node_modules' } }, 'is reserved'],
     ['a version that is none', { more: { version: 'latest' } }, 'package.json'],
+    // Versions that can't be compared would allow a downgrade.
+    ['a version with a leading zero', { more: { version: '01.0.0' } }, 'package.json'],
+    ['a version with a long pre-release', { more: { version: `2.0.0-${'a'.repeat(65)}` } }, 'package.json'],
+    ['a version with an empty part', { more: { version: '2.0.0-a..b' } }, "isn't a semantic version"],
     ['a host that is none', { hosts: ['https://api.example.com/x'] }, 'which is not a host name'],
     ['two tools of one name', { tools: [mockTool('a'), mockTool('a')] }, 'used twice'],
     ['too many tools', { tools: Array.from({ length: 1_001 }, (_, at) => mockTool(`t${at}`)) }, 'more than 1000 tools'],

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { versionProblem } from '../core/execution/tool-view.ts'
 import { parseBody, RefusedJsonError } from '../core/json-depth.ts'
 import { canonicalText } from '../core/schema/canonical-text.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
@@ -25,7 +26,7 @@ export interface Package {
 }
 
 export const NAME = /^(?:@[a-z0-9][a-z0-9._-]{0,60}\/)?[a-z0-9][a-z0-9._-]{0,60}$/
-export const VERSION = /^\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/
+export const VERSION = /^(?:0|[1-9]\d{0,8})\.(?:0|[1-9]\d{0,8})\.(?:0|[1-9]\d{0,8})(?:-[0-9A-Za-z.-]{1,64})?$/
 
 const PACKAGE_SCHEMA = {
   type: 'object',
@@ -121,6 +122,8 @@ function readPackageJson(files: Files): PackageJson {
   const text = files.get('package.json')
   if (text === undefined) throw new PackageError('It has no package.json')
   const read = checked<PackageJson>(parsedJson(text, 'package.json'), PACKAGE_SCHEMA, 'package.json')
+  const wrong = versionProblem(read.version)
+  if (wrong !== undefined) throw new PackageError(`package.json: ${wrong}`)
   // Node.js would take a folder of such a name for something else.
   if (/^(?:node_modules|package\.json)$/.test(read.name.replace(/^.*\//, ''))) {
     throw new PackageError(`package.json: the name ${quote(read.name)} is reserved`)

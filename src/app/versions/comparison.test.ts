@@ -94,6 +94,23 @@ describe('the comparison', () => {
     expect(sides(calls(400, 20), calls(400, 80), { maxErrorIncrease: 0.3 })).toMatchObject({ verdict: 'no_difference' })
   })
 
+  test('compares the same time only: calls of the candidate after the list of the current version ends do not count', () => {
+    const current = calls(300, 0)
+    // The candidate is rarer. An outage hits both sides after the list of the current version was cut.
+    const candidate = calls(800, 0).map((call, index) => ({ ...call, at: index * 2, failed: index >= 150 }))
+    expect(sides(current, candidate)).toMatchObject({ verdict: 'worse' })
+    const cut = { version: '1.0.0', calls: current, isCut: true }
+    const side = { version: '2.0.0', calls: candidate }
+    expect(compareCalls(cut, side)).toMatchObject({ verdict: 'no_difference', looks: 1 })
+  })
+
+  test('says when it compares next if a side was too small at the last look', () => {
+    const current = calls(150, 0).map((call) => ({ ...call, at: call.at + 50 }))
+    expect(sides(current, calls(120, 0)).sentence).toBe(
+      'Not enough calls yet: 2.0.0 has 120, 1.0.0 has 150, and the next comparison is at 200 of 2.0.0',
+    )
+  })
+
   test('does not change with calls between two looks', () => {
     const candidate = [...calls(199, 10), ...calls(200, 200).map((call) => ({ ...call, at: call.at + 199 }))]
     const verdicts = [100, 150, 199].map((size) => sides(calls(1_000, 50), candidate.slice(0, size)).sentence)

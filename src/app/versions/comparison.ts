@@ -65,6 +65,8 @@ interface Side {
   readonly version: string
   /** In the order of their time. */
   readonly calls: readonly VersionCall[]
+  /** The list is cut: later calls are not in it. */
+  readonly isCut?: boolean
 }
 
 /**
@@ -76,9 +78,12 @@ export function compareCalls(current: Side, candidate: Side, rule: ComparisonRul
   const { minCalls = MIN_CALLS, maxErrorIncrease = 0 } = rule
   let looks = 0
   let last: Interval | undefined
-  for (let size = minCalls; size <= candidate.calls.length; size *= 2) {
-    looks++
+  let size = minCalls
+  for (; size <= candidate.calls.length; size *= 2) {
     const until = candidate.calls[size - 1]?.at ?? 0
+    // Both sides of a look are about the same time: an outage must not count for one of them only.
+    if (current.isCut && until > (current.calls.at(-1)?.at ?? 0)) break
+    looks++
     const before = current.calls.filter(({ at }) => at <= until)
     if (before.length < minCalls) continue
     const chance = FALSE_ALARMS / (looks * (looks + 1))
@@ -91,7 +96,11 @@ export function compareCalls(current: Side, candidate: Side, rule: ComparisonRul
   }
   if (last === undefined) {
     const has = [candidate, current].map(({ version, calls }) => `${version} has ${calls.length}`).join(', ')
-    const sentence = `Not enough calls yet: ${has}, and each needs ${minCalls}`
+    const isShort = [candidate, current].some(({ calls }) => calls.length < minCalls)
+    const needs = isShort
+      ? `and each needs ${minCalls}`
+      : `and the next comparison is at ${size} of ${candidate.version}`
+    const sentence = `Not enough calls yet: ${has}, ${needs}`
     return { verdict: 'not_enough_calls', sentence, error_increase: null, looks: 0 }
   }
   const range = `between ${points(-last.low)} points less and ${points(last.high)} points more`

@@ -16,8 +16,15 @@ export interface StoredRollout extends Rollout {
   readonly started_at: string
 }
 
-/** What a rollout starts with. */
-export type RolloutStart = Required<Pick<Rollout, 'candidate' | 'percent'>> & Pick<Rollout, 'by' | 'guard'>
+/** A rollout of the configuration, and since when it counts. */
+interface ConfiguredRollout {
+  readonly configured: Rollout
+  readonly started_at: string
+}
+
+/** What a rollout starts with. Without `current`, the current version stays. */
+export type RolloutStart = Required<Pick<Rollout, 'candidate' | 'percent'>> &
+  Partial<Pick<Rollout, 'current' | 'by' | 'guard'>>
 
 /** The versions of a tool, and what their calls show. */
 export interface VersionReport {
@@ -49,12 +56,14 @@ const LOOK_BACK_MS = 7 * DAY_MS
 /** The first calls of each version that count. */
 export const MAX_COMPARED_CALLS = 20_000
 const GUARD_EVERY_MS = 5_000
+/** Each failed attempt means that somebody else has changed the rollout meanwhile. */
+const MAX_ATTEMPTS = 10
 
 /** Which versions of tools callers get: what was changed at run time, else the configuration. */
 export class Rollouts {
   readonly #parts: RolloutParts
   #configured: ReadonlyMap<string, Rollout> = new Map()
-  #stored: ReadonlyMap<string, StoredRollout> = new Map()
+  #rows: ReadonlyMap<string, StoredRollout | ConfiguredRollout> = new Map()
   #cancel: (() => void) | undefined
   #guarding: Promise<void> = Promise.resolve()
 
@@ -65,61 +74,84 @@ export class Rollouts {
   configure({ tools }: Pick<Config, 'tools'>): void {
     this.#configured = new Map(Object.entries(tools?.rollout ?? {}))
     this.#apply()
-    for (const [tool, { current, candidate }] of this.#configured) {
-      const known = this.#parts.registry().versionsOf(tool).map(versionOf)
-      const missing = [current, candidate].find((version) => version !== undefined && !known.includes(version))
+  }
+
+  /** Stores since when the rollouts of the configuration count: earlier calls must not roll them back. */
+  async begin(): Promise<void> {
+    await this.load()
+    for (const [tool, configured] of this.#configured) {
+      const row = this.#rows.get(tool)
+      const isKnown = row !== undefined && (!('configured' in row) || isEqual(row.configured, configured))
+      if (configured.candidate !== undefined && !isKnown) await this.#count(tool, configured, row)
+    }
+    for (const { tool, problem } of this.#parts.registry().rolloutProblems()) {
       // Tools of MCP servers come later.
-      if (missing === undefined || known.length === 0) continue
-      const problem = `tools.rollout.${tool}: there is no version '${missing}', only ${known.join(', ')}`
-      writeLog(this.#parts.log, 'warn', { tool, problem }, 'Rollout configured with a warning')
+      const isHere = this.#parts.registry().has(tool)
+      if (isHere && this.#stored(tool))
+        writeLog(this.#parts.log, 'warn', { tool, problem }, 'A stored rollout is wrong')
     }
   }
 
   /** Reads what another server or a command has changed. */
   async load(): Promise<void> {
     const stored = await this.#parts.settings.list('rollout')
-    this.#stored = new Map(stored.map(({ name, value }) => [name, value as StoredRollout]))
+    this.#rows = new Map(stored.map(({ name, value }) => [name, value as StoredRollout]))
     this.#apply()
   }
 
   of(tool: string): Rollout | StoredRollout | undefined {
-    return this.#stored.get(tool) ?? this.#configured.get(tool)
+    return this.#stored(tool) ?? this.#configured.get(tool)
   }
 
   /** All rollouts by tool. */
   all(): ReadonlyMap<string, Rollout | StoredRollout> {
-    return new Map([...this.#configured, ...this.#stored])
+    const all = new Map<string, Rollout | StoredRollout>(this.#configured)
+    for (const tool of this.#rows.keys()) {
+      const stored = this.#stored(tool)
+      if (stored !== undefined) all.set(tool, stored)
+    }
+    return all
+  }
+
+  #stored(tool: string): StoredRollout | undefined {
+    const row = this.#rows.get(tool)
+    return row === undefined || 'configured' in row ? undefined : row
   }
 
   /** Gives a part of the callers another version, or changes that part. */
-  async start(tool: string, { candidate, percent, by, guard }: RolloutStart, actor: Actor): Promise<void> {
-    const { current } = this.#known(tool, candidate)
-    if (candidate === current) {
+  async start(tool: string, asked: RolloutStart, actor: Actor): Promise<void> {
+    const { candidate, percent, by, guard } = asked
+    await this.#change('rollout.started', tool, actor, () => {
+      const { current } = this.#known(tool, [candidate, ...(asked.current === undefined ? [] : [asked.current])])
+      if (candidate !== (asked.current ?? current)) {
+        return { current: asked.current ?? current, candidate, percent, ...(by && { by }), ...(guard && { guard }) }
+      }
       throw new ToolExecutionError(
         'INVALID_PARAMETERS',
-        `Version ${candidate} of tool '${tool}' is the current one already`,
+        `Version ${candidate} of tool '${tool}' is the current one already: set current to the version of the others`,
       )
-    }
-    const rollout = { current, candidate, percent, ...(by && { by }), ...(guard && { guard }) }
-    await this.#change('rollout.started', tool, rollout, actor)
+    })
   }
 
   /** Makes the candidate the current version. */
   async promote(tool: string, actor: Actor): Promise<void> {
-    const { candidate } = this.#running(tool)
-    await this.#change('rollout.promoted', tool, { current: candidate }, actor)
+    await this.#change('rollout.promoted', tool, actor, () => ({ current: this.#running(tool).candidate }))
   }
 
   /** Gives all callers the current version again. */
-  async rollBack(tool: string, actor: Actor | undefined, reason?: string): Promise<void> {
-    const { current } = this.#running(tool)
-    await this.#change('rollout.rolled_back', tool, { current }, actor, reason)
+  async rollBack(tool: string, actor: Actor): Promise<void> {
+    await this.#change('rollout.rolled_back', tool, actor, () => ({ current: this.#running(tool).current }))
   }
 
   /** Forgets what was changed at run time: the configuration counts. Returns false if nothing was. */
   async reset(tool: string, actor: Actor): Promise<boolean> {
-    if (!(await this.#parts.settings.remove('rollout', tool))) return false
-    await this.#record('rollout.reset', tool, this.#configured.get(tool), actor)
+    await this.load()
+    const row = this.#rows.get(tool)
+    if (this.#stored(tool) === undefined) return false
+    const configured = this.#configured.get(tool)
+    if (configured === undefined) await this.#parts.settings.remove('rollout', tool)
+    else await this.#count(tool, configured, row)
+    await this.#record('rollout.reset', tool, configured, actor)
     await this.load()
     return true
   }
@@ -131,7 +163,7 @@ export class Rollouts {
     const definitions = registry().versionsOf(tool)
     const rollout = this.of(tool) ?? null
     const current = currentOf(registry(), tool)
-    const started = this.#stored.get(tool)?.started_at
+    const started = this.#rows.get(tool)?.started_at
     const since = started === undefined ? clock.wall() - LOOK_BACK_MS : Date.parse(started)
     const calls = new Map<string, Awaited<ReturnType<Ledger['versionCalls']>>>()
     for (const version of definitions.map(versionOf)) {
@@ -140,7 +172,10 @@ export class Rollouts {
         await this.#parts.ledger.versionCalls({ tenant, tool, version, from: since, limit: MAX_COMPARED_CALLS }),
       )
     }
-    const side = (version: string) => ({ version, calls: calls.get(version) ?? [] })
+    const side = (version: string) => {
+      const all = calls.get(version) ?? []
+      return { version, calls: all, isCut: all.length >= MAX_COMPARED_CALLS }
+    }
     const { candidate, guard = {} } = rollout ?? {}
     return {
       tool,
@@ -177,21 +212,17 @@ export class Rollouts {
   }
 
   async checkGuards(): Promise<void> {
-    for (const [tool, { candidate, guard }] of this.all()) {
-      if (candidate === undefined || guard === undefined) continue
+    for (const [tool, { guard }] of this.all()) {
+      if (guard === undefined) continue
       try {
-        const { comparison } = await this.report(tool, undefined)
-        if (comparison?.verdict !== 'worse') continue
-        // Another server may have done it by now.
-        await this.load()
-        if (this.of(tool)?.candidate !== candidate) continue
-        writeLog(
-          this.#parts.log,
-          'warn',
-          { tool, candidate },
-          `Rollout rolled back by its guard: ${comparison.sentence}`,
-        )
-        await this.rollBack(tool, undefined, comparison.sentence)
+        const { comparison, rollout } = await this.report(tool, undefined)
+        if (comparison?.verdict !== 'worse' || rollout === null) continue
+        const { current, candidate } = rollout
+        const reason = comparison.sentence
+        // Another server may have done it by now, or a person may have changed it.
+        const next = () => (isEqual(this.of(tool), rollout) ? { current } : undefined)
+        if (!(await this.#change('rollout.rolled_back', tool, undefined, next, reason))) continue
+        writeLog(this.#parts.log, 'warn', { tool, candidate }, `Rollout rolled back by its guard: ${reason}`)
       } catch (err) {
         writeLog(this.#parts.log, 'error', { err, tool }, 'The guard of a rollout could not compare its versions')
       }
@@ -202,14 +233,15 @@ export class Rollouts {
     this.#parts.registry().rollOut(this.all())
   }
 
-  /** The current version. Throws if the tool doesn't have this one. */
-  #known(tool: string, version: string): { readonly current: string } {
+  /** The current version. Throws if the tool doesn't have these. */
+  #known(tool: string, asked: readonly string[]): { readonly current: string } {
     const registry = this.#parts.registry()
     const current = currentOf(registry, tool)
     if (current === undefined) throw new ToolExecutionError('TOOL_NOT_FOUND', `Tool '${tool}' not found`)
     const versions = registry.versionsOf(tool).map(versionOf)
-    if (versions.includes(version)) return { current }
-    const message = `Tool '${tool}' has no version '${version}': it has ${versions.join(', ')}`
+    const missing = asked.find((version) => !versions.includes(version))
+    if (missing === undefined) return { current }
+    const message = `Tool '${tool}' has no version '${missing}': it has ${versions.join(', ')}`
     throw new ToolExecutionError('INVALID_PARAMETERS', message)
   }
 
@@ -220,19 +252,40 @@ export class Rollouts {
     throw new ToolExecutionError('INVALID_PARAMETERS', message)
   }
 
+  /** Changes what is stored now, whoever changes it at the same time. Returns false if `next` changes nothing. */
   async #change(
     event: EventName,
     tool: string,
-    rollout: Rollout,
     actor: Actor | undefined,
+    next: () => Rollout | undefined,
     reason?: string,
-  ): Promise<void> {
-    const value: StoredRollout = { ...rollout, started_at: new Date(this.#parts.clock.wall()).toISOString() }
-    const before = this.of(tool)
-    await this.#parts.settings.put({ kind: 'rollout', name: tool, value })
-    this.#stored = new Map(this.#stored).set(tool, value)
+  ): Promise<boolean> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      await this.load()
+      const [row, before, rollout] = [this.#rows.get(tool), this.of(tool), next()]
+      if (rollout === undefined) return false
+      if (!(await this.#put(tool, { ...rollout, started_at: this.#now() }, row))) continue
+      await this.#record(event, tool, rollout, actor, { old: before ?? null, ...(reason && { reason }) })
+      return true
+    }
+    throw new ToolExecutionError('SERVICE_UNAVAILABLE', `The rollout of tool '${tool}' keeps changing: try again`)
+  }
+
+  /** Counts the calls of a configured rollout from now on. */
+  #count(tool: string, configured: Rollout, before: object | undefined): Promise<boolean> {
+    return this.#put(tool, { configured, started_at: this.#now() }, before)
+  }
+
+  /** Returns false if another server has changed it since it was read. */
+  async #put(tool: string, value: StoredRollout | ConfiguredRollout, before: object | undefined): Promise<boolean> {
+    if (!(await this.#parts.settings.replace({ kind: 'rollout', name: tool, value }, before))) return false
+    this.#rows = new Map(this.#rows).set(tool, value)
     this.#apply()
-    await this.#record(event, tool, rollout, actor, { old: before ?? null, ...(reason && { reason }) })
+    return true
+  }
+
+  #now(): string {
+    return new Date(this.#parts.clock.wall()).toISOString()
   }
 
   async #record(
@@ -246,6 +299,8 @@ export class Rollouts {
     await this.#parts.events.record(event, { ...(by && { by }), subject: tool, detail })
   }
 }
+
+const isEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 function currentOf(registry: ToolRegistry, name: string): string | undefined {
   const tool = registry.get(name)

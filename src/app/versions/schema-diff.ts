@@ -1,3 +1,4 @@
+import { compareVersions } from '../../core/execution/tool-view.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
@@ -16,6 +17,8 @@ const COMPARED = new Set(['type', 'enum', 'const', 'properties', 'required', 'it
 const WORDS = new Set(['description', 'title', 'examples', 'default', '$comment', 'deprecated', '$schema', '$id'])
 const LOWER_BOUNDS = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties']
 const UPPER_BOUNDS = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties']
+/** Keywords whose removal may refuse values that were accepted. */
+const NEEDED = ['$ref', '$dynamicRef', '$defs', 'definitions', 'patternProperties', 'prefixItems', 'minContains']
 const EFFECTS = ['read', 'idempotent', 'write']
 
 /** What changed for callers between two versions. What can't be compared counts as breaking. */
@@ -34,25 +37,30 @@ export function compareDefinitions(before: ToolDefinition, after: ToolDefinition
   if (added.length > 0) note(true, `Callers need the permission ${added.join(', ')}`)
   if (removed.length > 0) note(false, `Callers no longer need the permission ${removed.join(', ')}`)
   if (!before.approval && after.approval) note(true, 'Calls need approval')
+  if (before.approval && after.approval && canonicalText(before.approval) !== canonicalText(after.approval))
+    note(true, 'The approval rule changed')
   if (before.approval && !after.approval) note(false, 'Calls no longer need approval')
   if (before.deprecated === undefined && after.deprecated !== undefined) note(false, 'The version is deprecated')
   return changes
 }
 
-/** The older parameters as the migrations of the newer version pass them on. */
-function withMigrations(schema: JsonSchema, { migrate = [] }: ToolDefinition): JsonSchema {
-  const properties: Record<string, unknown> = isObject(schema.properties) ? { ...schema.properties } : {}
-  let required = Array.isArray(schema.required) ? [...schema.required] : []
-  for (const { rename = {}, defaults = {}, drop = [] } of migrate) {
-    for (const [old, name] of Object.entries(rename)) {
-      if (!Object.hasOwn(properties, old)) continue
-      properties[name] = properties[old]
-      delete properties[old]
-      required = required.map((one) => (one === old ? name : one))
+/** The older parameters as the migrations of the newer version pass them on, by the rules of calls. */
+function withMigrations(schema: JsonSchema, { migrate = [], parameters }: ToolDefinition): JsonSchema {
+  const properties: Record<string, unknown> = { ...propertiesOf(schema) }
+  const declared = propertiesOf(parameters)
+  let required = [...namesIn(schema.required)]
+  for (const { rename = {}, defaults = {}, drop = [] } of migrate.toSorted((a, b) => compareVersions(a.from, b.from))) {
+    const names = [...Object.keys(rename), ...drop]
+    const old = names.filter((one) => Object.hasOwn(properties, one) && !Object.hasOwn(declared, one))
+    // A migration that a call may not need doesn't fill in its defaults.
+    const isCertain = names.length === 0 || old.some((one) => required.includes(one))
+    for (const one of old) {
+      const name = Object.hasOwn(rename, one) ? rename[one] : undefined
+      if (name !== undefined) properties[name] ??= properties[one]
+      delete properties[one]
+      required = required.flatMap((needed) => (needed === one ? (name ?? []) : needed))
     }
-    for (const name of drop) delete properties[name]
-    required = required.filter((one) => !drop.includes(String(one)))
-    for (const [name, value] of Object.entries(defaults)) {
+    for (const [name, value] of isCertain ? Object.entries(defaults) : []) {
       properties[name] ??= { const: value }
       if (!required.includes(name)) required.push(name)
     }
@@ -76,7 +84,8 @@ function compareSchemas(before: unknown, after: unknown, at: string, note: Note,
   }
   for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
     if (COMPARED.has(keyword) || WORDS.has(keyword)) continue
-    compareKeyword(keyword, before[keyword], after[keyword], place, note)
+    const isNeeded = NEEDED.includes(keyword) || 'unevaluatedProperties' in after || 'unevaluatedItems' in after
+    compareKeyword(keyword, before[keyword], after[keyword], place, isNeeded, note)
   }
 }
 
@@ -127,12 +136,19 @@ function compareProperties(before: JsonSchema, after: JsonSchema, at: string, no
     note(!isOpen, `Other parameters${at === '' ? '' : ` of ${at}`} are ${isOpen ? 'accepted' : 'restricted'}`)
 }
 
-function compareKeyword(keyword: string, before: unknown, after: unknown, place: string, note: Note): void {
+function compareKeyword(
+  keyword: string,
+  before: unknown,
+  after: unknown,
+  place: string,
+  isNeeded: boolean,
+  note: Note,
+): void {
   if (canonicalText(before ?? null) === canonicalText(after ?? null)) return
   const change = `${place}: ${keyword} ${before === undefined ? 'was added' : after === undefined ? 'was removed' : 'changed'}`
   const [was, is] = [Number(before), Number(after)]
   const isBound = before !== undefined && after !== undefined
-  if (after === undefined) note(keyword === '$ref' || keyword === '$defs', change)
+  if (after === undefined) note(isNeeded, change)
   else if (isBound && LOWER_BOUNDS.includes(keyword)) note(!(is <= was), `${change} from ${was} to ${is}`)
   else if (isBound && UPPER_BOUNDS.includes(keyword)) note(!(is >= was), `${change} from ${was} to ${is}`)
   else note(true, change)

@@ -74,3 +74,30 @@ test('warnings fail with --strict only, and the shipped configuration has none',
   expect(shipped).toMatchObject({ code: 0, out: '' })
   expect(shipped.err).toMatch(/^Checked the configuration with \d+ tools: no problems\.$/m)
 })
+
+test('reports rollouts of missing tools and versions, and of deprecated versions', async () => {
+  const greet = (version: string, more: object = {}) => ({
+    name: 'greet',
+    version,
+    description: 'Greets.',
+    parameters: { type: 'object' },
+    implementation: { type: 'mock', mock_response: version },
+    ...more,
+  })
+  const old = (name: string) => ({ ...greet('1.0.0', { deprecated: {} }), name })
+  const file = await write({
+    tools: {
+      enabled: true,
+      registry: [greet('1.0.0'), greet('2.0.0'), old('old')],
+      rollout: {
+        greet: { current: '1.0.0', candidate: '3.0.0' },
+        gret: { current: '1.0.0' },
+        old: { current: '1.0.0' },
+      },
+    },
+  })
+  const { out } = await toolyard(['check', '--config', file])
+  expect(out).toContain("tools.rollout.greet: There is no version '3.0.0', only 1.0.0, 2.0.0")
+  expect(out).toContain("tools.rollout.gret: There is no tool 'gret'")
+  expect(out).toContain("tools.rollout.old: Version 1.0.0 is current and deprecated: models aren't offered it")
+})

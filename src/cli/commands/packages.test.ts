@@ -101,6 +101,29 @@ describe('add', () => {
     expect((await answer('y\ny\n')).err).not.toContain('Trust')
   })
 
+  test('keeps packages that were added while it asked, and refuses an older version than those', async () => {
+    const { cwd, run, add, lock } = await project()
+    const other = packed({ more: { name: '@acme/other' }, tools: [mockTool('other')] })
+    await writeFile(join(cwd, 'first.tgz'), packed())
+    await add(other)
+    const { io, written } = captureIo({ cwd })
+    const answers = async function* (during: () => Promise<unknown>) {
+      await during()
+      yield 'y\n'
+    }
+    const asking = (during: () => Promise<unknown>) => {
+      const stdin = Object.assign(Readable.from(answers(during)), { isTTY: true })
+      return main(['add', 'first.tgz'], { ...io, stdin })
+    }
+    expect(await asking(() => run('remove', '@acme/other'))).toBe(0)
+    expect(Object.keys(await lock())).toEqual(['@acme/tools'])
+    await run('remove', '@acme/tools')
+    await add(other)
+    expect(await asking(() => add(packed({ more: { version: '1.1.0' } })))).toBe(1)
+    expect(written.err).toContain('1.0.0 is older than 1.1.0')
+    expect(Object.keys(await lock())).toEqual(['@acme/other', '@acme/tools'])
+  })
+
   test('without a terminal it names the options that confirm', async () => {
     const { cwd, run, isAdded } = await project()
     await writeFile(join(cwd, 'a.tgz'), packed())
@@ -131,6 +154,28 @@ describe('add', () => {
       "There is no package '@acme/tools'. There are no packages.",
     )
     expect((await add(at('1.0.0'))).code).toBe(0)
+  })
+
+  test('the audit log has a row for each added and removed package, if there is a store', async () => {
+    const { add, run, cwd } = await project()
+    await add(packed())
+    expect(existsSync(join(cwd, '.toolyard'))).toBe(false)
+    await run('keys', 'create', '--name', 'one')
+    await add(packed())
+    await run('remove', '@acme/tools')
+    const { rows } = JSON.parse((await run('audit', 'list', '--type', 'event', '--json')).out)
+    const { hash } = signPackage(packageFiles(), acme)
+    expect(rows.slice(0, 2)).toMatchObject([
+      { event: 'package.removed', subject: '@acme/tools', caller: 'local' },
+      { event: 'package.added', subject: '@acme/tools', detail: expect.stringContaining(hash) },
+    ])
+  })
+
+  test('shows the method of requests that may write, whatever effect they declare', async () => {
+    const http = { type: 'http', url: 'https://api.example.com/', method: 'DELETE' }
+    const tools = [mockTool('ask', { effect: 'read', implementation: http })]
+    const { add } = await project()
+    expect((await add(packed({ tools, hosts: ['api.example.com'] }))).out).toMatch(/ask +http DELETE +read/)
   })
 
   test('grants variables that the package reads, and no others', async () => {

@@ -9,12 +9,12 @@ import { compareVersions } from '../../core/execution/tool-view.ts'
 import { silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { type Lock, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
+import { type LockedPackage, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
 import type { Package } from '../../packages/package.ts'
 import { fingerprintOf, openSigner } from '../../packages/signing.ts'
 import { latestVersion, packFolder, readCatalogue, readSource, type SourceParts } from '../../packages/sources.ts'
 import { PackageError, writeTarball } from '../../packages/tarball.ts'
-import { configFile, lockFile, readConfig } from '../common/open.ts'
+import { configFile, lockFile, readConfig, recordEvent } from '../common/open.ts'
 import {
   actions,
   type Done,
@@ -183,8 +183,10 @@ const add = (terminal: Terminal, source: string, options: AddOptions): Promise<n
     }
     if (!terminal.json) show(terminal, opened, { granted, owner, local: parts.config.tools?.registry ?? [] })
     await confirm(terminal, opened, { isKnown, options })
-    await install(parts.file, opened, lock, { source, granted })
+    await install(parts.file, opened, { source, granted })
     const { name, version, hash, contents } = opened
+    const detail = { version, hash, fingerprint, granted, source }
+    await recordEvent(terminal, options, 'package.added', { subject: name, detail })
     if (terminal.json) terminal.document({ added: true, name, version, hash, fingerprint, granted, ...contents })
     else terminal.note(`Added ${name} ${version}. A running server loads it with its next reload (SIGHUP).`)
     return 0
@@ -210,7 +212,9 @@ function show(terminal: Terminal, opened: Package, { granted, owner, local }: Sh
     terminal.result(printableLine(`${`${title}:`.padEnd(13)}${items.length === 0 ? none : items.join(', ')}`))
   terminal.result(terminal.style('bold', printableLine(`${name} ${version}${description && `: ${description}`}`)))
   terminal.result(`${'signed by:'.padEnd(13)}${fingerprintOf(key)} (${owner})`)
-  const rows = contents.tools.map((tool) => [`  ${tool.name}`, tool.kind, tool.effect, fitted(tool.description, 100)])
+  const rows = contents.tools.map(({ name: tool, kind, method, effect, description: about }) => {
+    return [`  ${tool}`, method === undefined ? kind : `${kind} ${method}`, effect, fitted(about, 100)]
+  })
   terminal.result('tools:')
   showTable(terminal, rows)
   line('hosts', contents.hosts)
@@ -269,10 +273,14 @@ async function confirm(
 /** Writes the files before the lock file: a package that is written in part does not match its hash, and is not loaded. */
 async function install(
   file: string,
-  { name, version, hash, key, files }: Package,
-  lock: Lock,
+  opened: Package,
   { source, granted }: { readonly source: string; readonly granted: readonly string[] },
 ): Promise<void> {
+  // Read again: a person may have thought about it while others were added.
+  const lock = await readLock(file)
+  const refusal = replaceProblem(lock, opened)
+  if (refusal !== undefined) throw new PackageError(refusal)
+  const { name, version, hash, key, files } = opened
   const folder = packageFolder(file, name)
   const next = join(dirname(folder), `.${basename(folder)}.${randomUUID()}`)
   try {
@@ -298,6 +306,8 @@ async function remove(terminal: Terminal, name: string, options: GlobalOptions):
   }
   await writeWhole(file, lockText(new Map([...lock].filter(([one]) => one !== name))))
   await rm(packageFolder(file, name), { recursive: true, force: true })
+  const { version, hash } = lock.get(name) as LockedPackage
+  await recordEvent(terminal, options, 'package.removed', { subject: name, detail: { version, hash } })
   if (terminal.json) terminal.document({ removed: true, name })
   else terminal.note(`Removed ${name}. A running server unloads it with its next reload (SIGHUP).`)
   return 0

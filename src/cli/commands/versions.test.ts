@@ -20,6 +20,7 @@ const config = {
       greet('1.1.0', {
         parameters: { type: 'object', properties: { who: { type: 'string' }, loud: { type: 'boolean' } } },
       }),
+      { ...greet('1.0.0', { deprecated: { use: 'greet' } }), name: 'welcome' },
     ],
     rollout: { greet: { current: '1.0.0' } },
   },
@@ -72,4 +73,13 @@ test('toolyard diff says what changed for callers, and exits with 1 if it breaks
   ])
   const unknown = await toolyard('diff', 'greet@1.0.0', 'greet@3.0.0')
   expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('greet@1.0.0, greet@1.1.0, greet@2.0.0')])
+})
+
+test('toolyard exec and tools say that a tool is deprecated', async () => {
+  const { toolyard } = await installationFolder(config)
+  expect(await toolyard('exec', 'welcome')).toMatchObject({
+    out: '1.0.0\n',
+    err: expect.stringContaining("Warning: Tool 'welcome' 1.0.0 is deprecated. Use greet instead\n"),
+  })
+  expect((await toolyard('tools')).out).toMatch(/^welcome .*\(1\.0\.0, deprecated\)/m)
 })

@@ -21,7 +21,7 @@ const HELP = `
 A rollout gives a part of the callers another version of a tool. A running server applies changes within a second.
 
 Examples:
-  $ toolyard rollout start get_weather --candidate 2.0.0 --percent 10
+  $ toolyard rollout start get_weather --current 1.0.0 --candidate 2.0.0 --percent 10
   $ toolyard rollout start get_weather --candidate 2.0.0 --percent 50 --max-error-increase 0.02
   $ toolyard versions get_weather
   $ toolyard rollout promote get_weather`
@@ -39,6 +39,7 @@ export function defineRollout(rollout: Command, terminal: Terminal, done: Done):
     .description('Give a part of the callers another version, or change that part')
     .argument('<name>', TOOL)
     .requiredOption('--candidate <version>', 'the version')
+    .option('--current <version>', 'the version of the others (default: the current one)')
     .requiredOption('--percent <number>', 'the part of the callers, from 0 to 100', percentage)
     .addOption(new Option('--by <side>', 'what stays on its side').choices(ROLLOUT_SIDES).default('session'))
     .option('--min-calls <number>', 'roll back by itself, after as many calls of each side', wholeNumber)
@@ -129,14 +130,15 @@ async function show(terminal: Terminal, name: string | undefined, options: Globa
 
 /** `toolyard rollout start`. */
 async function start(terminal: Terminal, name: string, options: StartOptions): Promise<number> {
-  const { candidate, percent, by, minCalls, maxErrorIncrease } = options
+  const { current, candidate, percent, by, minCalls, maxErrorIncrease } = options
   const guard = {
     ...(minCalls !== undefined && { min_calls: minCalls }),
     ...(maxErrorIncrease !== undefined && { max_error_increase: maxErrorIncrease }),
   }
   const isGuarded = Object.keys(guard).length > 0
   return withInstallation(terminal, options, async ({ rollouts }) => {
-    await rollouts.start(name, { candidate, percent, ...(by && { by }), ...(isGuarded && { guard }) }, commandUser())
+    const kept = { ...(current && { current }), ...(by && { by }), ...(isGuarded && { guard }) }
+    await rollouts.start(name, { candidate, percent, ...kept }, commandUser())
     const rollout = rollouts.of(name)
     if (terminal.json) terminal.document({ tool: name, rollout })
     else terminal.result(printableLine(`${name}: ${percent} % get ${candidate}, the others ${rollout?.current}`))

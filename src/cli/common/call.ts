@@ -70,9 +70,10 @@ function showProgress(terminal: Terminal, options: GlobalOptions, progress: unkn
   terminal.note(terminal.styleNote('dim', `… ${printableLine(text)}`))
 }
 
-/** Writes an envelope for people: the result to stdout, a failure to stderr. */
+/** Writes an envelope for people: the result to stdout, warnings and a failure to stderr. */
 export function showResult(terminal: Terminal, result: ToolResult): void {
   const took = `${printableLine(result.tool_name)}, ${result.execution_time_ms.toFixed(1)} ms`
+  for (const warning of result.warnings ?? []) terminal.note(`Warning: ${printableLine(warning)}`)
   if (result.success) {
     terminal.result(asText(result.result))
     if (terminal.watched) terminal.note(terminal.styleNote('dim', `✓ ${took}`))

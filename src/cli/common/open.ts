@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Access, Actor } from '../../app/audit-events.ts'
+import type { Access, Actor, AuditEvents, EventName, EventParts } from '../../app/audit-events.ts'
 import { createLog } from '../../app/create-log.ts'
 import type { Installation, InstallationOptions } from '../../app/installation.ts'
 import type { LoadReport } from '../../app/load-definitions.ts'
@@ -231,12 +231,39 @@ export function commandUser(): Actor {
 const AUDIT_TIMEOUT_MS = 5_000
 
 /** Runs work that changes keys or flags, and records it in the audit log. */
-export async function withAccess<T>(
+export function withAccess<T>(
   terminal: Terminal,
   options: GlobalOptions,
   work: (access: Access, by: Actor, storage: Storage) => Promise<T>,
 ): Promise<T> {
-  const [{ Access, AuditEvents }, { LedgerSink }] = await Promise.all([
+  return withEvents(terminal, options, async (events, by, storage) => {
+    const { Access } = await import('../../app/audit-events.ts')
+    return work(new Access(storage, events), by, storage)
+  })
+}
+
+/** Records in the audit log what a command has changed elsewhere, if there is a store. */
+export async function recordEvent(
+  terminal: Terminal,
+  options: GlobalOptions,
+  event: EventName,
+  parts: EventParts,
+): Promise<void> {
+  if (!hasStore(terminal)) return
+  try {
+    await withEvents(terminal, options, async (events, by) => events.record(event, { by, ...parts }))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    terminal.note(printableLine(`The change was not recorded in the audit log: ${reason}`))
+  }
+}
+
+async function withEvents<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (events: AuditEvents, by: Actor, storage: Storage) => Promise<T>,
+): Promise<T> {
+  const [{ AuditEvents }, { LedgerSink }] = await Promise.all([
     import('../../app/audit-events.ts'),
     import('../../storage/ledger/ledger-sink.ts'),
   ])
@@ -245,7 +272,7 @@ export async function withAccess<T>(
     const sink = new LedgerSink(storage.ledger, around)
     const events = new AuditEvents({ write: (entry) => sink.event(entry), ...around })
     try {
-      return await work(new Access(storage, events), commandUser(), storage)
+      return await work(events, commandUser(), storage)
     } finally {
       await sink.close(AUDIT_TIMEOUT_MS)
       if (sink.dropped > 0) terminal.note('The change was not recorded in the audit log: the store did not accept it.')

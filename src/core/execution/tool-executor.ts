@@ -39,8 +39,6 @@ type Known = { readonly result: unknown }
 const CLOSED = 'Toolyard is closed: no more tools can be called'
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
-/** The weakest first. */
-const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']
 /** The maximum wait for the record of a durable call. The recorder reports lost records. */
 const RECORD_TIMEOUT_MS = 800
 
@@ -178,11 +176,12 @@ export class ToolExecutor {
     }
   }
 
-  /** Without a caller, the strongest effect of the versions that callers may get. */
+  /** Without a caller, the strongest effect of the versions that callers may get: a write must not count as a read. */
   effectOf(name: string, caller?: CallContext): Effect | undefined {
-    if (caller !== undefined) return this.#found(name, caller)?.effect
-    const effects = this.#registry.possible(name).map((tool) => this.#found(pinnedName(tool))?.effect)
-    return EFFECTS.findLast((effect) => effects.includes(effect))
+    const reachable = caller === undefined ? this.#registry.reachable(name) : []
+    if (reachable.length < 2) return this.#found(name, caller)?.effect
+    const effects = reachable.map((tool) => this.#found(pinnedName(tool))?.effect)
+    return (['write', 'idempotent', 'read'] as const).find((effect) => effects.includes(effect))
   }
 
   /** Whether a call that a model printed as text never runs, whatever its effect. */

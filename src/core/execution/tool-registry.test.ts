@@ -5,7 +5,7 @@ import type { Kind } from '../handler.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import { ToolRegistry } from './tool-registry.ts'
-import { PACKAGE } from './tool-view.ts'
+import { PACKAGE, packageOf } from './tool-view.ts'
 
 const define = (name: string, rest: object = {}): ToolDefinition => ({
   name,
@@ -120,6 +120,12 @@ describe('ToolRegistry', () => {
     registry.register(of('9.0.0', 'a'))
     expect(registry.versionsOf('greet').map(({ version }) => version)).toEqual(['0.1.0'])
     expect(log.at('warn')).toMatchObject([{ package: 'b' }, { package: 'a' }, { package: 'a' }])
+    // They come back in their order.
+    registry.unregister('greet')
+    expect(registry.versionsOf('greet').map(({ version }) => version)).toEqual(['1.0.0', '1.1.0', '9.0.0'])
+    expect(registry.list().map(packageOf)).toEqual(['a'])
+    registry.unregister('greet')
+    expect(registry.list().map(packageOf)).toEqual(['b'])
   })
 
   test('marks a tool broken when a property holds a Zod schema', () => {

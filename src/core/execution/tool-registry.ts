@@ -36,6 +36,8 @@ export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>()
   readonly #versions = new Map<string, Map<string, RegisteredTool>>()
   #rollouts: ReadonlyMap<string, Rollout> = new Map()
+  /** Tools of packages that gave way to others, until those are removed. */
+  readonly #aside = new Map<string, ReadonlySet<RegisteredTool>>()
   readonly #views = new WeakMap<RegisteredTool, ToolDefinition>()
   readonly #aliases = new Map<string, string>()
   readonly #broken = new Map<RegisteredTool, string>()
@@ -75,10 +77,13 @@ export class ToolRegistry {
       const fields = { tool: name, package: packageOf(tool) ?? owner }
       if (packageOf(tool) !== undefined) {
         writeLog(this.#log, 'warn', fields, 'A tool of a package is left out: another tool has its name')
+        this.#aside.set(name, new Set([...(this.#aside.get(name) ?? []), tool]))
         return
       }
       writeLog(this.#log, 'warn', fields, 'A tool of a package gives way to another tool of its name')
-      this.unregister(name)
+      const before = [...(this.#versions.get(name)?.values() ?? [])]
+      this.#remove(name)
+      this.#aside.set(name, new Set([...before, ...(this.#aside.get(name) ?? [])]))
     }
     const version = versionOf(definition)
     const versions = this.#versions.get(name) ?? new Map<string, RegisteredTool>()
@@ -118,8 +123,16 @@ export class ToolRegistry {
     return this.#invoke(name, params, context)
   }
 
-  /** Removes a tool with all its versions. */
+  /** Removes a tool with all its versions. A tool of a package that gave way to it comes back. */
   unregister(name: string): boolean {
+    if (!this.#remove(name)) return false
+    const aside = this.#aside.get(name) ?? []
+    this.#aside.delete(name)
+    for (const tool of aside) this.register(tool)
+    return true
+  }
+
+  #remove(name: string): boolean {
     const versions = this.#versions.get(name)
     if (versions === undefined) return false
     for (const tool of versions.values()) this.#forget(name, tool)
@@ -171,6 +184,21 @@ export class ToolRegistry {
     }
   }
 
+  /** Rollouts that can't do what they say. */
+  rolloutProblems(): { readonly tool: string; readonly problem: string }[] {
+    return Array.from(this.#rollouts, ([tool, { current, candidate }]) => {
+      const known = this.versionsOf(tool).map(versionOf)
+      const missing = [current, candidate].find((version) => version !== undefined && !known.includes(version))
+      if (known.length === 0) return { tool, problem: `There is no tool '${tool}'` }
+      if (missing !== undefined) return { tool, problem: `There is no version '${missing}', only ${known.join(', ')}` }
+      if (candidate === current) return { tool, problem: `Version ${current} is both current and candidate` }
+      const isDeprecated = this.definitionOf(this.get(tool) as RegisteredTool).deprecated !== undefined
+      return isDeprecated
+        ? { tool, problem: `Version ${current} is current and deprecated: models aren't offered it` }
+        : undefined
+    }).filter((one) => one !== undefined)
+  }
+
   /** Whether some callers get other versions than the current ones. */
   get isRollingOut(): boolean {
     for (const { candidate } of this.#rollouts.values()) if (candidate !== undefined) return true
@@ -194,15 +222,15 @@ export class ToolRegistry {
     return end > 0 ? this.at({ name: name.slice(0, end), version: name.slice(end + 1) }) : undefined
   }
 
-  /** The definitions that calls of a name may take: the current version and the candidate, or the named version. */
-  possible(name: string): ToolDefinition[] {
-    const found = this.find(name)
-    if (found === undefined) return []
-    const definition = this.definitionOf(found)
-    const isPinned = !this.#tools.has(name) && !this.#aliases.has(name)
-    const candidate = isPinned ? undefined : this.#rollouts.get(definition.name)?.candidate
-    const other = candidate === undefined ? undefined : this.#versions.get(definition.name)?.get(candidate)
-    return other === undefined || other === found ? [definition] : [definition, this.definitionOf(other)]
+  /** The versions that callers of a name may get. */
+  reachable(name: string): ToolDefinition[] {
+    const current = this.find(name)
+    if (current === undefined) return []
+    const definition = this.definitionOf(current)
+    const { candidate } = this.#rollouts.get(definition.name) ?? {}
+    const isPinned = name !== definition.name && name === pinnedName(definition)
+    const other = isPinned || candidate === undefined ? undefined : this.at({ ...definition, version: candidate })
+    return other === undefined || other === current ? [definition] : [definition, this.definitionOf(other)]
   }
 
   /** One version of each tool: those that the caller gets, without a caller the current ones. */
@@ -220,16 +248,18 @@ export class ToolRegistry {
     return this.list(caller).map((tool) => this.definitionOf(tool))
   }
 
-  /** The definitions for models: without deprecated ones, unless `allowed` names their version. */
+  /** The definitions for models: without deprecated ones, unless `allowed` names their version, or the run has called it. */
   offered(caller?: CallContext, allowed?: readonly string[]): ToolDefinition[] {
-    if (allowed === undefined) return this.definitions(caller).filter(({ deprecated }) => deprecated === undefined)
+    const isCurrent = (tool: ToolDefinition): boolean =>
+      tool.deprecated === undefined || caller?.versions?.get(tool.name) === versionOf(tool)
+    if (allowed === undefined) return this.definitions(caller).filter(isCurrent)
     const offered = new Map<string, ToolDefinition>()
     for (const asked of allowed) {
       const tool = this.find(asked, caller)
       const definition = tool && this.definitionOf(tool)
       if (definition === undefined || offered.has(definition.name)) continue
       const isPinned = asked === `${definition.name}@${versionOf(definition)}`
-      if (isPinned || definition.deprecated === undefined) offered.set(definition.name, definition)
+      if (isPinned || isCurrent(definition)) offered.set(definition.name, definition)
     }
     return [...offered.values()]
   }
@@ -317,7 +347,10 @@ export class ToolRegistry {
     if (pinned !== undefined) return versions.get(pinned) ?? current
     const rollout = this.#rollouts.get(name)
     const candidate = rollout?.candidate === undefined ? undefined : versions.get(rollout.candidate)
-    return candidate !== undefined && isDrawn(name, rollout as Rollout, caller) ? candidate : current
+    if (candidate === undefined || rollout === undefined) return current
+    // A call that waits for approval is repeated later: it must be drawn alike.
+    const waits = rollout.by === 'call' && this.versionsOf(name).some(({ approval }) => approval)
+    return isDrawn(name, rollout, caller, waits) ? candidate : current
   }
 
   /** A replaced tool keeps its position in the list. */
@@ -340,11 +373,12 @@ const MAX_DRAW = 2 ** 48
  * Whether a caller gets the candidate. A caller that gets it at 10 % still gets it at 50 %, on every server. A repeated call
  * with the same idempotency key and the calls of one run are drawn alike.
  */
-function isDrawn(name: string, { candidate, percent = 0, by = 'session' }: Rollout, caller: CallContext): boolean {
+function isDrawn(name: string, rollout: Rollout, caller: CallContext, waits: boolean): boolean {
+  const { candidate, percent = 0, by = 'session' } = rollout
   const { tenant = '', caller: key = '', session = '', source, runId, idempotencyKey } = caller
   const once = runId ?? idempotencyKey
   // A client of MCP calls what it was listed.
-  const isByCall = by === 'call' && source !== 'mcp'
+  const isByCall = by === 'call' && source !== 'mcp' && !waits
   if (isByCall && once === undefined) return Math.random() * 100 < percent
   const side = by === 'tenant' ? [] : [key, isByCall ? once : session]
   const digest = createHash('sha256')

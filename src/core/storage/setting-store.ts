@@ -13,5 +13,7 @@ export interface SettingStore {
   put(setting: Setting): Promise<void>
   /** Stores it only if there is none yet. Returns the stored value. */
   putFirst(setting: Setting): Promise<unknown>
+  /** Stores it only if the stored value is still `before`; without it, if there is none. Returns false if not. */
+  replace(setting: Setting, before?: unknown): Promise<boolean>
   remove(kind: SettingKind, name: string): Promise<boolean>
 }

@@ -45,9 +45,9 @@ export function strongestEffect(tool: ToolDefinition, parts: CompositeParts): Ef
     for (const name of names) {
       if (visited.has(name)) continue
       visited.add(name)
-      const possible = parts.registry.possible(name)
-      if (possible.length === 0) strongest = EFFECTS.length - 1
-      for (const definition of possible) {
+      const versions = parts.registry.reachable(name)
+      if (versions.length === 0) strongest = EFFECTS.indexOf('write')
+      for (const definition of versions) {
         const inner = definition.effect === undefined ? parts.calleesOf(definition) : undefined
         if (inner !== undefined) visit(inner)
         else {

@@ -96,7 +96,7 @@ export function versionRoutes(app: FastifyInstance): void {
     '/api/tools/:name/rollout',
     route('installation', 'tools', 'Gives a part of the callers another version of a tool, or changes that part', {
       params: NAME,
-      body: { ...exactly({ candidate, percent, by, guard }), required: ['candidate', 'percent'] },
+      body: { ...exactly({ current, candidate, percent, by, guard }), required: ['candidate', 'percent'] },
       response: answer,
     }),
     async ({ caller, params, body }) => {

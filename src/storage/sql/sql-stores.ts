@@ -155,6 +155,7 @@ const PUT_SETTING = `
   ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value`
 const PUT_FIRST_SETTING = `
   INSERT INTO toolyard.settings (kind, name, value) VALUES (?, ?, ?) ON CONFLICT (kind, name) DO NOTHING`
+const REPLACE_SETTING = 'UPDATE toolyard.settings SET value = ? WHERE kind = ? AND name = ? AND value = ?'
 const REMOVE_SETTING = 'DELETE FROM toolyard.settings WHERE kind = ? AND name = ?'
 
 /** Settings that can be changed while servers run. */
@@ -183,13 +184,23 @@ class Settings implements SettingStore {
     })
   }
 
+  async replace(setting: Setting, before?: unknown): Promise<boolean> {
+    const [kind, name, value] = valuesOf(setting)
+    const { count } = await this.#database.change('settings', () =>
+      before === undefined
+        ? ask(PUT_FIRST_SETTING, [kind, name, value])
+        : ask(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)]),
+    )
+    return count > 0
+  }
+
   async remove(kind: SettingKind, name: string): Promise<boolean> {
     const { count } = await this.#database.change('settings', () => ask(REMOVE_SETTING, [kind, name]))
     return count > 0
   }
 }
 
-const valuesOf = ({ kind, name, value }: Setting): readonly string[] => [kind, name, JSON.stringify(value ?? null)]
+const valuesOf = ({ kind, name, value }: Setting) => [kind, name, JSON.stringify(value ?? null)] as const
 
 const CREATE_JOB = `
   INSERT INTO toolyard.jobs (id, tenant, caller, tool, params, timeout_ms, created_at, bytes, state, attempts)

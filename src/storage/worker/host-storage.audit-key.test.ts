@@ -21,6 +21,7 @@ function settingsWith(kept?: unknown): SettingStore & { readonly put: SettingSto
     list: async () => [],
     put: async () => {},
     remove: async () => false,
+    replace: async () => false,
     async putFirst(setting) {
       asked.push(setting)
       return kept ?? setting.value

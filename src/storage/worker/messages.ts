@@ -92,7 +92,7 @@ export const STORAGE_PARTS: {
   runs: { list: true, get: true, children: true, tenantOf: true, trim: true },
   keys: { list: true, create: true, revoke: true },
   sessions: { start: true, get: true, extend: true, end: true },
-  settings: { list: true, put: true, putFirst: true, remove: true },
+  settings: { list: true, put: true, putFirst: true, replace: true, remove: true },
   validations: { list: true, record: true, replace: true },
   toolUse: { list: true, add: true, replace: true, doubtful: true },
   once: { claim: true, settle: true, release: true },

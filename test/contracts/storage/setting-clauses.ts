@@ -54,6 +54,20 @@ export const settingClauses: Clauses = {
     assert.deepEqual(await settings.list('secret'), [{ kind: 'secret', name: 'key', value: 'first' }])
   },
 
+  'settings: a value is replaced only if it is still the one before': async (store) => {
+    const both = await store.openTwo()
+    const setting = (value: unknown) => ({ kind: 'rollout', name: 'greet', value }) as const
+    const replace = (side: 0 | 1, value: unknown, before?: unknown) =>
+      both[side].settings.replace(setting(value), before)
+    assert.equal(await replace(0, { a: 1 }, { a: 0 }), false)
+    assert.equal(await replace(0, { a: 1 }), true)
+    assert.equal(await replace(1, { a: 2 }), false)
+    const before = { a: 1 }
+    const tried = await Promise.all([0, 1, 0, 1].map((side, index) => replace(side as 0 | 1, { by: index }, before)))
+    assert.equal(tried.filter(Boolean).length, 1)
+    assert.deepEqual(await both[1].settings.list('rollout'), [setting({ by: tried.indexOf(true) })])
+  },
+
   'settings: instances that put first at once agree': async (store) => {
     const both = await store.openTwo()
     const put = Array.from({ length: 20 }, (_, index) =>
