@@ -192,8 +192,26 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
   return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults }
 }
 
+/** Schemas of MCP servers, and their problems. They don't change. */
+const checked = new WeakMap<object, unknown>()
+
+/** Checks a schema now, so that the registry need not: many at once would block the process. */
+export function checkAhead(parameters: object): void {
+  try {
+    guardParameters(parameters)
+    checked.set(parameters, undefined)
+  } catch (error) {
+    checked.set(parameters, error)
+  }
+}
+
 /** Checks the object itself: a `Map`, a function or a hidden `toJSON` would be another schema once it is JSON. */
 export function guardParameters(parameters: unknown): void {
+  if (isObject(parameters) && checked.has(parameters)) {
+    const problem = checked.get(parameters)
+    if (problem !== undefined) throw problem
+    return
+  }
   guardSchema(parameters)
   const { type } = JSON.parse(JSON.stringify(parameters)) ?? {}
   if (type !== 'object') throw new RefusedSchemaError('changes when it is serialized as JSON')

@@ -1,8 +1,9 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallContext } from '../../core/call-context.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
+import { guardParameters } from '../../core/schema/guard-schema.ts'
 import { McpServers } from './mcp-servers.ts'
 
 const EVERYTHING = new URL(
@@ -67,4 +68,20 @@ describe('resources and prompts of servers', () => {
     expect(names.some((name) => name.startsWith('two__'))).toBe(true)
     expect(await found.getPrompt(names.find((name) => name.startsWith('two__')) ?? '', {})).toBeDefined()
   })
+})
+
+test('lets the process do other work between the checks of listed tools', async () => {
+  const turns = vi.spyOn(globalThis, 'setImmediate')
+  onTestFinished(() => turns.mockRestore())
+  await library('everything')
+  const tools = registry.definitions()
+  expect(tools.length).toBeGreaterThan(5)
+  expect(turns.mock.calls.length).toBeGreaterThanOrEqual(tools.length)
+  // The registry does not check them again.
+  for (const { parameters } of tools) {
+    const read = vi.spyOn(JSON, 'stringify')
+    guardParameters(parameters)
+    expect(read).not.toHaveBeenCalled()
+    read.mockRestore()
+  }
 })

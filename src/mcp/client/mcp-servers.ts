@@ -21,7 +21,7 @@ import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './failures.ts'
 import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 import { McpConnection } from './mcp-connection.ts'
-import { admitTools, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
+import { admitTools, checkTool, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
 import { MCP_RETRY_ATTEMPTS, type McpServerSettings, type TokenSupply } from './server-settings.ts'
 
 interface Offered {
@@ -247,6 +247,11 @@ export class McpServers {
     }
     const { settings } = member.connection
     const all = [...tools.values()]
+    for (const tool of all) {
+      signal.throwIfAborted()
+      checkTool(tool)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
     const admitted = await admitTools(all, member.tools, settings, this.#parts)
     member.tools = admitted.tools
     member.listed = all

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { checkAhead } from '../../core/schema/guard-schema.ts'
 import { PrivateFile } from '../private-file.ts'
 import { effectOf, type ServerTool } from './listed-tool.ts'
 import type { McpServerSettings } from './server-settings.ts'
@@ -92,8 +93,18 @@ export interface PinStore {
   write(server: string, pins: Readonly<Record<string, string>>, by?: Approver): Promise<void>
 }
 
+const fingerprints = new WeakMap<ServerTool, string>()
+
+/** Does what takes long with a hostile schema. A server lists thousands of tools, and the caller lets other work happen between. */
+export function checkTool(tool: ServerTool): void {
+  checkAhead(tool.inputSchema)
+  fingerprints.set(tool, fingerprint(tool))
+}
+
 /** Changes with the name, description, schema or effect of a tool, each in a part of its own, so that changes can be named. */
 export function fingerprint(tool: ServerTool): string {
+  const known = fingerprints.get(tool)
+  if (known !== undefined) return known
   const { name, description, inputSchema } = tool
   const hashes = [{ name, description }, inputSchema].map((part) => hash('sha256', canonicalText(part)))
   return [...hashes, effectOf(tool)].join('.')
