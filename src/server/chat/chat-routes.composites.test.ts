@@ -162,7 +162,7 @@ describe('a direct call without an idempotency key continues after an approval',
     expect(opened.ran).toHaveLength(4)
   })
 
-  test('and never with an approval of another call, an expired or a rejected one', async () => {
+  test('and never with an approval of another call, an unknown or a rejected one', async () => {
     const { execute, decide, ran } = await open()
     const { id } = (await execute('order', { amount: 1 })).details.approval
     await decide(id, 'reject')
