@@ -1,3 +1,5 @@
+import { additions } from '../sql/additions.ts'
+
 /** How models use tools; and what a run is replayed from, with what was decided about its tools, both as JSON. */
 const toolUseMigration = `
   CREATE TABLE toolyard.tool_use (
@@ -476,22 +478,5 @@ export const migrations: readonly string[] = [
   ALTER TABLE toolyard.runs ADD COLUMN parent_run text COLLATE "C";
   CREATE INDEX runs_by_parent ON toolyard.runs (tenant, parent_run, started_at) WHERE parent_run IS NOT NULL;
   `,
-  // What a tool that calls others has done before it waited.
-  `
-  ALTER TABLE toolyard.pauses ADD COLUMN root_key text COLLATE "C";
-  ALTER TABLE toolyard.pauses ADD COLUMN root_hash text COLLATE "C";
-  ALTER TABLE toolyard.pauses ADD COLUMN progress text;
-  CREATE INDEX pauses_by_root ON toolyard.pauses (tenant, root_key) WHERE root_key IS NOT NULL;
-  CREATE INDEX pauses_by_root_call ON toolyard.pauses (tenant, caller, root_hash) WHERE root_hash IS NOT NULL;
-  `,
-  // The versions of tools, and the calls of each.
-  `ALTER TABLE toolyard.audit ADD COLUMN version text;
-  CREATE INDEX audit_by_version ON toolyard.audit (tool, version, at) WHERE version IS NOT NULL;
-  DROP VIEW toolyard.audit_log;
-  CREATE VIEW toolyard.audit_log AS
-    SELECT chains.name || ':' || seq AS id,
-      to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS time, at, tenant, caller,
-      source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, event,
-      subject, detail, version, hash
-    FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
+  ...additions.map((step) => step.postgres),
 ]

@@ -1,9 +1,12 @@
 import { ToolExecutionError } from '../../core/tool-result.ts'
+import { additions } from '../sql/additions.ts'
 import { copyAuditBlocks } from './audit-blocks.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
+/** The version before the steps that both engines list together. */
+const BEFORE_ADDITIONS = 11
 /** The version of the layout. */
-export const VERSION = 13
+export const VERSION = BEFORE_ADDITIONS + additions.length
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -38,8 +41,7 @@ export function migrate(database: SqliteDatabase): void {
         CHATS,
         PAUSES,
         DURABLE_RUNS,
-        PROGRESS,
-        TOOL_VERSIONS,
+        ...additions.map((step) => step.sqlite),
       ]
       for (const sql of layout) database.exec(sql)
     } else {
@@ -56,8 +58,7 @@ export function migrate(database: SqliteDatabase): void {
       if (version < 9) database.exec(CHATS)
       if (version < 10) database.exec(PAUSES)
       if (version < 11) database.exec(DURABLE_RUNS)
-      if (version < 12) database.exec(PROGRESS)
-      if (version < 13) database.exec(TOOL_VERSIONS)
+      for (const step of additions.slice(Math.max(0, version - BEFORE_ADDITIONS))) database.exec(step.sqlite)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -111,17 +112,6 @@ const ADD_EVENTS = `
   ALTER TABLE audit ADD COLUMN detail TEXT;
   DROP VIEW audit_log;
   ${EVENT_INDEXES}`
-
-/** The versions of tools, and the calls of each. */
-const TOOL_VERSIONS = `
-  ALTER TABLE audit ADD COLUMN version TEXT;
-  CREATE INDEX audit_by_version ON audit (tool, version, at) WHERE version IS NOT NULL;
-  DROP VIEW audit_log;
-  CREATE VIEW audit_log AS
-    SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, at, tenant,
-      caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
-      event, subject, detail, version, hash
-    FROM audit JOIN chains ON chains.id = audit.chain`
 
 /** Finds the tenant of a run that another tenant asks for. */
 const RUNS_BY_ID = 'CREATE INDEX runs_by_id ON runs (id)'
@@ -488,11 +478,3 @@ const AFTER_BLOCKS = `
   DROP TABLE audit_blocks;
   DROP TABLE audit_tenants;
   DROP TABLE audit_runs`
-
-/** What a tool that calls others has done before it waited. */
-const PROGRESS = `
-  ALTER TABLE pauses ADD COLUMN root_key TEXT;
-  ALTER TABLE pauses ADD COLUMN root_hash TEXT;
-  ALTER TABLE pauses ADD COLUMN progress TEXT;
-  CREATE INDEX pauses_by_root ON pauses (tenant, root_key) WHERE root_key IS NOT NULL;
-  CREATE INDEX pauses_by_root_call ON pauses (tenant, caller, root_hash) WHERE root_hash IS NOT NULL`
