@@ -67,12 +67,17 @@ export class ToolLoop {
 
   async answer(request: RunRequest): Promise<RunAnswer> {
     let answer: RunAnswer | undefined
-    for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
+    for await (const event of this.#run(request, false)) if (event.type === 'answer') answer = event.answer
     return answer as RunAnswer
   }
 
   /** Streams events; the last one is the answer. Leaving early cancels everything. */
-  async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+  run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+    return this.#run(request, true)
+  }
+
+  /** Yielding an event costs as much as half a call, so turns and calls are only streamed if someone reads them. */
+  async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }
@@ -104,16 +109,17 @@ export class ToolLoop {
           ending = turn
           break
         }
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) if (streams) yield event
         ending = this.#endingAt(run, turn)
-        const used = run.usageOf(turn)
+        const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
-        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
+        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
+          if (streams) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         if (journal !== undefined) ending = await run.endCalls(batch, journal)
