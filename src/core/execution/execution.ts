@@ -162,10 +162,12 @@ export class KindContext extends ExecutionContext {
   readonly child: NonNullable<HandlerContext['child']>
   readonly callers: readonly string[] | undefined
   readonly progress: Progress | undefined
+  readonly rights: CallContext
 
   constructor(execution: Execution, call: CallTool, child: () => CallContext) {
     super(execution, call)
     this.child = child
+    this.rights = execution.caller.context
     this.progress = execution.caller.progress
     this.callers = execution.caller.context.parent?.path
     this.onFailure = (details) => {
