@@ -40,7 +40,7 @@ const search = (query: string, limit?: number) => call('search_tools', { query, 
 describe('Discovery', () => {
   test('[15.1-1] tools.discovery {enabled: "auto" | true | false, max_tool_tokens (8,000), always?: [patterns]}: when the offered tools exceed the budget, the model gets search_tools {query, limit?}, the always tools and the best matches for the user\'s message', async () => {
     const ask = async (discovery: object | undefined, definitions: readonly object[] = registry()) => {
-      const given = await configured(definitions, { config: { tools: discovery && { discovery } } })
+      const given = await configured(definitions, { config: { tools: discovery === undefined ? {} : { discovery } } })
       const model = scripted('Done.')
       await given.manager.getLoop().answer({ model, messages: said('Will it rain in Paris? What is the weather?') })
       return { tools: model.requests[0]?.tools ?? [], registry: given.registry }

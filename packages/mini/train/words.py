@@ -5,7 +5,7 @@ its tokens, so that comparing texts needs no model. They begin as what the base 
 a query is nearer to its tool, and a description nearer to its name, than to the others of the batch. Needs NumPy only.
 Writes OUT: one byte a number, a row per token, then one float32 per row, its scale.
 """
-import gzip, json, random, re, sys, time, unicodedata
+import gzip, json, os, random, re, sys, time, unicodedata
 import numpy as np
 DATA, BASE, OUT = sys.argv[1:4]; opt = dict(size=64, seconds=240, batch=1024, hold=1)
 for a in sys.argv[4:]: k, v = a.split('=', 1); opt[k] = int(v)
@@ -68,7 +68,9 @@ def alone(tokens):
         x = norm(x + lin((s @ v).transpose(0, 2, 1, 3).reshape(n, 3, H), p + 'attention.output.dense'), p + 'attention.output.LayerNorm')
         x = norm(x + lin(gelu(lin(x, p + 'intermediate.dense')), p + 'output.dense'), p + 'output.LayerNorm')
     x = x.mean(1); return x / np.linalg.norm(x, axis=-1, keepdims=True)
-E = np.concatenate([alone(np.arange(k, min(V, k + 1024))) for k in range(0, V, 1024)]); log('base')
+BEGIN = f'{DATA}/alone.npy'
+if not os.path.exists(BEGIN): np.save(BEGIN, np.concatenate([alone(np.arange(k, min(V, k + 1024))) for k in range(0, V, 1024)]).astype(np.float32))
+E = np.load(BEGIN); log('base')
 share = np.bincount(I[I > 0], minlength=V).astype(np.float32); share /= share.sum(); E -= (E * share[:, None]).sum(0)
 _, _, basis = np.linalg.svd(E.T @ E); E = (E @ basis[:D].T * (1e-3 / (1e-3 + share))[:, None]).astype(np.float32); E[0] = 0
 E /= np.sqrt((E ** 2).sum(1).mean())
@@ -82,12 +84,13 @@ def recall(some, w):
 held = random.sample(held or pairs, 600); log('before', recall(held, E))
 P, M = np.array(pairs), np.array(made); B = opt['batch']; m1, m2 = np.zeros_like(E), np.zeros_like(E); scale, step, start, first = 14., 0, time.time(), E.copy()
 while (done := (time.time() - start) / opt['seconds']) < 1:
-    g = np.zeros_like(E); S = (P, M)[step % 2]; b = S[rng.integers(len(S), size=B)]; step += 1
+    rows, grads = [], []; S = (P, M)[step % 2]; b = S[rng.integers(len(S), size=B)]; step += 1
     q, nq, iq, mq = vec(b[:, 0], E, .85); t, nt, it, mt = vec(b[:, 1], E, .9); s = q @ t.T * scale; s[(b[:, 1][None] == b[:, 1][:, None]) & ~np.eye(B, dtype=bool)] = -1e4
     p1 = np.exp(s - s.max(1, keepdims=True)); p1 /= p1.sum(1, keepdims=True); p2 = np.exp(s - s.max(0)); p2 /= p2.sum(0); d = (p1 + p2) / 2; d[np.arange(B), np.arange(B)] -= 1; d *= scale / B
     for x, n, i, m, dx in ((q, nq, iq, mq, d @ t), (t, nt, it, mt, d.T @ q)):
-        dx = (dx - x * (dx * x).sum(1, keepdims=True)) / n; at = np.nonzero(m); np.add.at(g, i[at], dx[at[0]])
-    some = np.unique(np.concatenate([iq[mq], it[mt]])); gs = g[some] + 2e-5 * (E[some] - first[some])
+        dx = (dx - x * (dx * x).sum(1, keepdims=True)) / n; at = np.nonzero(m); rows.append(i[at]); grads.append(dx[at[0]])
+    row = np.concatenate(rows); order = np.argsort(row, kind='stable'); some, begin = np.unique(row[order], return_index=True)
+    gs = np.add.reduceat(np.concatenate(grads)[order], begin) + 2e-5 * (E[some] - first[some])
     m1[some] = .9 * m1[some] + .1 * gs; m2[some] = .99 * m2[some] + .01 * gs ** 2
     E[some] -= .02 * (1 - done) * m1[some] / (np.sqrt(m2[some]) + 1e-7)
     if step % 400 == 0: log(step, f'{-np.log(p1[np.arange(B), np.arange(B)] + 1e-9).mean():.3f}', recall(held, E))

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { isObject } from '../schema/schema-keywords.ts'
 import { distance } from '../suggest.ts'
 import type { JsonSchema } from '../tool.ts'
@@ -80,7 +79,7 @@ export class ToolIndex {
       if (tool === undefined) this.delete(name)
       else this.set(tool)
       if (performance.now() - began < SLICE_MS) continue
-      await turn()
+      await new Promise((resolve) => setImmediate(resolve))
       began = performance.now()
     }
   }

@@ -1,7 +1,6 @@
 import { type CallToolRequest, ProtocolError, ProtocolErrorCode, type Tool } from '@modelcontextprotocol/server'
 import type { CallContext } from '../../core/call-context.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { Caller, ToolPages } from './tool-server.ts'
 
 /** What clients that ask for discovery are shown instead of all tools. */
 export interface ToolDirectory {
@@ -11,8 +10,13 @@ export interface ToolDirectory {
   toolFor(rights: CallContext): ToolDefinition | undefined
 }
 
+interface Pages {
+  listed(tool: ToolDefinition): Tool
+  matching(context: CallContext, patterns: readonly string[]): Tool[]
+}
+
 /** The search, a way to call what it finds, and the tools that are always listed. */
-export function directoryList(directory: ToolDirectory, pages: ToolPages, context: CallContext): Tool[] {
+export function directoryList(directory: ToolDirectory, pages: Pages, context: CallContext): Tool[] {
   const search = directory.toolFor(context)
   const always = pages.matching(context, directory.always)
   return search === undefined ? always : [pages.listed(search), CALL_TOOL, ...always]
@@ -36,7 +40,7 @@ const CALL_TOOL: Tool = {
 
 /** The call that is meant: `call_tool` stands for the tool that it names, which is permitted, validated and recorded. */
 export function meantCall(
-  { discovers }: Caller,
+  { discovers }: { readonly discovers?: boolean },
   params: CallToolRequest['params'],
 ): Pick<CallToolRequest['params'], 'name' | 'arguments'> {
   if (!discovers || params.name !== CALL_NAME) return params
