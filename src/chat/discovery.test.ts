@@ -110,6 +110,18 @@ test('tools that are added, changed or removed are found as they are now', async
   expect(namesOf((await found()).found)).toEqual(['mend'])
 })
 
+test('tools that a tenant has called more often come first, for this tenant only', async () => {
+  const { executor, add } = setup()
+  for (const name of ['plant_a', 'plant_b']) add(name, () => 1, { description: 'Plant a tree' })
+  for (let calls = 0; calls < 3; calls++) await executor.execute('plant_b', {}, { tenant: 'one' })
+  executor.flush()
+  const first = async (tenant: string) => {
+    const answer = await executor.execute('search_tools', { query: 'plant a tree', limit: 1 }, { tenant })
+    return namesOf((Object(answer) as { result: { found: { name: string }[] } }).result.found)
+  }
+  expect([await first('one'), await first('two')]).toEqual([['plant_b'], ['plant_a']])
+})
+
 test('a search with invalid parameters fails like any call', async () => {
   const { executor } = setup()
   const failed = { error_code: 'INVALID_PARAMETERS' }
