@@ -30,7 +30,7 @@ import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './ro
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
-import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
+import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -38,6 +38,7 @@ import { SUITES, suiteTask } from './suites/suite-runs.ts'
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   executeRoute,
   toolRoutes,
+  searchRoute,
   pageToolsRoutes,
   jobRoutes,
   chatRoutes,

@@ -167,6 +167,10 @@ export class KindContext extends ExecutionContext {
     this.child = child
   }
 
+  get rights(): CallContext {
+    return this.#execution.caller.context
+  }
+
   get progress(): Progress | undefined {
     return this.#execution.caller.progress
   }

@@ -20,6 +20,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import { meantCall } from './tool-directory.ts'
 import {
   type CallApprovals,
   type Caller,
@@ -42,7 +43,7 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
   if (tool && server.pages.usesHeaders(tool)) declareParameters(connection, tool)
   const methods = connection.server
   methods.setRequestHandler('tools/list', ({ params }) => {
-    const { tools, nextCursor } = server.pages.page(caller.context, params?.cursor)
+    const { tools, nextCursor } = server.list(caller, params?.cursor)
     return { tools: [...tools], ...(nextCursor !== undefined && { nextCursor }) }
   })
   methods.setRequestHandler(
@@ -60,7 +61,8 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
 
 export const callHandler =
   (server: ToolServer, caller: Caller, capabilities: () => ClientCapabilities | undefined = () => undefined) =>
-  async ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+  async (request: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+    const params = meantCall(caller, request.params)
     const state = context.mcpReq.requestState<unknown>()
     const call = (approvalId = typeof state === 'string' ? state : undefined) =>
       server.call({

@@ -16,13 +16,14 @@ import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { missingPermission } from '../../core/execution/permit.ts'
+import { matchesGlobs, missingPermission } from '../../core/execution/permit.ts'
 import type { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { type MediaPart, splitMedia, type ToolResult } from '../../core/tool-result.ts'
+import { directoryList, type ToolDirectory } from './tool-directory.ts'
 
 /** The protocol's log levels, least severe first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -96,11 +97,17 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 /** The caller of a connection. Sessions update the context with every request. */
 export interface Caller {
   context: CallContext
+  /** Whether it is shown a search instead of all tools. */
+  readonly discovers?: boolean
   /** The lowest level of log messages to send; undefined for none. */
   logLevel: LogLevel | undefined
 }
 
-export const callerOf = (context: CallContext): Caller => ({ context, logLevel: undefined })
+export const callerOf = (context: CallContext, discovers = false): Caller => ({
+  context,
+  discovers,
+  logLevel: undefined,
+})
 
 /** The value of `implementation.returns` for tools that return content blocks. */
 const RETURNS_CONTENT = 'mcp_content'
@@ -142,6 +149,8 @@ export interface ToolServerOptions {
   readonly library?: Library
   /** Without it, calls that need approval are only refused. */
   readonly approvals?: CallApprovals
+  /** Without it, `?discovery=true` is refused. */
+  readonly discovery?: ToolDirectory
   /** Gets every connection before it is used, to add request handlers. */
   readonly extend?: (connection: McpServer, caller: Caller) => void
 }
@@ -194,6 +203,7 @@ export class ToolServer {
   readonly pages: ToolPages
   readonly library: Library | undefined
   readonly approvals: CallApprovals | undefined
+  readonly discovery: ToolDirectory | undefined
   readonly log: Log
   readonly clock: Clock
   readonly extend: ToolServerOptions['extend']
@@ -210,6 +220,7 @@ export class ToolServer {
     this.#registry = registry
     this.library = options.library
     this.approvals = options.approvals
+    this.discovery = options.discovery
     this.log = options.log ?? silentLog
     this.clock = options.clock ?? systemClock
     this.extend = options.extend
@@ -218,6 +229,13 @@ export class ToolServer {
     this.#stops = [registry.onChange(() => this.#change('tools'))]
     const stop = options.library?.onChange?.((what) => this.#change(what))
     if (stop !== undefined) this.#stops.push(stop)
+  }
+
+  /** A page of the tools that a caller is shown. */
+  list({ context, discovers }: Caller, cursor?: string): ToolPage {
+    const { discovery } = this
+    const isWhole = !discovers || discovery === undefined
+    return isWhole ? this.pages.page(context, cursor) : { tools: directoryList(discovery, this.pages, context) }
   }
 
   /** Runs a call. Only an unknown tool is a protocol error, as MCP requires. */
@@ -335,7 +353,7 @@ function isPlain({ $schema, properties, required }: JsonSchema): boolean {
   )
 }
 
-interface ToolPage {
+export interface ToolPage {
   readonly tools: readonly Tool[]
   readonly nextCursor?: string
 }
@@ -372,9 +390,14 @@ export class ToolPages {
     return pageOf(list, cursor === undefined ? 0 : firstAfter(list.names, readCursor(cursor)))
   }
 
+  /** The tools whose names match. */
+  matching(context: CallContext, patterns: readonly string[]): Tool[] {
+    return this.#list(context).tools.filter(({ name }) => matchesGlobs(patterns, name))
+  }
+
   /** Whether clients must repeat some parameters in headers. */
   usesHeaders(definition: ToolDefinition): boolean {
-    return JSON.stringify(this.#listedTool(definition)).includes('"x-mcp-header"')
+    return JSON.stringify(this.listed(definition)).includes('"x-mcp-header"')
   }
 
   #list(context: CallContext): ToolList {
@@ -395,13 +418,14 @@ export class ToolPages {
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {
       names: permitted.map((tool) => tool.name),
-      tools: permitted.map((tool) => this.#listedTool(tool)),
+      tools: permitted.map((tool) => this.listed(tool)),
     }
     this.#lists.set(key, list)
     return list
   }
 
-  #listedTool(definition: ToolDefinition): Tool {
+  /** A tool as the protocol lists it. */
+  listed(definition: ToolDefinition): Tool {
     const known = this.#listed.get(definition)
     if (known !== undefined) return known
     const listed = listedTool(definition, this.#effectOf(definition))

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { McpServerStatus } from '../../app/mcp-status.ts'
+import { DEFAULT_FOUND, MAX_FOUND } from '../../chat/discovery.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
@@ -207,6 +208,33 @@ export function toolRoutes(app: FastifyInstance): void {
   )
 }
 
+/** Searches the tools that the caller may use. */
+export function searchRoute(app: FastifyInstance): void {
+  const { installation } = app
+  app.get<{ Querystring: { q: string; limit?: number } }>(
+    '/api/tools/search',
+    route('read', 'tools', 'Finds tools by what they do, the best first', {
+      querystring: {
+        ...exactly({
+          q: { type: 'string', minLength: 1, maxLength: 1_000, description: 'A few words, which may be misspelled.' },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_FOUND, default: DEFAULT_FOUND },
+        }),
+        required: ['q'],
+      },
+      response: toolList({ name: NAME, description: DESCRIPTION, parameters: PARAMETERS }, [
+        'name',
+        'description',
+        'parameters',
+      ]),
+    }),
+    async ({ caller, query: { q, limit } }) => {
+      const options = { tenant: caller.tenant, ...(limit !== undefined && { most: limit }) }
+      const found = await installation.manager.getDiscovery().search(q, usableTools(installation, caller), options)
+      return { tools: found.map(({ name, description, parameters }) => ({ name, description, parameters })) }
+    },
+  )
+}
+
 /** The tools that the caller may use. */
 export function usableTools(
   { manager, tenants }: Installation,
@@ -402,6 +430,7 @@ export class McpEndpoint {
       clock,
       effectOf: ({ name }) => executor.effectOf(name),
       approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
+      discovery: manager.getDiscovery(),
       ...(servers.names.length > 0 && { library: servers.library }),
     })
     const hosts = config.server?.hosts ?? []

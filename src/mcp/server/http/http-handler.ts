@@ -125,6 +125,8 @@ export class HttpHandler {
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const context = this.#contextOf(request)
     if (context === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
+    const discovers = asksForDiscovery(request)
+    if (discovers && this.#server.discovery === undefined) throw new Refusal(404, -32_000, NO_DISCOVERY)
     const { headers } = request
     const id = headers['mcp-session-id'] as string | undefined
     if (id !== undefined && isOlder(request, body)) {
@@ -135,11 +137,16 @@ export class HttpHandler {
       throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
     if (isInitializeRequest(body) && isOlder(request, body)) {
-      return this.#sessions.open(request, response, body, context)
+      return this.#sessions.open(request, response, body, callerOf(context, discovers))
     }
-    return this.#stateless.handle(request, response, body, callerOf(context))
+    return this.#stateless.handle(request, response, body, callerOf(context, discovers))
   }
 }
+
+const NO_DISCOVERY = 'This server has no search of tools: connect without ?discovery=true'
+
+const asksForDiscovery = ({ url = '' }: IncomingMessage): boolean =>
+  new URLSearchParams(url.split('?')[1]).get('discovery') === 'true'
 
 async function readMessage(request: IncomingMessage, parsedBody: unknown): Promise<unknown> {
   const type = request.headers['content-type'] ?? ''
