@@ -1,4 +1,4 @@
-import type { CallContext } from '../call-context.ts'
+import type { AskableClient, CallContext } from '../call-context.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Progress } from '../progress.ts'
@@ -162,10 +162,12 @@ export class KindContext extends ExecutionContext {
   readonly child: NonNullable<HandlerContext['child']>
   readonly callers: readonly string[] | undefined
   readonly progress: Progress | undefined
+  readonly client: AskableClient | undefined
 
-  constructor(execution: Execution, call: CallTool, child: () => CallContext) {
+  constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
     super(execution, call)
     this.child = child
+    this.client = client
     this.progress = execution.caller.progress
     this.callers = execution.caller.context.parent?.path
     this.onFailure = (details) => {

@@ -1,7 +1,7 @@
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { describe, expect, test } from 'vitest'
 import { type Era, httpYard, until } from './fixtures/http-yard.ts'
-import type { Library } from './tool-server.ts'
+import type { Library } from './library.ts'
 
 const NOTE = { uri: 'note://1', name: 'note', mimeType: 'text/plain' }
 

@@ -62,7 +62,7 @@ export interface HttpHandlerOptions extends Partial<SessionLimits> {
 const MAX_BODY_BYTES = 4 * 1024 * 1024
 /** Checking thousands of messages would block the server. */
 const MAX_BATCH = 100
-const MAX_SESSIONS = 1_000
+export const MAX_SESSIONS = 1_000
 const IDLE_MS = 30 * 60_000
 const LOCAL: CallContext = Object.freeze({})
 
@@ -123,8 +123,9 @@ export class HttpHandler {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
-    const context = this.#contextOf(request)
-    if (context === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
+    const known = this.#contextOf(request)
+    if (known === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
+    const context = this.#server.contextOf(known)
     const { headers } = request
     const id = headers['mcp-session-id'] as string | undefined
     if (id !== undefined && isOlder(request, body)) {

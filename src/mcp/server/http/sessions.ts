@@ -11,6 +11,7 @@ import {
 import type { CallContext } from '../../../core/call-context.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { type Log, writeLog } from '../../../core/log.ts'
+import { MAX_SUBSCRIPTIONS, Subscriptions } from '../library.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
 import { type Caller, callerOf, type ToolServer } from '../tool-server.ts'
 
@@ -27,10 +28,14 @@ export class StatelessHandler {
   readonly #connections = new Map<McpServer, Caller>()
   readonly #listeners = new Set<Listener>()
   readonly #maxListeners: number
+  readonly #server: ToolServer
+  /** The resources whose listeners are told next. */
+  readonly #updated = new Set<string>()
   readonly #stop: () => void
 
   constructor(server: ToolServer, maxListeners: number) {
     this.#maxListeners = maxListeners
+    this.#server = server
     this.#log = server.log
     this.#handler = createMcpHandler(
       ({ requestInfo }) => {
@@ -38,7 +43,11 @@ export class StatelessHandler {
         if (request === undefined) throw new Error('A request to the MCP server has no caller')
         const connection = openConnection(server, request.caller, request.called)
         this.#connections.set(connection, request.caller)
-        connection.server.onclose = () => this.#connections.delete(connection)
+        const before = connection.server.onclose
+        connection.server.onclose = () => {
+          before?.()
+          this.#connections.delete(connection)
+        }
         return connection
       },
       {
@@ -52,14 +61,43 @@ export class StatelessHandler {
     this.#stop = server.onChange((what) => tell[what]())
   }
 
-  handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
+  async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
     const { method, params } = Object(body) as { method?: unknown; params?: { name?: unknown } }
-    if (method === 'subscriptions/listen')
-      this.#listen({ ...holderOf(caller.context), context: caller.context, response })
+    const isListening = method === 'subscriptions/listen'
+    if (isListening) this.#listen({ ...holderOf(caller.context), context: caller.context, response })
+    const answered = isListening ? await this.#follow(body, caller.context, response) : body
     const called = method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
-    return answerWith(request, response, body, caller.context, this.#log, (converted, options) => {
+    return answerWith(request, response, answered, caller.context, this.#log, (converted, options) => {
       this.#requests.set(converted, { caller, called })
       return this.#handler.fetch(converted, options)
+    })
+  }
+
+  /** Follows the resources that a stream asks for. The SDK gets the message with those that the caller may follow. */
+  async #follow(body: unknown, context: CallContext, response: ServerResponse): Promise<unknown> {
+    const message = body as { params?: { notifications?: { resourceSubscriptions?: unknown } } }
+    const asked = message.params?.notifications?.resourceSubscriptions
+    const { library } = this.#server.library ?? {}
+    if (!Array.isArray(asked) || library === undefined) return body
+    const subscriptions = new Subscriptions(library, (uri) => this.#tellOnce(uri))
+    response.once('close', () => subscriptions.close())
+    const resourceSubscriptions: string[] = []
+    for (const uri of new Set(asked.slice(0, MAX_SUBSCRIPTIONS))) {
+      // A stream that follows fewer resources than it asked for is told which.
+      const isFollowed = typeof uri === 'string' && (await subscriptions.add(uri, context).catch(() => false))
+      if (isFollowed) resourceSubscriptions.push(uri)
+    }
+    const notifications = { ...message.params?.notifications, resourceSubscriptions }
+    return { ...message, params: { ...message.params, notifications } }
+  }
+
+  /** The SDK tells all streams that follow a resource, each of which has a listener of its own here. */
+  #tellOnce(uri: string): void {
+    if (this.#updated.has(uri)) return
+    this.#updated.add(uri)
+    queueMicrotask(() => {
+      this.#updated.delete(uri)
+      this.#handler.notify.resourceUpdated(uri)
     })
   }
 
@@ -148,7 +186,9 @@ export class SessionHandler {
     connection.server.onerror = (error) =>
       writeLog(this.#server.log, 'debug', { err: error }, 'Error in a session of the MCP server')
     await connection.connect(transport)
+    const before = connection.server.onclose
     connection.server.onclose = () => {
+      before?.()
       if (session !== undefined) this.#forget(session)
     }
     await this.#answer(transport, request, response, body, context)
