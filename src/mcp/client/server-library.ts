@@ -212,9 +212,12 @@ export class ServerLibrary implements Library {
   }
 
   /** A result of a server with the URIs that clients use. */
-  outward(server: string, result: unknown): unknown {
+  async outward(server: string, result: unknown): Promise<unknown> {
+    if (!this.#areSeveral() || !isObject(result) || !Array.isArray(result.content)) return result
     const connection = [...this.#parts.connections()].find(({ settings }) => settings.name === server)
-    if (connection === undefined || !isObject(result) || !Array.isArray(result.content)) return result
+    const hasResources = result.content.some((block) => isObject(block) && String(block.type).startsWith('resource'))
+    if (connection === undefined || !hasResources) return result
+    await this.#all('resources')
     return { ...result, content: result.content.map((block: unknown) => this.#block(connection, block)) }
   }
 
@@ -226,7 +229,7 @@ export class ServerLibrary implements Library {
     return { ...block, resource: { ...resource, uri: this.#outward(connection, resource.uri) } }
   }
 
-  /** By the lists that are known: a URI that turns out to be taken later still leads to a server that lists it. */
+  /** By the lists that were read last. */
   #outward(connection: McpConnection, uri: string): string {
     if (!forwardingOf(connection.settings).resources || !this.#areSeveral() || /^https?:/i.test(uri)) return uri
     const lists = this.#sharing('resources').map((one) => ({ one, uris: this.#lists.get(one)?.get('resources')?.last }))

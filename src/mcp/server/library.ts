@@ -182,6 +182,7 @@ export class Subscriptions {
   readonly #library: Library
   readonly #tell: (uri: string) => void
   readonly #stops = new Map<string, Promise<(() => void) | undefined>>()
+  #closed = false
 
   constructor(library: Library, tell: (uri: string) => void) {
     this.#library = library
@@ -190,7 +191,7 @@ export class Subscriptions {
 
   /** False if the caller can't follow the resource, or follows too many. */
   async add(uri: string, context: CallContext): Promise<boolean> {
-    if (!this.#stops.has(uri) && this.#stops.size >= MAX_SUBSCRIPTIONS) return false
+    if (this.#closed || (!this.#stops.has(uri) && this.#stops.size >= MAX_SUBSCRIPTIONS)) return false
     const stop = this.#stops.get(uri) ?? this.#library.subscribe?.(uri, context, () => this.#tell(uri))
     if (stop === undefined) return false
     this.#stops.set(uri, stop)
@@ -214,6 +215,7 @@ export class Subscriptions {
   }
 
   close(): void {
+    this.#closed = true
     for (const uri of [...this.#stops.keys()]) this.delete(uri)
   }
 }

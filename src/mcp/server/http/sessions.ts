@@ -18,6 +18,8 @@ import { type Caller, callerOf, type ToolServer } from '../tool-server.ts'
 interface Listener extends Holder {
   readonly context: CallContext
   readonly response: ServerResponse
+  /** The resources that it follows. */
+  readonly followed: Subscriptions | undefined
 }
 
 /** Serves stateless requests with the SDK. */
@@ -64,8 +66,7 @@ export class StatelessHandler {
   async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
     const { method, params } = Object(body) as { method?: unknown; params?: { name?: unknown } }
     const isListening = method === 'subscriptions/listen'
-    if (isListening) this.#listen({ ...holderOf(caller.context), context: caller.context, response })
-    const answered = isListening ? await this.#follow(body, caller.context, response) : body
+    const answered = isListening ? await this.#listen(body, caller.context, response) : body
     const called = method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
     return answerWith(request, response, answered, caller.context, this.#log, (converted, options) => {
       this.#requests.set(converted, { caller, called })
@@ -74,17 +75,14 @@ export class StatelessHandler {
   }
 
   /** Follows the resources that a stream asks for. The SDK gets the message with those that the caller may follow. */
-  async #follow(body: unknown, context: CallContext, response: ServerResponse): Promise<unknown> {
+  async #follow(body: unknown, context: CallContext, followed: Subscriptions): Promise<unknown> {
     const message = body as { params?: { notifications?: { resourceSubscriptions?: unknown } } }
     const asked = message.params?.notifications?.resourceSubscriptions
-    const { library } = this.#server.library ?? {}
-    if (!Array.isArray(asked) || library === undefined) return body
-    const subscriptions = new Subscriptions(library, (uri) => this.#tellOnce(uri))
-    response.once('close', () => subscriptions.close())
+    if (!Array.isArray(asked)) return body
     const resourceSubscriptions: string[] = []
     for (const uri of new Set(asked.slice(0, MAX_SUBSCRIPTIONS))) {
       // A stream that follows fewer resources than it asked for is told which.
-      const isFollowed = typeof uri === 'string' && (await subscriptions.add(uri, context).catch(() => false))
+      const isFollowed = typeof uri === 'string' && (await followed.add(uri, context).catch(() => false))
       if (isFollowed) resourceSubscriptions.push(uri)
     }
     const notifications = { ...message.params?.notifications, resourceSubscriptions }
@@ -102,14 +100,21 @@ export class StatelessHandler {
   }
 
   /** Limits streams like sessions: if there are too many, one of the holder with the most is closed. */
-  #listen(listener: Listener): void {
+  async #listen(body: unknown, context: CallContext, response: ServerResponse): Promise<unknown> {
+    const { library } = this.#server.library ?? {}
+    const followed = library && new Subscriptions(library, (uri) => this.#tellOnce(uri))
+    const listener: Listener = { ...holderOf(context), context, response, followed }
     if (this.#listeners.size >= this.#maxListeners) {
       const victim = oldestOfGreediest(this.#listeners, listener)
       if (victim !== undefined) this.#listeners.delete(victim)
       victim?.response.destroy()
     }
     this.#listeners.add(listener)
-    listener.response.once('close', () => this.#listeners.delete(listener))
+    response.once('close', () => {
+      this.#listeners.delete(listener)
+      followed?.close()
+    })
+    return followed === undefined ? body : this.#follow(body, context, followed)
   }
 
   endCallers(ids: ReadonlySet<string>): void {
