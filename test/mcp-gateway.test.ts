@@ -103,7 +103,10 @@ const FEATURES: Readonly<Record<string, (tried: Tried) => Promise<void>>> = {
     expect(heard).toMatchObject([{ progress: 1, total: 2 }])
   },
   cancellation: async ({ plain, name }) => {
-    const count = async () => Number(((await plain.callTool({ name: name('cancelled') })).content[0] as never)['text'])
+    const count = async () => {
+      const [block] = (await plain.callTool({ name: name('cancelled') })).content
+      return block?.type === 'text' ? Number(block.text) : 0
+    }
     const before = await count()
     const running = server.installation.manager.getExecutor()
     const cancel = new AbortController()

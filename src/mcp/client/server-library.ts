@@ -76,6 +76,7 @@ export interface LibraryParts {
 export class ServerLibrary implements Library {
   readonly #parts: LibraryParts
   readonly #lists = new Map<McpConnection, Map<List, CachedList>>()
+  readonly #prefixes = new Map<McpConnection, string>()
   readonly #followed = new Map<McpConnection, Map<string, Followed>>()
   readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
 
@@ -234,7 +235,7 @@ export class ServerLibrary implements Library {
     if (!forwardingOf(connection.settings).resources || !this.#areSeveral() || /^https?:/i.test(uri)) return uri
     const lists = this.#sharing('resources').map((one) => ({ one, uris: this.#lists.get(one)?.get('resources')?.last }))
     const owner = lists.find(({ uris }) => uris?.some((entry) => (entry as Resource).uri === uri))
-    return owner?.one === connection && !this.#isPrefixed(uri) ? uri : prefixOf(connection) + uri
+    return owner?.one === connection && !this.#isPrefixed(uri) ? uri : this.#prefixOf(connection) + uri
   }
 
   #visible<Entry>(named: readonly Named<Entry>[], context: CallContext): Named<Entry>[] {
@@ -247,11 +248,11 @@ export class ServerLibrary implements Library {
   async #find(uri: string, context: CallContext): Promise<Omit<Named<string>, 'name'> | undefined> {
     if (uri.length > MAX_URI_CHARACTERS) return undefined
     const sharing = this.#sharing('resources')
-    const named = this.#areSeveral() ? sharing.find((one) => uri.startsWith(prefixOf(one))) : sharing[0]
+    const named = this.#areSeveral() ? sharing.find((one) => uri.startsWith(this.#prefixOf(one))) : sharing[0]
     const listed = named === undefined ? (await this.#resources()).find(({ name }) => name === uri) : undefined
     const connection = named ?? listed?.connection
     if (connection === undefined || !this.#parts.isUsable(connection, context)) return undefined
-    return { connection, entry: this.#areSeveral() && named ? uri.slice(prefixOf(named).length) : uri }
+    return { connection, entry: this.#areSeveral() && named ? uri.slice(this.#prefixOf(named).length) : uri }
   }
 
   async #resources(): Promise<Named<Resource>[]> {
@@ -260,7 +261,7 @@ export class ServerLibrary implements Library {
       const { uri } = entry
       if (typeof uri !== 'string' || uri.length > MAX_URI_CHARACTERS) return []
       const isFree = !taken.has(uri) && !(this.#areSeveral() && this.#isPrefixed(uri))
-      const name = isFree ? uri : prefixOf(connection) + uri
+      const name = isFree ? uri : this.#prefixOf(connection) + uri
       if (taken.has(name)) return []
       taken.add(name)
       return [{ connection, entry, name }]
@@ -272,7 +273,7 @@ export class ServerLibrary implements Library {
     return all
       .filter(({ entry }) => typeof entry.uriTemplate === 'string')
       .map(({ connection, entry }) => {
-        const prefix = this.#areSeveral() ? prefixOf(connection) : ''
+        const prefix = this.#areSeveral() ? this.#prefixOf(connection) : ''
         return { connection, entry, name: prefix + entry.uriTemplate }
       })
   }
@@ -292,13 +293,29 @@ export class ServerLibrary implements Library {
     return [...this.#parts.connections()].filter(({ settings }) => forwardingOf(settings)[what])
   }
 
+  /** A scheme of its own for each server: `files+file:///a`. Characters that no scheme has become hyphens. */
+  #prefixOf(connection: McpConnection): string {
+    if (this.#prefixes.size === 0) {
+      const taken = new Set<string>()
+      for (const one of this.#parts.connections()) {
+        const name = one.settings.name.toLowerCase().replace(/[^a-z0-9.-]/g, '-')
+        const scheme = /^[a-z]/.test(name) ? name : `mcp-${name}`
+        let prefix = scheme
+        for (let number = 2; taken.has(prefix); number++) prefix = `${scheme}-${number}`
+        taken.add(prefix)
+        this.#prefixes.set(one, `${prefix}+`)
+      }
+    }
+    return this.#prefixes.get(connection) as string
+  }
+
   /** By the configuration, so that URIs don't change when a server can't be reached. */
   #areSeveral(): boolean {
     return this.#sharing('resources').length > 1
   }
 
   #isPrefixed(uri: string): boolean {
-    return this.#sharing('resources').some((connection) => uri.startsWith(prefixOf(connection)))
+    return this.#sharing('resources').some((connection) => uri.startsWith(this.#prefixOf(connection)))
   }
 
   async #all<Entry>(list: List): Promise<Omit<Named<Entry>, 'name'>[]> {
@@ -371,12 +388,6 @@ export class ServerLibrary implements Library {
 }
 
 const NO_COMPLETIONS: CompleteResult = { completion: { values: [], hasMore: false } }
-
-/** A scheme of its own for each server: `files+file:///a`. Characters that no scheme has become hyphens. */
-function prefixOf({ settings: { name } }: McpConnection): string {
-  const scheme = name.toLowerCase().replace(/[^a-z0-9.-]/g, '-')
-  return `${/^[a-z]/.test(scheme) ? scheme : `mcp-${scheme}`}+`
-}
 
 async function isAnswer(error: unknown): Promise<boolean> {
   const { callFault } = await import('./open-client.ts')

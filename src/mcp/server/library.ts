@@ -17,6 +17,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
 import type { Params } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
+import { cleanText } from '../stdio/clean-text.ts'
 
 /** Resources and prompts to serve, from the configured MCP servers. */
 export interface Library {
@@ -100,6 +101,8 @@ export function serveLibrary(
       return await work()
     } catch (error) {
       if (error instanceof ProtocolError) throw error
+      // An error of the server behind, whose class is that of the client.
+      if (ProtocolError.isInstance(error)) throw new ProtocolError(error.code, shortened(cleanText(error.message)))
       if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
         throw new ProtocolError(SERVER_ERROR, error.message, { error_code: error.code })
       }

@@ -19,7 +19,7 @@ import type { AskableClient } from '../../core/call-context.ts'
 import { writeLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { serveLibrary } from './library.ts'
-import { ANSWER_MS, AskingCall } from './open-questions.ts'
+import { ANSWER_MS, AskingCall, ownerOf } from './open-questions.ts'
 import { type CallApprovals, type Caller, isLevel, type LogLevel, type ToolServer } from './tool-server.ts'
 
 /** The SDK's server for one connection, or for one stateless request, in which `called` is the tool to be called. */
@@ -63,17 +63,15 @@ export function callHandler(
   const connectionId = randomUUID()
   return async ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     const state = context.mcpReq.requestState<unknown>()
-    const { tenant, caller: id } = caller.context
-    const owner = JSON.stringify([tenant, id])
     const subject = JSON.stringify([params.name, params.arguments])
-    const resumed = server.questions.resume(state, owner, subject, context)
+    const resumed = server.questions.resume(state, caller.context, subject, context)
     if (resumed !== undefined) return resumed
     const logLevel = logLevelOf(context) ?? caller.logLevel
     const offered = offeredBy(context)
     // A stateless client is asked by the response, and answers with its next request.
-    const asking = offered && new AskingCall(owner, subject, context)
+    const asking = offered && new AskingCall(caller.context, subject, context)
     const client: AskableClient = {
-      id: offered ? owner : connectionId,
+      id: offered ? ownerOf(caller.context) : connectionId,
       capabilities: offered ?? capabilities() ?? {},
       logLevel,
       ask: asking?.ask ?? sender(context),

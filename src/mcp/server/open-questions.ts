@@ -8,7 +8,7 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { AskableClient } from '../../core/call-context.ts'
+import type { AskableClient, CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
 
 /** How long a client has to answer a question. */
@@ -26,8 +26,11 @@ interface Question {
   readonly reject: (reason: unknown) => void
 }
 
+export const ownerOf = ({ tenant, caller }: CallContext): string => JSON.stringify([tenant, caller])
+
 /** A call of a stateless client. It goes on while the client answers a question in another request. */
 export class AskingCall {
+  readonly caller: string | undefined
   /** Tenant and caller, and what was called: only the same caller can answer, by the same call. */
   readonly owner: string
   readonly subject: string
@@ -38,8 +41,9 @@ export class AskingCall {
   #asked = Promise.withResolvers<void>()
   #result: Promise<Answer> | undefined
 
-  constructor(owner: string, subject: string, context: ServerContext) {
-    this.owner = owner
+  constructor({ tenant, caller }: CallContext, subject: string, context: ServerContext) {
+    this.caller = caller
+    this.owner = ownerOf({ tenant, caller })
     this.subject = subject
     this.context = context
   }
@@ -118,10 +122,10 @@ export class OpenQuestions {
   }
 
   /** Continues a call with the answer of its client. Undefined if the state is not that of a question. */
-  resume(state: unknown, owner: string, subject: string, context: ServerContext): Promise<Answer> | undefined {
+  resume(state: unknown, caller: CallContext, subject: string, context: ServerContext): Promise<Answer> | undefined {
     if (typeof state !== 'string' || !state.startsWith(STATE_PREFIX)) return undefined
     const waiting = this.#waiting.get(state)
-    if (waiting?.call.owner !== owner || waiting.call.subject !== subject) {
+    if (waiting?.call.owner !== ownerOf(caller) || waiting.call.subject !== subject) {
       const message =
         'Nobody waits for this answer: the question has expired, or it belongs to another call. Call again'
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
@@ -135,11 +139,21 @@ export class OpenQuestions {
     return this.next(call)
   }
 
+  /** Cancels the calls of these callers. */
+  endCallers(ids: ReadonlySet<string>): void {
+    this.#end('The API key was revoked or has expired', ({ caller }) => caller !== undefined && ids.has(caller))
+  }
+
   close(): void {
-    for (const { call, cancelEnd } of this.#waiting.values()) {
+    this.#end('The server is closing', () => true)
+  }
+
+  #end(reason: string, isEnded: (call: AskingCall) => boolean): void {
+    for (const [state, { call, cancelEnd }] of [...this.#waiting]) {
+      if (!isEnded(call)) continue
+      this.#waiting.delete(state)
       cancelEnd()
-      call.end('The server is closing')
+      call.end(reason)
     }
-    this.#waiting.clear()
   }
 }

@@ -112,6 +112,7 @@ export class HttpHandler {
   endCallers(ids: ReadonlySet<string>): void {
     this.#sessions.endCallers(ids)
     this.#stateless.endCallers(ids)
+    this.#server.questions.endCallers(ids)
   }
 
   async close(): Promise<void> {
