@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Client, type ClientOptions, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
 import { serveStdio } from '../src/mcp/server/serve-stdio.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
@@ -208,6 +209,48 @@ for (const version of VERSIONS) {
     })
   }
 }
+
+test('a question can be answered by the caller whose call caused it, once, with the same call', async () => {
+  const [ada, bob, eve] = await Promise.all([server.key('acme'), server.key('acme'), server.key('globex')])
+  const capabilities = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
+  const call = async (key: string, params: object) => {
+    const { message, headers } = statelessMessage('tools/call', { name: 'ask', arguments: {}, ...params }, capabilities)
+    const init = {
+      method: 'POST',
+      headers: { ...POST_HEADERS, ...headers, 'x-api-key': key },
+      body: JSON.stringify(message),
+    }
+    return (await fetch(`${server.url}/mcp`, init)).json() as Promise<{
+      result?: Record<string, unknown>
+      error?: unknown
+    }>
+  }
+  const asked = (await call(ada, {})).result
+  expect(asked).toMatchObject({
+    resultType: 'input_required',
+    inputRequests: { question: { method: 'elicitation/create' } },
+  })
+  const answered = {
+    requestState: asked?.requestState,
+    inputResponses: { question: { action: 'accept', content: { name: 'Ada' } } },
+  }
+  const refused = { error: { code: -32_602, message: expect.stringContaining('Nobody waits for this answer') } }
+  expect(await call(bob, answered)).toMatchObject(refused)
+  expect(await call(eve, answered)).toMatchObject(refused)
+  expect(await call(ada, { ...answered, arguments: { other: 1 } })).toMatchObject(refused)
+  expect((await call(ada, answered)).result).toMatchObject({ content: [{ text: 'accept Ada' }] })
+  expect(await call(ada, answered)).toMatchObject(refused)
+
+  // A call of a revoked key doesn't wait for its answer.
+  const executor = server.installation.manager.getExecutor()
+  expect((await call(eve, {})).result).toMatchObject({ resultType: 'input_required' })
+  expect(executor.running).toBe(1)
+  const { keys } = server.installation.storage
+  for (const { id, tenant } of await keys.list())
+    if (tenant === 'globex') await keys.revoke(id, new Date().toISOString())
+  await server.installation.callers.load(keys)
+  await vi.waitUntil(() => executor.running === 0)
+})
 
 test('the table of features in the guide is what the tests found', async () => {
   const columns = VERSIONS.flatMap((version) => TRANSPORTS.map((transport) => `${version} ${transport}`))
