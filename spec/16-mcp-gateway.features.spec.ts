@@ -5,6 +5,7 @@ import { resultContent } from '../src/models/content.ts'
 import { anthropicFrames, geminiFrames, openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
 import { startWireServer, streamed } from '../src/models/fixtures/wire-server.ts'
 import { openProvider } from '../src/models/providers/open-provider.ts'
+import { newStoredKey } from '../src/server/fixtures/new-stored-key.ts'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
 import { readStream } from '../src/testing/model-contract.ts'
 
@@ -177,6 +178,15 @@ describe('MCP gateway', () => {
       expect((await tools.listTools()).tools.map(({ name }) => name)).toEqual(['two__echo'])
       expect([(await tools.listPrompts()).prompts, (await tools.listResources()).resources]).toEqual([[], []])
     }
+    const { text: narrow, stored } = newStoredKey('acme', 'user', { tools: ['get-*', 'two__*'] })
+    await server.installation.storage.keys.create(stored)
+    await server.installation.callers.load(server.installation.storage.keys)
+    const limited = await connect(narrow, {}, '/mcp/small')
+    expect((await limited.listTools()).tools.map(({ name }) => name)).toEqual(['get-sum'])
+    expect(await limited.callTool({ name: 'echo', arguments: { message: 'a' } })).toMatchObject({
+      isError: true,
+      structuredContent: { error_code: 'PERMISSION_DENIED' },
+    })
     const post = (path: string, headers: Record<string, string>) =>
       fetch(server.url + path, {
         method: 'POST',

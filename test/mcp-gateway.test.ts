@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Client, type ClientOptions, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
 import { serveStdio } from '../src/mcp/server/serve-stdio.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
@@ -209,6 +209,23 @@ for (const version of VERSIONS) {
     })
   }
 }
+
+test('questions pass through two servers over HTTP', async () => {
+  const config = { tools: { enabled: true }, mcpServers: { inner: { url: `${server.url}/mcp`, forward: ALL } } }
+  const outer = await openTestServer(config, { local: true })
+  onTestFinished(() => outer.close())
+  await outer.installation.manager.getMcpServers().start()
+  for (const mode of ['auto', 'legacy'] as const) {
+    const client = new Client(
+      { name: 'test', version: '1' },
+      { capabilities: { elicitation: {} }, versionNegotiation: { mode } },
+    )
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: mode } }))
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${outer.url}/mcp`)))
+    expect((await client.callTool({ name: 'ask' })).content).toEqual([{ type: 'text', text: `accept ${mode}` }])
+    await client.close()
+  }
+})
 
 test('a question can be answered by the caller whose call caused it, once, with the same call', async () => {
   const [ada, bob, eve] = await Promise.all([server.key('acme'), server.key('acme'), server.key('globex')])
