@@ -54,6 +54,19 @@ const MCP_SERVERS = {
       },
       pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
       check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
+      forward: {
+        type: 'object',
+        description: 'What MCP clients of Toolyard get of this server, and what it may ask them during a call.',
+        additionalProperties: false,
+        properties: {
+          prompts: { type: 'boolean', description: 'Its prompts. Default: true.' },
+          resources: { type: 'boolean', description: 'Its resources. Default: true.' },
+          logging: { type: 'boolean', description: 'Its log messages. Default: false.' },
+          elicitation: { type: 'boolean', description: 'It may ask the user for input. Default: false.' },
+          sampling: { type: 'boolean', description: "It may ask the client's model. Default: false." },
+          roots: { type: 'boolean', description: "It may read the client's roots. Default: false." },
+        },
+      },
     },
   },
 } as const

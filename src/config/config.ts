@@ -4,6 +4,8 @@ import type { Quota } from '../core/storage/quota.ts'
 import type { Rollout } from '../core/tool.ts'
 import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
+import type { Forwarding } from '../mcp/client/server-settings.ts'
+import type { ServedPart } from '../mcp/server/library.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
@@ -41,6 +43,7 @@ export interface Config {
     readonly webhook?: { readonly url: string; readonly secret: string }
   }
   readonly packages?: PackagesConfig
+  readonly mcp?: { readonly servers_out?: Readonly<Record<string, ServedPart>> }
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** The name of `mcpServers` in VS Code. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>
@@ -114,6 +117,7 @@ export interface McpServerConfig {
   readonly check?: string
   /** By tool: the server's name of each parameter that models call otherwise. */
   readonly parameter_names?: ParameterNames
+  readonly forward?: Partial<Forwarding>
 }
 
 export type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>

@@ -25,8 +25,33 @@ const QUOTA = {
   },
 } as const
 
+const PATTERNS = { type: 'array', maxItems: 1_000, items: { type: 'string', minLength: 1, maxLength: 2_048 } } as const
+
 /** The sections of the configuration besides tools and models. */
 export const SERVICE_SCHEMA = {
+  mcp: {
+    type: 'object',
+    description: 'The MCP endpoint of the server.',
+    additionalProperties: false,
+    properties: {
+      servers_out: {
+        type: 'object',
+        description: 'MCP servers at /mcp/<name>, each with a part of the tools, prompts and resources.',
+        maxProperties: 100,
+        propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
+        additionalProperties: {
+          type: 'object',
+          required: ['tools'],
+          additionalProperties: false,
+          properties: {
+            tools: { ...PATTERNS, description: 'Patterns of tools: * stands for any characters.' },
+            prompts: { ...PATTERNS, description: 'Patterns of prompts. Default: none.' },
+            resources: { ...PATTERNS, description: 'Patterns of the URIs of resources. Default: none.' },
+          },
+        },
+      },
+    },
+  },
   knowledge: {
     type: 'object',
     description: 'Settings of the knowledge tools.',

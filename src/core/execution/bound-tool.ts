@@ -367,6 +367,11 @@ export class BoundTool implements ExecutionHost {
     return { ...result, compiled: this.#result }
   }
 
+  /** Whether the result is for this caller only, because the call may ask its client. */
+  isPrivate({ context }: { readonly context: CallContext }): boolean {
+    return context.client !== undefined && this.#kind?.asksClient?.(this.definition) === true
+  }
+
   get dependsOnCaller(): boolean {
     return this.isCode || this.callsOthers
   }

@@ -1,4 +1,4 @@
-import type { CallContext } from '../call-context.ts'
+import type { AskableClient, CallContext } from '../call-context.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Progress } from '../progress.ts'
@@ -160,11 +160,13 @@ export class ExecutionContext implements HandlerContext {
 export class KindContext extends ExecutionContext {
   readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
+  readonly client: AskableClient | undefined
 
-  constructor(execution: Execution, call: CallTool, child: () => CallContext) {
+  constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
     super(execution, call)
     this.#execution = execution
     this.child = child
+    this.client = client
   }
 
   get rights(): CallContext {
