@@ -238,7 +238,7 @@ describe('a disk that is full', () => {
     expect(database.freeBytes()).toBeGreaterThan(0)
     expect((await engine.status()).ready).toBe(true)
     database.freeBytes = () => 1_000_000
-    const problem = 'The disk of the data folder is full: free some space'
+    const problem = 'The disk of the data folder has less than 16 MB left: free some space'
     expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: true })
   })
 })
