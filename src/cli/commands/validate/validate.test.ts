@@ -100,6 +100,15 @@ describe('a model that does not answer', () => {
     expect(await validate({ models: 'closed:m' })).toMatchObject({ code: 1, out: expect.stringContaining('closed:m') })
   })
 
+  test('is tested with the others if it is mini:v1, and models lists it', async () => {
+    const { server, file, validate } = await validateSetup(1)
+    const config = JSON.parse(await readFile(file, 'utf8'))
+    config.models.push({ ...config.models[0], id: 'mini:v1' })
+    await writeFile(file, JSON.stringify(config))
+    server.replies = [weatherReply('Paris')]
+    expect((await validate()).out).toMatch(/^tool +office:m +mini:v1\n/m)
+  })
+
   test('is not a failure, is explained, and exits with 1', async () => {
     const { server, validate } = await validateSetup(3)
     server.replies = [

@@ -84,10 +84,11 @@ export function defineValidate(command: Command, terminal: Terminal, done: Done)
 /** `toolyard validate`: runs suites with models; 1 if a trial was not judged, or a model missed the gate. */
 export async function validate(terminal: Terminal, options: ValidateOptions): Promise<number> {
   const settings = validateSettings(options)
-  let configuredIt = false
+  let [configuredIt, listedIt] = [false, false]
   const opened = await openManager(terminal, options, {
     change: (config) => {
       configuredIt = Object.hasOwn(config.providers ?? {}, EMBEDDED_PROVIDER)
+      listedIt = config.models?.some(({ id }) => id === EMBEDDED) ?? false
       return settings.suites.every(isBfcl) && !options.generate ? withoutServers(config) : config
     },
     record: false,
@@ -101,7 +102,7 @@ export async function validate(terminal: Terminal, options: ValidateOptions): Pr
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (options.generate) return await generateFile(terminal, tools, settings.out)
     const suites = (await suitesOf(settings.suites, tools)).map((suite) => hashed(suite, settings.limit))
-    const models = await chooseModels(terminal, await manager.getModels(), settings, configuredIt)
+    const models = await chooseModels(terminal, await manager.getModels(), settings, { configuredIt, listedIt })
     const ran = await withRecorder(terminal, options, manager.getRegistry(), (recorder) =>
       runWithProgress(terminal, { suites, models, settings, signal: interrupt.signal, recorder }),
     )
@@ -223,10 +224,10 @@ async function chooseModels(
   terminal: Terminal,
   catalogue: ModelCatalogue,
   { models: named, gate }: ValidateSettings,
-  configuredIt: boolean,
+  { configuredIt, listedIt }: { readonly configuredIt: boolean; readonly listedIt: boolean },
 ): Promise<TriedModel[]> {
   const configured = catalogue.list().map(({ id }) => id)
-  const real = configured.filter((id) => configuredIt || id !== EMBEDDED)
+  const real = configured.filter((id) => configuredIt || listedIt || id !== EMBEDDED)
   let ids = named ?? (real.length > 0 ? real : configured)
   // A gate must not be passed because a model is missing.
   if (named === undefined && gate === undefined && ids.length > 1) ids = await available(terminal, catalogue, ids)
