@@ -323,7 +323,7 @@ export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(asyn
   const other = model === undefined ? 'A tool of this kind' : 'A model id'
   const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : other
   const instead = model === undefined ? '' : '. Or pass a model of the AI SDK or LangChain'
-  const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
+  const todo = "install it, and import createToolyard from 'toolyard'"
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 

@@ -133,7 +133,7 @@ export function openAiRoutes(app: FastifyInstance): void {
   const completions = new Completions(app, new HandedBackCalls(installation.clock))
   const listed = async ({ caller }: FastifyRequest) => {
     const models = await installation.manager.getModels()
-    models.checkLocal()
+    void models.checkLocal()
     return models.list(caller.models).map(({ id }) => modelObject(id, models.availability(id)))
   }
 
