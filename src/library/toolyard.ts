@@ -267,7 +267,11 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     // Now, so that no call has to wait for it.
     await loadCompiler()
     const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
-    const needsMore = tools.some(({ implementation }) => !LIGHT.has(implementation?.type ?? 'langchain'))
+    const needsMore = tools.some(
+      (tool) =>
+        !LIGHT.has(tool.implementation?.type ?? 'langchain') ||
+        ('cost' in tool && tool.cost?.from_result !== undefined),
+    )
     const isLight = config === undefined && storage === undefined && !needsMore
     const opened = isLight ? await openLight(tools, parts) : await openConfigured(config, parts)
     try {

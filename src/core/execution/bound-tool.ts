@@ -1,4 +1,5 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
+import { bindCost, type CompilePath, type ToolCost } from '../costs.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -79,6 +80,7 @@ export class BoundTools {
   readonly #defaultTimeoutMs: number
   /** Whether there is a store for approvals. */
   readonly #canAsk: boolean
+  readonly #compilePath: CompilePath | undefined
   /** By name, if there is only one version. */
   readonly #tools = new Map<string, BoundTool>()
   readonly #bound = new Map<ToolDefinition, BoundTool>()
@@ -88,7 +90,9 @@ export class BoundTools {
     kinds: Readonly<Record<string, Kind>>,
     defaultTimeoutMs: number,
     canAsk: boolean,
+    compilePath: CompilePath | undefined,
   ) {
+    this.#compilePath = compilePath
     this.#registry = registry
     this.#canAsk = canAsk
     this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
@@ -160,7 +164,8 @@ export class BoundTools {
   bind(definition: ToolDefinition): BoundTool {
     const isOne = !this.#registry.hasVersions(definition.name)
     const version = isOne ? definition.version : versionOf(definition)
-    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs, version)
+    const kind = this.#kinds.get(definition.implementation?.type)
+    return new BoundTool(definition, kind, this.#defaultTimeoutMs, version, this.#compilePath)
   }
 
   /** The tool of a name; without a caller, its current version. Throws if there is none. */
@@ -222,6 +227,7 @@ export function checkFields(tool: ToolDefinition): void {
   toolEffect(tool, 'write')
   toolLimits(tool, Number.POSITIVE_INFINITY)
   bindApproval(tool)
+  bindCost(tool)
   deprecation(tool, tool.version)
 }
 
@@ -303,6 +309,8 @@ export class BoundTool implements ExecutionHost {
   readonly limits: ToolLimits
   /** Set if calls may need approval. */
   readonly approval: BoundApproval | undefined
+  /** Undefined if the definition names no cost. */
+  readonly cost: ToolCost | undefined
   /** Set if the kind renames parameters. */
   readonly rename: ((params: Params) => Params) | undefined
   /** Set if the parameters came as a schema of a validation library. */
@@ -326,7 +334,13 @@ export class BoundTool implements ExecutionHost {
   readonly #kind: Kind | undefined
   readonly #rates = new Map<string, CallerRate>()
 
-  constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number, version?: string) {
+  constructor(
+    definition: ToolDefinition,
+    kind: Kind | undefined,
+    defaultTimeoutMs: number,
+    version?: string,
+    compilePath?: CompilePath,
+  ) {
     this.name = definition.name
     this.version = version
     this.warning = deprecation(definition, version)
@@ -334,6 +348,7 @@ export class BoundTool implements ExecutionHost {
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
     this.approval = bindApproval(definition)
+    this.cost = bindCost(definition, compilePath)
     this.#kind = kind
     this.refinement = viewOf(definition)[REFINEMENT]
     this.isCode = definition.implementation?.type === CODE

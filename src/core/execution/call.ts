@@ -1,5 +1,6 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
+import { type Hold, inUnits, type ToolCost } from '../costs.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { Progress } from '../progress.ts'
@@ -23,6 +24,7 @@ interface Bound {
   readonly effect: Effect
   readonly version: string | undefined
   readonly dependsOnCaller: boolean
+  readonly cost: ToolCost | undefined
 }
 
 /** The state of one call, from its start to its record. */
@@ -36,6 +38,10 @@ export class Call extends DeadlineEntry implements CallRecord {
   code: ToolErrorCode | undefined = undefined
   outcomeUnknown = false
   attempts = 0
+  /** In millionths of the currency; undefined if it is unknown. */
+  cost: number | undefined = undefined
+  /** What budgets have set aside for the call. */
+  hold: Hold | undefined = undefined
   timeoutMs = 0
   span: Span | undefined = undefined
   bound: Bound | undefined = undefined
@@ -150,7 +156,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   endSpan(errorType: ToolErrorCode | undefined, result: unknown): void {
-    const { tool, tenant, runId, model, params, span } = this
+    const { tool, tenant, runId, model, params, span, cost } = this
     try {
       span?.end({
         tool,
@@ -159,6 +165,7 @@ export class Call extends DeadlineEntry implements CallRecord {
         ...(runId !== undefined && { runId }),
         ...(model !== undefined && { model }),
         ...(errorType !== undefined && { errorType }),
+        ...(cost !== undefined && { cost: inUnits(cost) }),
       })
     } catch {
       // A failing tracer must not fail the call.
