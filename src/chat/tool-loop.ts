@@ -153,7 +153,7 @@ export class ToolLoop {
       signal: run.signal,
       allowance: run.allowance,
     }
-    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
+    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
     const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)

@@ -25,7 +25,7 @@ export interface Spending {
 export interface SpendingQuery {
   /** Undefined: all tenants. */
   readonly tenant: string | undefined
-  readonly by: BudgetScope
+  readonly by: BudgetScope | 'run'
   /** Starts of days of UTC, in milliseconds since 1970; `to` is exclusive. */
   readonly from: number
   readonly to: number

@@ -204,7 +204,8 @@ function envelope(reply: FastifyReply, result: ToolResult, context?: RestContext
   reply.code(result.success ? 200 : TOOL_ERRORS[result.error_code].status)
   reply.headers(rateHeaders(context))
   if (!result.success) {
-    if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(context?.rateState?.waitMs))
+    if (result.error_code === 'RATE_LIMITED')
+      reply.header('retry-after', waitSeconds(result.details?.retry_after_ms ?? context?.rateState?.waitMs))
     else if (result.error_code === 'SERVICE_UNAVAILABLE') reply.header('retry-after', waitSeconds())
   }
   return JSON.stringify(result)

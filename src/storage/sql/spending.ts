@@ -21,6 +21,8 @@ const ADD_HOLDS = `
 const OF_COUNTER = 'tenant = ? AND scope = ? AND name = ? AND per = ? AND start = ?'
 const SUMS = `CAST(coalesce(sum(spent), 0) AS bigint) AS spent, CAST(coalesce(sum(calls), 0) AS bigint) AS calls,
   CAST(coalesce(sum(unknown), 0) AS bigint) AS unknown`
+const RUN_SUMS = `CAST(coalesce(round(sum(cost) * 1000000), 0) AS bigint) AS spent, count(*) AS calls,
+  count(*) - count(cost) AS unknown`
 const SWEEP = `
   DELETE FROM toolyard.spending WHERE (tenant, scope, name, per, start) IN (
     SELECT tenant, scope, name, per, start FROM toolyard.spending WHERE start < ? LIMIT ?)`
@@ -156,6 +158,7 @@ export class Spending implements SpendingStore {
   }
 
   async report({ tenant, by, from, to, limit }: SpendingQuery): Promise<SpendingReport> {
+    if (by === 'run') return this.#runs({ tenant, from, to, limit })
     const where = new Where().and('scope = ?', by).and("per = 'day'").and('start >= ?', from).and('start < ?', to)
     where.and('tenant = ?', tenant)
     const read = async <Row>(columns: string, end: string, ...more: readonly unknown[]): Promise<readonly Row[]> => {
@@ -167,6 +170,23 @@ export class Spending implements SpendingStore {
       total: total as Figures,
       names: await read('name,', 'GROUP BY name ORDER BY sum(spent) DESC, sum(calls) DESC, name LIMIT ?', limit),
       days: await read('start,', 'GROUP BY start ORDER BY start'),
+    }
+  }
+
+  /** Runs as they are stored: only as long as runs are. */
+  async #runs({ tenant, from, to, limit }: Omit<SpendingQuery, 'by'>): Promise<SpendingReport> {
+    const where = new Where().and('started_at >= ?', new Date(from).toISOString())
+    where.and('started_at < ?', new Date(to).toISOString()).and('tenant = ?', tenant)
+    const read = async <Row>(columns: string, end: string, ...more: readonly unknown[]): Promise<readonly Row[]> => {
+      const sql = ['SELECT', columns, RUN_SUMS, 'FROM toolyard.runs WHERE', where.sql, end].join(' ')
+      return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
+    }
+    const [total] = await read<Figures>('', '')
+    const days = await read<Figures & { day: string }>('substr(started_at, 1, 10) AS day,', 'GROUP BY 1 ORDER BY 1')
+    return {
+      total: total as Figures,
+      names: await read('id AS name,', 'GROUP BY id ORDER BY sum(cost) DESC NULLS LAST, id LIMIT ?', limit),
+      days: days.map(({ day, ...sums }) => ({ ...sums, start: Date.parse(day) })),
     }
   }
 
