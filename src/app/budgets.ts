@@ -107,8 +107,7 @@ export class Budgets implements BudgetsPort, RecordSink {
     const refusing = answer.refusedBy === undefined ? undefined : counters[answer.refusedBy]
     if (refusing !== undefined) throw this.#refusal(refusing, answer.spent[answer.refusedBy ?? 0] ?? 0)
     const warnings = counters.flatMap((counter, index) => this.#warning(counter, answer.spent[index] ?? 0))
-    const held = counters.filter(({ refuses }) => refuses)
-    return { hold: held.length === 0 || micros === 0 ? undefined : { micros, counters: held }, warnings }
+    return { hold: micros === 0 ? undefined : { micros, counters }, warnings }
   }
 
   /** One transaction at a time: requests that come meanwhile share the next one. */

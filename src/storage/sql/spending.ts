@@ -142,7 +142,7 @@ export class Spending implements SpendingStore {
         const now = counters.map((counter) => spent.get(keyOf(counter)) ?? 0)
         const refusedBy = counters.findIndex(({ refuses, amount }, index) => refuses && (now[index] ?? 0) >= amount)
         if (refusedBy >= 0) return { spent: now, refusedBy }
-        for (const counter of counters.filter(({ refuses }) => refuses)) {
+        for (const counter of counters) {
           spent.set(keyOf(counter), (spent.get(keyOf(counter)) ?? 0) + micros)
           changes.of(counter).released -= micros
         }
