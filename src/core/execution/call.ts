@@ -1,6 +1,6 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
-import { type Hold, inUnits, type ToolCost } from '../costs.ts'
+import { type Hold, inUnits } from '../costs.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { Progress } from '../progress.ts'
@@ -12,6 +12,7 @@ import { type ToolErrorCode, ToolExecutionError } from '../tool-result.ts'
 import type { Span, Tracer } from '../tracer.ts'
 import type { Execution } from './execution.ts'
 import { NO_FLAGS } from './permit.ts'
+import type { ToolCost } from './tool-cost.ts'
 
 export const LOCAL_TENANT = 'local'
 

@@ -195,6 +195,7 @@ export class Spending implements SpendingStore {
     const before = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - KEPT_MONTHS, 1)
     await this.#database.run(SWEEP, [before, SWEEP_LIMIT])
     const alive = this.#database.alive('budget_holds.instance')
-    await this.#database.run(`DELETE FROM toolyard.budget_holds WHERE held = 0 OR NOT ${alive.sql}`, alive.values)
+    const sql = ['DELETE FROM toolyard.budget_holds WHERE held = 0 OR NOT', alive.sql].join(' ')
+    await this.#database.run(sql, alive.values)
   }
 }
