@@ -14,6 +14,7 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { TurnEntry } from '../core/storage/ledger.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
@@ -30,6 +31,7 @@ import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/too
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
+import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
@@ -111,6 +113,8 @@ export class Installation {
   readonly approvals: Approvals
   /** Runs that wait for approvals or survive a crash. */
   readonly durableRuns: DurableRuns
+  /** What may be spent, and was. */
+  readonly budgets: Budgets
   /** Which versions of tools callers get. */
   readonly rollouts: Rollouts
   /** Counts how models use the tools. */
@@ -176,7 +180,9 @@ export class Installation {
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
-    const { callers, events, clock } = this
+    const { callers, events, clock, log } = this
+    const onTurn = (turn: TurnEntry) => this.sink.turn(turn)
+    this.budgets = new Budgets({ store: storage.spending, callers, clock, log, onTurn })
     this.approvals = new Approvals({
       ...{ pauses: storage.pauses, callers, events, clock },
       manager: () => this.manager,
@@ -308,6 +314,7 @@ export class Installation {
     this.tenants.configure(this.#config)
     this.callers.configure(this.#config.limits)
     this.rollouts.configure(this.#config)
+    this.budgets.configure(this.#config)
   }
 
   async #load(config: Config): Promise<ToolManager> {
@@ -319,9 +326,10 @@ export class Installation {
       ...(this.lockFile !== undefined && { packages: this.lockFile }),
       log: this.log,
       clock: this.clock,
-      sinks: [this.sink, ...sinks],
+      sinks: [this.sink, this.budgets, ...sinks],
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
+      budgets: this.budgets,
       once: this.#once,
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
       cache: this.#cache,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import type { Budgets } from '../core/costs.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
@@ -26,6 +27,8 @@ export interface ToolLoopOptions {
   readonly maxIterations?: number
   readonly maxParallelCalls?: number
   readonly tracer?: Tracer
+  /** Refuse turns, and count what they cost. */
+  readonly budgets?: Budgets
   readonly onRun?: (run: StoredRun) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
@@ -52,6 +55,7 @@ export class ToolLoop {
   readonly #onCalls: OnCalls | undefined
   readonly #gate: ToolGate | undefined
   readonly #tracer: Tracer | undefined
+  readonly #budgets: Budgets | undefined
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
     this.#executor = executor
@@ -70,6 +74,7 @@ export class ToolLoop {
     this.#onCalls = options.onCalls
     this.#gate = options.gate
     this.#tracer = options.tracer
+    this.#budgets = options.budgets
   }
 
   async answer(request: RunRequest): Promise<RunAnswer> {
@@ -105,6 +110,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
+    run.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
@@ -115,7 +121,7 @@ export class ToolLoop {
     try {
       if (run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
       while (ending === undefined) {
-        const turn = run.ask(tools, false)
+        const turn = await run.ask(tools, false)
         if (!(turn instanceof TurnReader)) {
           ending = turn
           break
@@ -167,7 +173,7 @@ export class ToolLoop {
       signal: run.signal,
       allowance: run.allowance,
     }
-    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
+    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
     const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
@@ -209,7 +215,7 @@ export class ToolLoop {
 
   /** Asks once more without tools, because a limit stopped the model before its answer. */
   async *#conclude(run: RunState, ending: Ending): AsyncGenerator<RunEvent, void, undefined> {
-    const last = run.ask([], true)
+    const last = await run.ask([], true)
     if (!(last instanceof TurnReader)) {
       yield run.answered(last.reason === 'cancelled' ? last : ending, '')
       return

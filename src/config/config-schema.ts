@@ -245,10 +245,18 @@ export const CONFIG_SCHEMA = {
           },
           prices: {
             type: 'object',
-            description: 'Per million tokens.',
+            description: 'Per million tokens, in costs.currency. Without it, the cost of turns is unknown.',
             required: ['input', 'output'],
             additionalProperties: false,
-            properties: { input: { type: 'number', minimum: 0 }, output: { type: 'number', minimum: 0 } },
+            properties: {
+              input: { type: 'number', minimum: 0 },
+              output: { type: 'number', minimum: 0 },
+              cached_input: {
+                type: 'number',
+                minimum: 0,
+                description: 'For input tokens that the provider read from its cache. Default: input.',
+              },
+            },
           },
           printed_calls: {
             enum: ['off', 'read', 'all'],
@@ -433,6 +441,21 @@ export const DEFINITION_SCHEMA = {
       properties: {
         calls: { type: 'integer', minimum: 1, maximum: 100_000 },
         per_ms: { type: 'number', exclusiveMinimum: 0 },
+      },
+    },
+    cost: {
+      type: 'object',
+      description: 'What a call costs, in units of costs.currency. Without it, the cost is unknown.',
+      minProperties: 1,
+      additionalProperties: false,
+      properties: {
+        per_call: { type: 'number', minimum: 0, maximum: 1_000_000, description: 'For each call that runs.' },
+        from_result: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 1_000,
+          description: 'A JSONPath that finds the cost in the result, such as "$.usage.cost". Added to per_call.',
+        },
       },
     },
   },

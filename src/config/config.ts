@@ -1,5 +1,6 @@
 import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { ResponseRule } from '../chat/response-rules.ts'
+import type { BudgetConfig } from '../core/costs.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { Rollout } from '../core/tool.ts'
 import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
@@ -35,6 +36,8 @@ export interface Config {
   readonly knowledge?: KnowledgeConfig
   readonly tenants?: Readonly<Record<string, TenantConfig>>
   readonly limits?: LimitsConfig
+  readonly costs?: { readonly currency?: string }
+  readonly budgets?: readonly BudgetConfig[]
   readonly storage?: StorageConfig
   readonly validation?: GateSettings
   readonly server?: ServerConfig

@@ -1,3 +1,5 @@
+import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
+
 /** What one tenant may store. */
 const QUOTA = {
   queued_jobs: {
@@ -26,6 +28,16 @@ const QUOTA = {
 } as const
 
 const PATTERNS = { type: 'array', maxItems: 1_000, items: { type: 'string', minLength: 1, maxLength: 2_048 } } as const
+
+/** What may be spent in a day or month. */
+export const BUDGET_PROPERTIES = {
+  per: { enum: BUDGET_PERIODS, description: 'A day or a month of UTC.' },
+  amount: { type: 'number', minimum: 0, maximum: 1_000_000_000, description: 'In units of costs.currency.' },
+  action: {
+    enum: ['warn', 'refuse'],
+    description: 'What happens when it is spent: warn runs calls with a warning. Default: refuse.',
+  },
+} as const
 
 /** The sections of the configuration besides tools and models. */
 export const SERVICE_SCHEMA = {
@@ -117,6 +129,34 @@ export const SERVICE_SCHEMA = {
         description: 'The maximum timeout of a job. Default: 1 hour.',
       },
       ...QUOTA,
+    },
+  },
+  costs: {
+    type: 'object',
+    description: 'Costs of tools and models.',
+    additionalProperties: false,
+    properties: {
+      currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'Of all costs and prices. Default: USD.' },
+    },
+  },
+  budgets: {
+    type: 'array',
+    maxItems: 1_000,
+    description: 'What may be spent. Each tenant, key, tool or model that matches has the amount for itself.',
+    items: {
+      type: 'object',
+      required: ['scope', 'per', 'amount'],
+      additionalProperties: false,
+      properties: {
+        scope: { enum: BUDGET_SCOPES, description: 'What is counted: tools, models and keys within each tenant.' },
+        match: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 200,
+          description: 'A pattern of names, in which * stands for any characters. Default: all.',
+        },
+        ...BUDGET_PROPERTIES,
+      },
     },
   },
   storage: {

@@ -274,7 +274,11 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
       ...pick(options, 'sinks', 'clock', 'storage'),
       ...(discovery && { discovery }),
     }
-    const needsMore = tools.some(({ implementation }) => !LIGHT.has(implementation?.type ?? 'langchain'))
+    const needsMore = tools.some(
+      (tool) =>
+        !LIGHT.has(tool.implementation?.type ?? 'langchain') ||
+        ('cost' in tool && tool.cost?.from_result !== undefined),
+    )
     const isLight = config === undefined && storage === undefined && !needsMore
     const opened = isLight ? await openLight(tools, parts) : await openConfigured(config, parts)
     try {

@@ -94,4 +94,6 @@ export interface Usage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly total_tokens: number
+  /** Of `prompt_tokens`, those that the provider read from its cache. */
+  readonly cached_tokens?: number
 }

@@ -26,7 +26,7 @@ import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
-import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
+import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
@@ -55,6 +55,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   packageRoutes,
   limitRoutes,
   metricsRoutes,
+  costRoutes,
   prometheusRoutes,
   auditRoutes,
   keyRoutes,
@@ -254,7 +255,7 @@ const CIRCUIT = { closed: 0, half_open: 0.5, open: 1 } as const
 
 /** Adds the state of this server to the Prometheus metrics of the installation. */
 function addGauges({ prometheus, installation, streams, traffic }: FastifyInstance): void {
-  const { sink, storage } = installation
+  const { sink, storage, budgets } = installation
   const gauge = (name: string, help: string, read: () => number | Promise<number>): void =>
     prometheus.gauge({ name: `toolyard_${name}`, help, read })
   gauge(
@@ -262,6 +263,8 @@ function addGauges({ prometheus, installation, streams, traffic }: FastifyInstan
     'Audit records dropped since the start because the buffer was full.',
     () => sink.dropped,
   )
+  gauge('budget_refusals', 'Calls and turns refused by budgets since the start.', () => budgets.refusals)
+  gauge('budget_warnings', 'Calls and turns over a budget that only warns, since the start.', () => budgets.warnings)
   gauge('store_ready', 'Whether the store can be used.', async () => ((await storage.status()).ready ? 1 : 0))
   const servers = () => installation.manager.getMcpServers()
   gauge('mcp_servers', 'Configured MCP servers.', () => servers().names.length)

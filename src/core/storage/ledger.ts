@@ -1,3 +1,4 @@
+import type { Hold } from '../costs.ts'
 import type { ToolFigures } from '../metrics/tool-metrics.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
@@ -15,6 +16,12 @@ export interface CallEntry {
   readonly schemaHash: string | null
   /** The version of the tool, if it has one. */
   readonly version?: string | null | undefined
+  /** In millionths of the currency; null or undefined if it is unknown. */
+  readonly cost?: number | null | undefined
+  /** The id of the API key that called, if there was one. */
+  readonly key?: string | null | undefined
+  /** What budgets have set aside for the call. It is given back when the call is stored. */
+  readonly hold?: Hold | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
@@ -26,6 +33,13 @@ export interface CallEntry {
   readonly unknown: boolean
   readonly durationMs: number
   readonly attempts: number
+}
+
+/** The turn of a model. It has no audit row: its cost is added to the counters, and to that of its run. */
+export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'key' | 'hold'> {
+  /** As `provider:model`. */
+  readonly turn: true
+  readonly model: string
 }
 
 /** What the audit log records besides calls. `*` stands for the whole installation. */
@@ -52,7 +66,12 @@ export interface EventEntry {
 /** The audit chain, and the metrics derived from it. */
 export interface Ledger {
   /** Settles when everything is durable. Events count in no metrics. */
-  append(calls: readonly CallEntry[], runs: readonly StoredRun[], events?: readonly EventEntry[]): Promise<void>
+  append(
+    calls: readonly CallEntry[],
+    runs: readonly StoredRun[],
+    events?: readonly EventEntry[],
+    turns?: readonly TurnEntry[],
+  ): Promise<void>
   audit(filter: AuditFilter): Promise<AuditPage>
   verify(): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
@@ -83,6 +102,8 @@ export interface VersionCall {
   readonly at: number
   readonly failed: boolean
   readonly ms: number
+  /** In millionths of the currency; null if it is unknown. */
+  readonly cost?: number | null
 }
 
 export const METRIC_WINDOWS = ['1h', '24h', '7d'] as const
@@ -165,6 +186,10 @@ export interface AuditRow {
   readonly schema_hash: string | null
   /** Of the tool; null if it has none. */
   readonly version: string | null
+  /** In units of the currency; null if it is unknown. */
+  readonly cost: number | null
+  /** The id of the API key that called; null if there was none. */
+  readonly key: string | null
   readonly params_hash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly error_code: ToolErrorCode | null

@@ -277,7 +277,12 @@ function readUsage({ inputTokens, outputTokens, ...rest }: FinishPart['usage']):
   const sum = (prompt ?? 0) + (completion ?? 0)
   // Version 2 has a total of its own, which may be larger than the sum.
   const total = 'totalTokens' in rest ? (rest.totalTokens ?? sum) : sum
-  return { prompt_tokens: prompt ?? 0, completion_tokens: completion ?? 0, total_tokens: Math.max(sum, total) }
+  const read =
+    typeof inputTokens === 'object' ? inputTokens.cacheRead : 'cachedInputTokens' in rest && rest.cachedInputTokens
+  return {
+    ...{ prompt_tokens: prompt ?? 0, completion_tokens: completion ?? 0, total_tokens: Math.max(sum, total) },
+    ...(typeof read === 'number' && read > 0 && { cached_tokens: read }),
+  }
 }
 
 const count = (tokens: number | { total: number | undefined } | undefined): number | undefined =>

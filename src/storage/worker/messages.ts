@@ -143,4 +143,5 @@ export const STORAGE_PARTS: {
     sweep: true,
   },
   leases: { lease: true, company: true },
+  spending: { hold: true, report: true },
 }
