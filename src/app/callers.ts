@@ -69,7 +69,7 @@ export interface Caller {
   readonly expiresAt: number
 }
 
-export interface Rights extends Pick<CallContext, 'flags' | 'tools'> {
+export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'keyId'> {
   readonly models: readonly string[]
 }
 
@@ -287,8 +287,9 @@ export class Callers {
     return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
-  #rights({ tenant, tools, models }: Caller): Rights {
-    return { flags: this.#tenants.flags(tenant), tools, models }
+  #rights({ id, tenant, tools, models }: Caller): Rights {
+    const keyId = this.#stored.has(id) ? id : undefined
+    return { flags: this.#tenants.flags(tenant), tools, models, ...(keyId !== undefined && { keyId }) }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {

@@ -28,6 +28,10 @@ export interface CallRecord {
   readonly schemaHash: string | undefined
   /** The version of the tool, if it has one. */
   readonly version?: string | undefined
+  /** In millionths of the currency; undefined if it is unknown. */
+  readonly cost?: number | undefined
+  /** The id of the API key that called, if there was one. */
+  readonly keyId?: string | undefined
   readonly model: string | undefined
   /** Monotonic; add `CallBatch.epoch` for the time of day. */
   readonly startedMs: number

@@ -27,6 +27,8 @@ const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): Cha
   subject: null,
   detail: null,
   version: null,
+  cost: null,
+  key: null,
   hash: `hash ${seq}`,
   ...more,
 })
@@ -137,6 +139,8 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       runId: 'run',
       model: 'mini:one',
       version: '1.0.0-beta+ä',
+      cost: 9_007_199_254_740_991,
+      key: 'key-1',
       schemaHash: 'a',
       paramsHash: 'b',
       outcome: 'unknown',

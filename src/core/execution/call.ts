@@ -88,6 +88,10 @@ export class Call extends DeadlineEntry implements CallRecord {
     return this.context.caller
   }
 
+  get keyId(): string | undefined {
+    return this.context.keyId
+  }
+
   get source(): CallContext['source'] {
     return this.context.source
   }

@@ -15,6 +15,10 @@ export interface CallEntry {
   readonly schemaHash: string | null
   /** The version of the tool, if it has one. */
   readonly version?: string | null | undefined
+  /** In millionths of the currency; null or undefined if it is unknown. */
+  readonly cost?: number | null | undefined
+  /** The id of the API key that called, if there was one. */
+  readonly key?: string | null | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
@@ -263,6 +267,10 @@ export interface AuditRow {
   readonly schema_hash: string | null
   /** Of the tool; null if it has none. */
   readonly version: string | null
+  /** In units of the currency; null if it is unknown. */
+  readonly cost: number | null
+  /** The id of the API key that called; null if there was none. */
+  readonly key: string | null
   readonly params_hash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly error_code: ToolErrorCode | null

@@ -58,6 +58,8 @@ const AUDIT_COLUMNS = {
   subject: nullable('What it happened to, such as the id of a key.'),
   detail: nullable('More about the event: a JSON object as text.'),
   version: nullable('The version of the tool; null if it has none.'),
+  cost: { type: ['number', 'null'], description: 'What the call cost, in units of costs.currency; null if it is unknown.' },
+  key: nullable('The id of the API key that called; null if there was none.'),
   hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
 }
 

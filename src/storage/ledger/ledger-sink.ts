@@ -208,6 +208,8 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   model: record.model ?? null,
   schemaHash: record.schemaHash ?? null,
   version: record.version ?? null,
+  cost: record.cost ?? null,
+  key: record.keyId ?? null,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
   nesting:

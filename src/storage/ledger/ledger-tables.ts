@@ -31,6 +31,10 @@ export interface ChainRow {
   readonly detail: string | null
   /** The version of the tool; null if it has none. */
   readonly version: string | null
+  /** In millionths of the currency; null if it is unknown. */
+  readonly cost: number | null
+  /** The id of the API key that called; null if there was none. */
+  readonly key: string | null
   /** Hexadecimal. */
   readonly hash: string
 }

@@ -266,6 +266,8 @@ const auditRow = (row: ChainRow): AuditRow => ({
   model: row.model,
   schema_hash: row.schemaHash,
   version: row.version,
+  cost: row.cost === null ? null : row.cost / 1e6,
+  key: row.key,
   params_hash: row.paramsHash,
   outcome: row.outcome,
   error_code: row.code as AuditRow['error_code'],

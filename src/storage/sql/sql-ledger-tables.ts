@@ -31,12 +31,14 @@ const ROW_COLUMNS = {
   subject: 'text',
   detail: 'text',
   version: 'text',
+  cost: 'bigint',
+  key: 'text',
   hash: 'text',
 }
 const SELECT_ROWS = `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
     schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
-    event, subject, detail, version, hash
+    event, subject, detail, version, cost, key, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
@@ -247,6 +249,8 @@ function insertRows(database: Database, rows: readonly ChainRow[], chains: Reado
     row.subject,
     row.detail,
     row.version,
+    row.cost,
+    row.key,
     row.hash,
   ])
   return database.insert('toolyard.audit', ROW_COLUMNS, values)
