@@ -100,7 +100,8 @@ function configProblems(config: Config): string[] {
 /** The default of `storage.keep_days`. */
 export const KEEP_DAYS = 7
 
-function storageProblems({ storage: { keep_days = KEEP_DAYS, audit_days = keep_days } = {} }: Config): string[] {
+function storageProblems({ storage = {} }: Config): string[] {
+  const { keep_days = KEEP_DAYS, audit_days = keep_days } = storage
   if (audit_days >= keep_days) return []
   return [`storage.audit_days is ${audit_days}, less than keep_days (${keep_days}): raise it, or lower keep_days.`]
 }

@@ -76,6 +76,9 @@ export interface Alert {
   readonly calm_since: number | null
 }
 
+/** The task that posts news to `alerts.webhook`. */
+export const ALERT_WEBHOOK = 'toolyard/alert-webhook'
+
 /** What the webhook sends: all alerts that one evaluation opened or resolved. */
 export interface AlertNews {
   readonly id: string
@@ -102,11 +105,14 @@ interface State {
 
 const EMPTY: State = { evaluated_at: 0, alerts: [], reports: [], unsent: null }
 
-interface ObjectiveParts {
+interface ReaderParts {
   readonly settings: SettingStore
   readonly ledger: Pick<Ledger, 'objectiveCalls'>
-  readonly events: Pick<AuditEvents, 'record'>
   readonly clock: Clock
+}
+
+interface ObjectiveParts extends ReaderParts {
+  readonly events: Pick<AuditEvents, 'record'>
   readonly log: Log
   /** Hands news to the webhook. Rejects if that fails. */
   readonly tell: (news: AlertNews) => Promise<void>
@@ -116,14 +122,12 @@ interface ObjectiveParts {
 export const objectiveDays = ({ objectives = [] }: Pick<Config, 'objectives'>): number =>
   Math.max(0, ...objectives.map(({ window }) => daysOf(window)))
 
-/** Service level objectives: how much of their error budget is left, and alerts. */
-export class Objectives {
-  readonly #parts: ObjectiveParts
+/** Service level objectives: how much of their error budget is left. */
+export class ObjectiveReader {
+  readonly #parts: ReaderParts
   #targets: readonly (Target & { readonly minCalls: number })[] = []
-  #cancel: (() => void) | undefined
-  #evaluating: Promise<void> = Promise.resolve()
 
-  constructor(parts: ObjectiveParts) {
+  constructor(parts: ReaderParts) {
     this.#parts = parts
   }
 
@@ -137,12 +141,49 @@ export class Objectives {
 
   /** The state of all objectives, counted now; of one tenant's calls or of all. */
   async report(tenant?: string): Promise<readonly ObjectiveReport[]> {
-    return (await this.#measure(tenant)).map(({ report }) => report)
+    return (await this.measure(tenant)).map(({ report }) => report)
   }
 
   /** Open and resolved alerts, and the state of the objectives at the last evaluation by any server. */
   async state(): Promise<Pick<State, 'alerts' | 'reports'>> {
-    return (await this.#stored()) ?? EMPTY
+    return (await this.stored()) ?? EMPTY
+  }
+
+  protected async measure(tenant: string | undefined): Promise<readonly Measured[]> {
+    const targets = this.#targets
+    if (targets.length === 0) return []
+    const calls = await this.#parts.ledger.objectiveCalls({
+      tenant,
+      objectives: targets.map(({ tool, indicator, target }) => ({
+        tool: tool ?? undefined,
+        slowMs: indicator === 'p95_ms' ? target : undefined,
+      })),
+      without: NOT_COUNTED,
+      windows: Object.values(WINDOWS),
+      days: Math.max(...targets.map(({ window }) => daysOf(window))),
+    })
+    const now = this.#parts.clock.wall()
+    return targets.map((target, index) => {
+      const own = calls[index] as ObjectiveCalls
+      return { minCalls: target.minCalls, report: reportOf(target, own, now), windows: own.windows }
+    })
+  }
+
+  protected async stored(): Promise<State | undefined> {
+    const stored = await this.#parts.settings.list(STATE.kind)
+    return stored.find(({ name }) => name === STATE.name)?.value as State | undefined
+  }
+}
+
+/** Service level objectives with their alerts. */
+export class Objectives extends ObjectiveReader {
+  readonly #parts: ObjectiveParts
+  #cancel: (() => void) | undefined
+  #evaluating: Promise<void> = Promise.resolve()
+
+  constructor(parts: ObjectiveParts) {
+    super(parts)
+    this.#parts = parts
   }
 
   /** Evaluates the objectives until `close`. */
@@ -165,14 +206,14 @@ export class Objectives {
   /** Opens and resolves alerts, unless another server just did. */
   async evaluate(): Promise<void> {
     const now = this.#parts.clock.wall()
-    const before = await this.#stored()
-    if (before === undefined ? this.#targets.length === 0 : isIdle(before, this.#targets)) return
+    const before = await this.stored()
+    if (before === undefined ? this.targets.length === 0 : isIdle(before, this.targets)) return
     if (before !== undefined && Math.abs(now - before.evaluated_at) < EVERY_MS - LEEWAY_MS) return
     // Only one server gets past this. If it dies, the next evaluation is that of another one.
     const claimed = { ...(before ?? EMPTY), evaluated_at: now }
     if (!(await this.#replace(claimed, before))) return
     if (claimed.unsent !== null) await this.#parts.tell(claimed.unsent)
-    const measured = await this.#measure(undefined)
+    const measured = await this.measure(undefined)
     const reports = measured.map(({ report }) => report)
     const { alerts, changed } = nextAlerts(claimed.alerts, measured, now)
     const unsent = changed.length === 0 ? null : newsOf(changed, reports, now)
@@ -191,31 +232,6 @@ export class Objectives {
       const detail = { severity, opened_at, ...(burn_rates && { burn_rates }) }
       await this.#parts.events.record(isOpen ? 'alert.opened' : 'alert.resolved', { subject: objective, detail })
     }
-  }
-
-  async #measure(tenant: string | undefined): Promise<readonly Measured[]> {
-    const targets = this.#targets
-    if (targets.length === 0) return []
-    const calls = await this.#parts.ledger.objectiveCalls({
-      tenant,
-      objectives: targets.map(({ tool, indicator, target }) => ({
-        tool: tool ?? undefined,
-        slowMs: indicator === 'p95_ms' ? target : undefined,
-      })),
-      without: NOT_COUNTED,
-      windows: Object.values(WINDOWS),
-      days: Math.max(...targets.map(({ window }) => daysOf(window))),
-    })
-    const now = this.#parts.clock.wall()
-    return targets.map((target, index) => {
-      const own = calls[index] as ObjectiveCalls
-      return { minCalls: target.minCalls, report: reportOf(target, own, now), windows: own.windows }
-    })
-  }
-
-  async #stored(): Promise<State | undefined> {
-    const stored = await this.#parts.settings.list(STATE.kind)
-    return stored.find(({ name }) => name === STATE.name)?.value as State | undefined
   }
 
   #replace(value: State, before: State | undefined): Promise<boolean> {

@@ -140,12 +140,16 @@ interface SummedCalls {
   /** Failed writes that may have happened. */
   readonly unknown: number
   readonly denied: number
+  /** In units of the currency; null if the cost of all calls is unknown. */
+  readonly cost: number | null
 }
 
 /** The calls of one caller of one tool. */
 export interface ToolUsage extends SummedCalls {
   readonly tenant: string
   readonly caller: string | null
+  /** The id of the API key; null if there was none. */
+  readonly key: string | null
   readonly tool: string
   readonly first: string
   readonly last: string

@@ -24,6 +24,7 @@ const UNKNOWN = '(unknown tools)'
 const ACCESS: ReadonlySet<string> = new Set(['key.refused', 'session.started', 'tenant.crossed'])
 
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] }
+/** The cost is in millionths of the currency until the end, so that sums are exact. */
 type Sum = Writable<AuditSummary['totals']>
 type EventList = 'approvals' | 'changes' | 'access' | 'alerts'
 
@@ -60,11 +61,11 @@ export class SummaryVisitor implements ChainVisitor {
     return {
       first_row: timeOf(this.#first),
       removed_until: timeOf(this.#removedUntil),
-      totals: this.#totals,
+      totals: priced(this.#totals),
       days: [...this.#days]
         .sort(([one], [other]) => one - other)
-        .map(([day, sum]) => ({ day: new Date(day * DAY_MS).toISOString().slice(0, 10), ...sum })),
-      usage: this.#usage.list<ToolUsage>(['tenant', 'caller', 'tool']),
+        .map(([day, sum]) => ({ day: new Date(day * DAY_MS).toISOString().slice(0, 10), ...priced(sum) })),
+      usage: this.#usage.list<ToolUsage>(['tenant', 'caller', 'key', 'tool']).map(priced),
       denied: this.#denied.list<DeniedCalls>(['tenant', 'caller', 'tool', 'error_code']),
       approvals: this.#events.approvals.sort(byTime),
       changes: this.#events.changes.sort(byTime),
@@ -79,11 +80,11 @@ export class SummaryVisitor implements ChainVisitor {
     const { at, tenant, caller, code } = row
     const tool = code === 'TOOL_NOT_FOUND' ? UNKNOWN : row.tool
     const day = Math.floor(at / DAY_MS)
-    let sum = this.#days.get(day)
-    if (sum === undefined) this.#days.set(day, (sum = noCalls()))
+    const sum = this.#days.get(day) ?? noCalls()
+    this.#days.set(day, sum)
     count(this.#totals, row)
     count(sum, row)
-    const usage = this.#usage.of([tenant, caller, tool], at, noCalls)
+    const usage = this.#usage.of([tenant, caller, row.key, tool], at, noCalls)
     if (usage === undefined) this.#leftOut.usage++
     else count(usage, row)
     if (code === null || !DENIED.has(code)) return
@@ -142,13 +143,19 @@ class Groups<Sum extends object> {
   }
 }
 
-const noCalls = (): Sum => ({ calls: 0, failed: 0, unknown: 0, denied: 0 })
+const noCalls = (): Sum => ({ calls: 0, failed: 0, unknown: 0, denied: 0, cost: null })
 
-function count(sum: Sum, { code, outcome }: ChainRow): void {
+function count(sum: Sum, { code, outcome, cost }: ChainRow): void {
   sum.calls++
+  if (cost !== null) sum.cost = (sum.cost ?? 0) + cost
   if (DENIED.has(code)) sum.denied++
   else if (outcome === 'unknown') sum.unknown++
   else if (outcome === 'failure') sum.failed++
 }
+
+const priced = <S extends { readonly cost: number | null }>(sum: S): S => ({
+  ...sum,
+  cost: sum.cost === null ? null : sum.cost / 1e6,
+})
 
 const timeOf = (at: number): string | null => (Number.isFinite(at) ? new Date(at).toISOString() : null)
