@@ -179,7 +179,7 @@ export const SERVICE_SCHEMA = {
         success: {
           type: 'number',
           minimum: 0.5,
-          exclusiveMaximum: 1,
+          maximum: 0.999_999,
           description: 'The share of calls that must succeed, such as 0.995.',
         },
         p95_ms: { type: 'number', exclusiveMinimum: 0, description: 'The time within which 95 % of calls must end.' },

@@ -255,8 +255,9 @@ function targetsOf(objective: ObjectiveConfig): (Target & { readonly minCalls: n
   })
 }
 
-/** The share of calls that may be bad. */
-const budgetOf = ({ indicator, target }: Target): number => (indicator === 'success' ? 1 - target : SLOW_SHARE)
+/** The share of calls that may be bad. 1 - 0.99 is a little more than 0.01. */
+const budgetOf = ({ indicator, target }: Target): number =>
+  indicator === 'success' ? Math.round((1 - target) * 1e9) / 1e9 : SLOW_SHARE
 
 function reportOf(whole: Target, { windows, days }: ObjectiveCalls, now: number): ObjectiveReport {
   const { id, tool, indicator, target, window } = whole
