@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { complianceReport } from '../../app/service-levels/compliance-report.ts'
-import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
+import type { ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, route, TEXT, TIME, TIME_OR_NULL } from '../http/route.ts'
+import type { ObjectivesView } from '../http/views.ts'
 import { TIME_QUERY, timeOf } from './record-routes.ts'
 import { REPORT_FORMATS, type ReportFormat } from './report-export.ts'
 import { usableTools } from './tool-routes.ts'
@@ -42,12 +43,6 @@ const OBJECTIVES = object(
   },
   'The objectives',
 )
-
-/** What `GET /api/objectives` answers. */
-export interface ObjectivesView {
-  readonly objectives: readonly ObjectiveReport[]
-  readonly alerts?: readonly Omit<Alert, 'calm_since'>[]
-}
 
 interface ReportQuery {
   readonly from?: string
