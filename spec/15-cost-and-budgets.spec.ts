@@ -3,16 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Installation } from '../src/app/installation.ts'
+import { complianceReport } from '../src/app/service-levels/compliance-report.ts'
+import { checkConfig } from '../src/config/check-config.ts'
 import { silentLog } from '../src/core/log.ts'
+import type { KeyStore } from '../src/core/storage/key-store.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer, toolConfig } from '../src/server/fixtures/open-tool-server.ts'
 import { call } from '../src/storage/fixtures/call-entry.ts'
+import { openLedger, run } from '../src/storage/ledger/fixtures/open-ledger.ts'
 import { migrate } from '../src/storage/sqlite/migrations.ts'
 import { SqliteDatabase } from '../src/storage/sqlite/sqlite-database.ts'
 import { sqliteEngine } from '../src/storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../src/testing/stand-ins.ts'
 
 const DAY = 86_400_000
+const noKeys: KeyStore = { list: async () => [], create: async () => {}, revoke: async () => false }
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }
 const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
 
@@ -237,8 +242,39 @@ describe('Cost and budgets', () => {
     expect(await installation.storage.ledger.verify()).toMatchObject({ faults: [] })
   })
 
-  test.todo('[15.2-7] storage.audit_days may exceed keep_days')
-  test.todo('[15.2-8] A report says from when rows exist')
+  test('[15.2-7] storage.audit_days may exceed keep_days', async () => {
+    expect(() => checkConfig({ storage: { keep_days: 7, audit_days: 3 } }, 'config')).toThrow(
+      'storage.audit_days is 3, less than keep_days (7): raise it, or lower keep_days.',
+    )
+    const { ledger, clock, stored } = openLedger({ keepDays: 7, auditDays: 365 })
+    await ledger.append([call({ at: clock.wall() })], [run()])
+    clock.advance(364 * DAY)
+    await ledger.append([], [])
+    await ledger.expire(clock.wall())
+    expect([stored.rows.length, stored.runs.size]).toEqual([1, 0])
+    await ledger.expire(clock.wall() + 2 * DAY)
+    expect(stored.rows).toEqual([])
+  })
+
+  test('[15.2-8] A report says from when rows exist', async () => {
+    const { ledger, clock } = openLedger({ keepDays: 30 })
+    const start = clock.wall()
+    await ledger.append([call({ at: start })], [])
+    clock.advance(8 * DAY)
+    await ledger.append([call({ at: clock.wall() })], [])
+    const noticeFrom = async (from: number) => {
+      const parts = { storage: { ledger, keys: noKeys }, objectives: { report: async () => [] }, clock }
+      return (await complianceReport({ tenant: undefined, from, to: clock.wall() + 1 }, parts)).notice
+    }
+    expect(await noticeFrom(start)).toBe(null)
+    expect(await noticeFrom(start - DAY)).toBe(
+      'Rows exist from 2026-01-01T00:00:00.000Z on: nothing was recorded before',
+    )
+    await ledger.expire(clock.wall() + 25 * DAY)
+    const removed = 'Rows exist from 2026-01-01T00:00:00.000Z on: older ones were removed after storage.audit_days'
+    expect(await noticeFrom(start)).toBe(removed)
+    expect(await noticeFrom(clock.wall())).toBe(null)
+  })
 
   test('[15.2-9] period of a cost report is day, week, month, or from/to', async () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 1, 12))

@@ -152,9 +152,11 @@ export class ToolManager {
     void settled.then(() => this.#warnOfUnknownTools(more))
     registry.isLoaded = true
     this.#rules()
-    const { webhook } = this.#config.approvals ?? {}
-    const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
-    if (problem) log.warn({ place: 'approvals.webhook', problem }, 'The approval webhook gets no messages')
+    for (const section of ['approvals', 'alerts'] as const) {
+      const { webhook } = this.#config[section] ?? {}
+      const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
+      if (problem) log.warn({ place: `${section}.webhook`, problem }, 'A webhook gets no messages')
+    }
     setTimeout(() => this.#warmUp(report.loaded.values()), WARM_UP_AFTER_MS).unref()
     return report
   }

@@ -41,10 +41,9 @@ export interface Config {
   readonly storage?: StorageConfig
   readonly validation?: GateSettings
   readonly server?: ServerConfig
-  readonly approvals?: {
-    /** `${VAR}` in both is replaced from the environment. */
-    readonly webhook?: { readonly url: string; readonly secret: string }
-  }
+  readonly approvals?: { readonly webhook?: WebhookConfig }
+  readonly objectives?: readonly ObjectiveConfig[]
+  readonly alerts?: { readonly webhook?: WebhookConfig }
   readonly packages?: PackagesConfig
   readonly mcp?: { readonly servers_out?: Readonly<Record<string, ServedPart>> }
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
@@ -81,8 +80,26 @@ export interface PackagesConfig {
   readonly registry?: string
 }
 
+/** `${VAR}` in both is replaced from the environment. */
+export interface WebhookConfig {
+  readonly url: string
+  readonly secret: string
+}
+
+/** A service level objective: `success`, `p95_ms` or both. */
+export interface ObjectiveConfig {
+  /** A pattern. Default: all tools. */
+  readonly tool?: string
+  readonly success?: number
+  readonly p95_ms?: number
+  /** Such as `30d`, which is the default. */
+  readonly window?: string
+  readonly min_calls?: number
+}
+
 export interface StorageConfig {
   readonly keep_days?: number
+  readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
   readonly runs?: boolean
 }

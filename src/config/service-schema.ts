@@ -39,6 +39,19 @@ export const BUDGET_PROPERTIES = {
   },
 } as const
 
+/** `about` says when it is sent. */
+const webhook = <About extends string>(about: About) =>
+  ({
+    type: 'object',
+    description: about,
+    required: ['url', 'secret'],
+    additionalProperties: false,
+    properties: {
+      url: { type: 'string', minLength: 1, description: '${VAR} is replaced from the environment.' },
+      secret: { type: 'string', minLength: 1, description: 'As "${WEBHOOK_SECRET}", not the secret itself.' },
+    },
+  }) as const
+
 /** The sections of the configuration besides tools and models. */
 export const SERVICE_SCHEMA = {
   mcp: {
@@ -170,6 +183,12 @@ export const SERVICE_SCHEMA = {
         maximum: 3_650,
         description: 'Retention of audit log, runs and metrics. Default: 7.',
       },
+      audit_days: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 3_650,
+        description: 'Retention of the audit log, if it is longer than keep_days. Default: keep_days.',
+      },
       audit: {
         enum: ['batched', 'durable'],
         description: 'durable: a call returns when its record is stored; batched (default): shortly before.',
@@ -205,17 +224,49 @@ export const SERVICE_SCHEMA = {
     description: 'Approvals of calls.',
     additionalProperties: false,
     properties: {
-      webhook: {
-        type: 'object',
-        description: 'Gets a signed POST when a call asks for approval, and when it is decided.',
-        required: ['url', 'secret'],
-        additionalProperties: false,
-        properties: {
-          url: { type: 'string', minLength: 1, description: '${VAR} is replaced from the environment.' },
-          secret: { type: 'string', minLength: 1, description: 'As "${APPROVAL_SECRET}", not the secret itself.' },
+      webhook: webhook('Gets a signed POST when a call asks for approval, and when it is decided.'),
+    },
+  },
+  objectives: {
+    type: 'array',
+    maxItems: 100,
+    description: 'Service level objectives. Alerts open when calls use up their error budget too fast.',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        tool: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 200,
+          description: 'A tool, or a pattern such as "orders_*". Default: all tools together.',
+        },
+        success: {
+          type: 'number',
+          minimum: 0.5,
+          maximum: 0.999_999,
+          description: 'The share of calls that must succeed, such as 0.995.',
+        },
+        p95_ms: { type: 'number', exclusiveMinimum: 0, description: 'The time within which 95 % of calls must end.' },
+        window: {
+          type: 'string',
+          pattern: '^([3-9]|[1-8][0-9]|90)d$',
+          description: 'The days of the error budget, 3d to 90d. Default: 30d.',
+        },
+        min_calls: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_000_000,
+          description: 'The calls in the long window of an alert without which it does not open. Default: 20.',
         },
       },
     },
+  },
+  alerts: {
+    type: 'object',
+    description: 'Alerts of objectives.',
+    additionalProperties: false,
+    properties: { webhook: webhook('Gets a signed POST when alerts open, and when they are resolved.') },
   },
   packages: {
     type: 'object',

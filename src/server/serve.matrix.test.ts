@@ -81,6 +81,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /metrics/models': needs('observe'),
   'GET /metrics/models/series': needs('observe'),
   'GET /audit': needs('observe'),
+  'GET /api/objectives': needs('observe'),
+  'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },

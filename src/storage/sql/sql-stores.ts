@@ -191,11 +191,12 @@ class Settings implements SettingStore {
 
   async replace(setting: Setting, before?: unknown): Promise<boolean> {
     const [kind, name, value] = valuesOf(setting)
-    const { count } = await this.#database.change('settings', () =>
+    const work = () =>
       before === undefined
-        ? ask(PUT_FIRST_SETTING, [kind, name, value])
-        : ask(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)]),
-    )
+        ? ask<never>(PUT_FIRST_SETTING, [kind, name, value])
+        : ask<never>(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)])
+    const isTold = kind !== 'alerts'
+    const { count } = await (isTold ? this.#database.change('settings', work) : this.#database.transaction(work))
     return count > 0
   }
 

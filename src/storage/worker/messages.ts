@@ -87,6 +87,8 @@ export const STORAGE_PARTS: {
     runSeries: true,
     parameterSets: true,
     versionCalls: true,
+    objectiveCalls: true,
+    summary: true,
     expire: true,
   },
   runs: { list: true, get: true, children: true, tenantOf: true, trim: true },
