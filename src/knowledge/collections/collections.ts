@@ -168,7 +168,8 @@ export class Collections {
     signal?.throwIfAborted()
     const { vectors, note } = asked
     const way = vectors === undefined ? 'text' : by
-    const byText = async (text: string) => weighText(text, await store.byText({ ...deep, text }), collection.chunks)
+    const byText = async (text: string) =>
+      weighText(text, await store.byText({ ...deep, text }), collection.chunks, signal)
     const byVector = async (vector: Float32Array) => weighVectors(await store.byVector({ ...deep, vector }))
     const [texts, meanings] = await Promise.all([
       oneByOne(way === 'vector' ? [] : pieces, byText, signal),
