@@ -134,6 +134,7 @@ export const STORAGE_PARTS: {
     open: true,
     put: true,
     document: true,
+    staged: true,
     remove: true,
     drop: true,
     byText: true,
