@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Allowance, ParentCall } from '../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
@@ -12,6 +14,7 @@ import { Replay, type TurnJournal } from './journal.ts'
 import type { PendingApproval, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
+import { Demands, type Draft } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
@@ -111,6 +114,7 @@ export class RunState {
   /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
+  readonly demands: Demands
   readonly #replay: Replay | undefined
   /** Whether the current turn is a stored one. */
   #replayed = false
@@ -129,6 +133,7 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
         : new RunBudget(budget ?? {}, prices, messages, tools, outer)
+    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow(message))
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs
@@ -137,8 +142,9 @@ export class RunState {
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
-  ask(tools: readonly OfferedTool[], last: boolean): TurnReader | Ending {
+  ask(offered: readonly OfferedTool[], last: boolean): TurnReader | Ending {
     const { model, temperature, context } = this.#request
+    const tools = this.demands.toolsOf(offered)
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
     if (stored !== undefined) {
@@ -150,12 +156,14 @@ export class RunState {
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
     const cancellation = last ? whole : work
-    if (!last && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
+    const isUsual = !last && !this.demands.holdText
+    if (isUsual && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
       return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
-    const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
+    const request: Draft = {
       messages: this.messages,
       tools,
+      cache: { key: cacheKey(this.#request) },
       effectOf: this.#effectOf,
       // Created lazily: an AbortSignal is expensive.
       get signal() {
@@ -165,7 +173,8 @@ export class RunState {
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
     if (context?.tenant !== undefined) request.tenant = context.tenant
-    if (!last) this.#question = request
+    this.demands.addTo(request, last)
+    if (isUsual) this.#question = request
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
 
@@ -308,6 +317,7 @@ export class RunState {
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
+      ...(this.demands.output !== undefined && { output: this.demands.output }),
       ...(error !== undefined && { error }),
       ...provider,
       ...(usage !== undefined && { usage }),
@@ -354,6 +364,10 @@ export class RunState {
   }
 }
 
+/** Tenants share no cache, so that none learns from its speed what others ask. */
+const cacheKey = ({ context, cache_key = '' }: RunRequest): string =>
+  hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
+
 /** A run that a call makes ends with the call. */
 function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
   if (parent === undefined || !Number.isFinite(parent.deadline)) return limit
@@ -381,5 +395,8 @@ function sum(a: Usage, b: Usage): Usage {
     prompt_tokens: a.prompt_tokens + b.prompt_tokens,
     completion_tokens: a.completion_tokens + b.completion_tokens,
     total_tokens: a.total_tokens + b.total_tokens,
+    ...((a.cachedInputTokens ?? b.cachedInputTokens) !== undefined && {
+      cachedInputTokens: (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0),
+    }),
   }
 }

@@ -4,6 +4,7 @@ import type { ToolResult } from '../core/tool-result.ts'
 import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import type { ModelPrices } from '../models/model-info.ts'
 import type { Journal } from './journal.ts'
+import type { RunOutput } from './run-output.ts'
 
 /** A conversation to run with a model and its tools. */
 export interface RunRequest {
@@ -17,6 +18,12 @@ export interface RunRequest {
   readonly client_tools?: readonly OfferedTool[]
   /** Calls made before the model is asked. */
   readonly prior_calls?: readonly TrackedCall[]
+  /** The first turn must call a tool, or this one. */
+  readonly tool_choice?: 'required' | { readonly name: string }
+  /** The answer must be JSON of this schema. The model gets a second attempt if it isn't. */
+  readonly output?: RunOutput
+  /** Runs of a tenant with the same key share what the provider caches of their prompts. */
+  readonly cache_key?: string | undefined
   readonly max_iterations?: number
   readonly max_tokens?: number | undefined
   readonly temperature?: number | undefined
@@ -91,10 +98,12 @@ export interface RunAnswer {
   readonly max_iterations_reached?: true
   /** The answer to the final request without tools, after `max_iterations`. */
   readonly final_answer?: string
+  /** The parsed answer, if the run has `output` and `stop_reason` is `stop`. */
+  readonly output?: unknown
   /** Set if `stop_reason` is `error`. */
   readonly error?: string
-  /** Set if the provider failed: the status of a gateway that reports it. */
-  readonly error_status?: 502 | 503 | 504
+  /** Set if the provider failed: the status of a gateway that reports it. 422: the model didn't answer as asked. */
+  readonly error_status?: 422 | 502 | 503 | 504
   /** When the provider may work again, if it says so. */
   readonly retry_after_ms?: number
   /** The sum of all turns, if the provider reports usage. */

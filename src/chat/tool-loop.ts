@@ -10,7 +10,7 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
+import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tools.ts'
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
@@ -80,6 +80,7 @@ export class ToolLoop {
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
     const offer = gated?.offer ?? whole
     const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
+    requireChoice(tools, request.tool_choice)
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
@@ -104,10 +105,22 @@ export class ToolLoop {
           ending = turn
           break
         }
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
+        const { holdText } = run.demands
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
+          if (!holdText || event.type !== 'text-delta') yield event
+        }
         ending = this.#endingAt(run, turn)
         const used = run.usageOf(turn)
         if (used !== undefined) yield used
+        if (holdText) {
+          const { text, settled } = await run.demands.settle(turn, ending)
+          if (settled === 'again') {
+            ending = undefined
+            continue
+          }
+          ending = settled
+          if (text !== '') yield { type: 'text-delta', text }
+        }
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
@@ -195,7 +208,7 @@ export class ToolLoop {
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations') yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)
