@@ -125,7 +125,8 @@ export class Installation {
   readonly #rates: Rates
   readonly #once: OnceStore
   readonly #cache: ResultCache
-  readonly #seal: TextSeal
+  /** Encrypts what is stored for a continuation. */
+  readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
   /** How many runs each tenant has made since its runs were trimmed. */
   readonly #runs = new Map<string, number>()
@@ -183,10 +184,10 @@ export class Installation {
       tell: (news) => void this.#deliver(news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.#seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.#seal,
+      seal: this.seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
@@ -323,7 +324,7 @@ export class Installation {
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       once: this.#once,
-      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,

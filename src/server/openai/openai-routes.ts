@@ -8,9 +8,11 @@ import type { EventStream } from '../http/event-stream.ts'
 import { object, route } from '../http/route.ts'
 import { type AskedCompletion, COMPLETION_SCHEMA, type CompletionBody, readCompletion } from './completion-request.ts'
 import { type CompletionHead, CompletionStream, completion, finishReason } from './completion-stream.ts'
+import { embeddingRoutes } from './embedding-routes.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'
 import { answerOpenAiError, OpenAiError, openAiErrorOf } from './openai-error.ts'
 import { requireFormat, requireMedia } from './request-parts.ts'
+import { responseRoutes } from './response-routes.ts'
 
 type Answered = Extract<RunEvent, { type: 'answer' }>
 
@@ -124,7 +126,8 @@ async function last(events: RunEvents): Promise<Answered> {
 /** OpenAI-compatible endpoints. Errors have OpenAI's format too. */
 export function openAiRoutes(app: FastifyInstance): void {
   const { installation } = app
-  const completions = new Completions(app, new HandedBackCalls(installation.clock))
+  const calls = new HandedBackCalls(installation.clock)
+  const completions = new Completions(app, calls)
   const listed = async ({ caller }: FastifyRequest) => {
     const models = await installation.manager.getModels()
     models.checkLocal()
@@ -150,6 +153,9 @@ export function openAiRoutes(app: FastifyInstance): void {
       ),
       (request, reply) => completions.answer(request, reply),
     )
+
+    responseRoutes(routes, calls)
+    embeddingRoutes(routes)
 
     routes.get('/v1/models', route('read', 'openai', 'Lists the models in the OpenAI format'), async (request) => ({
       object: 'list',

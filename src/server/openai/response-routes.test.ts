@@ -1,0 +1,284 @@
+import { createOpenAI } from '@ai-sdk/openai'
+import { ChatOpenAI } from '@langchain/openai'
+import { generateText, stepCountIs, streamText, tool } from 'ai'
+import type { OpenAI } from 'openai'
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { image } from '../../core/fixtures/media.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
+import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+import { clientOf, MODEL, note } from './fixtures/openai-client.ts'
+
+type Asked = OpenAI.Responses.ResponseCreateParamsNonStreaming
+
+const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12, cachedInputTokens: 8 }
+const door = { calls: [{ name: 'open_door', arguments: { door: 'front' }, id: 'm1', metadata: { signature: 'abc' } }] }
+const DOOR: OpenAI.Responses.FunctionTool = {
+  type: 'function',
+  name: 'open_door',
+  strict: false,
+  parameters: { type: 'object', properties: { door: { type: 'string' } } },
+}
+const ask = (client: OpenAI, rest: Partial<Asked> = {}) =>
+  client.responses.create({ model: MODEL, input: 'Go', ...rest }) as Promise<OpenAI.Responses.Response>
+const stream = (client: OpenAI, rest: Partial<Asked> = {}) =>
+  client.responses.create({ model: MODEL, input: 'Go', ...rest, stream: true })
+const NOT_FOUND = { status: 404, code: 'response_not_found' }
+const DAY_MS = 86_400_000
+
+describe('POST /v1/responses', () => {
+  test('runs the tools of the server, and answers with items and usage', async () => {
+    const take_note = vi.fn(() => 'noted')
+    const turns = [
+      { text: 'Wait.', ...note, usage },
+      { text: 'I noted it.', usage },
+    ]
+    const { url, model } = await openScriptedServer(turns, { tools: { take_note } })
+    const asked = { instructions: 'Be brief.', max_output_tokens: 50, temperature: 0.2, metadata: { for: 'test' } }
+    const answer = await ask(clientOf(url), asked)
+    expect(answer).toMatchObject({
+      id: expect.stringMatching(/^resp_[0-9a-f]{32}$/),
+      object: 'response',
+      status: 'completed',
+      model: MODEL,
+      output: [
+        { type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'Wait.' }] },
+        { type: 'message', content: [{ type: 'output_text', text: '\n\nI noted it.', annotations: [] }] },
+      ],
+      usage: { input_tokens: 20, input_tokens_details: { cached_tokens: 16 }, output_tokens: 4, total_tokens: 24 },
+      toolyard: { stop_reason: 'stop', tool_calls: [{ tool: 'take_note', success: true }] },
+      ...asked,
+      store: true,
+      error: null,
+    })
+    expect(answer.output_text).toBe('Wait.\n\nI noted it.')
+    expect(take_note).toHaveBeenCalledTimes(1)
+    const messages = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Go' },
+    ]
+    expect(model.requests[0]).toMatchObject({ max_tokens: 50, temperature: 0.2, messages })
+  })
+
+  test('streams the events that the official client reads', async () => {
+    const { url } = await openScriptedServer([{ text: 'Wait.', ...note }, 'I noted it.'], {
+      tools: { take_note: () => 1 },
+    })
+    const events = await Array.fromAsync(await stream(clientOf(url)))
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index))
+    const text = ['output_item.added', 'content_part.added', 'output_text.delta']
+    const end = ['output_text.done', 'content_part.done', 'output_item.done']
+    const types = events.map(({ type }) => type.replace('response.', ''))
+    expect(types.filter((type, index) => type !== types[index - 1])).toEqual([
+      'created',
+      'in_progress',
+      ...text,
+      ...end,
+      ...text,
+      ...end,
+      'completed',
+    ])
+    const runner = clientOf((await openScriptedServer([{ text: 'Hello there.' }])).url).responses.stream({
+      ...{ model: MODEL, input: 'Go' },
+    })
+    const deltas: string[] = []
+    runner.on('response.output_text.delta', ({ delta }) => deltas.push(delta))
+    const { output_text, status } = await runner.finalResponse()
+    expect([output_text, status, deltas.join('')]).toEqual(['Hello there.', 'completed', 'Hello there.'])
+  })
+
+  test('hands calls of functions back, and continues with their outputs', async () => {
+    const take_note = vi.fn(() => 'noted')
+    const { url, model } = await openScriptedServer([note, door, 'It is open.', 'Yes.'], { tools: { take_note } })
+    const client = clientOf(url)
+    const first = await ask(client, { tools: [DOOR], instructions: 'Be brief.' })
+    const [call] = first.output
+    if (call?.type !== 'function_call') throw new Error('No call')
+    expect(first).toMatchObject({ status: 'completed', output_text: '', output: [{ name: 'open_door' }] })
+    expect(call).toMatchObject({ arguments: '{"door":"front"}', call_id: expect.stringMatching(/^call_/) })
+    const missing = ask(client, { tools: [DOOR], previous_response_id: first.id })
+    await expect(missing).rejects.toMatchObject({ status: 400, message: expect.stringContaining(call.call_id) })
+    const output = { type: 'function_call_output', call_id: call.call_id, output: 'opened' } as const
+    const second = await ask(client, { tools: [DOOR], previous_response_id: first.id, input: [output] })
+    expect(second).toMatchObject({ output_text: 'It is open.', previous_response_id: first.id })
+    // The instructions are those of one response, and the client's output has the id of the model.
+    expect(model.requests[2]?.messages).toMatchObject([
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', tool_calls: [{ function: { name: 'take_note' } }] },
+      { role: 'tool', name: 'take_note' },
+      { role: 'assistant', tool_calls: [{ id: 'm1', metadata: { signature: 'abc' } }] },
+      { role: 'tool', tool_call_id: 'm1', name: 'open_door', content: 'opened' },
+    ])
+    await ask(client, { previous_response_id: second.id, input: 'Really?' })
+    expect(model.requests[3]?.messages.slice(5)).toEqual([
+      { role: 'assistant', content: 'It is open.' },
+      { role: 'user', content: 'Really?' },
+    ])
+    expect(take_note).toHaveBeenCalledTimes(1)
+  })
+
+  test('continues from items instead of the stored response', async () => {
+    const { url, model } = await openScriptedServer([note, door, 'It is open.'], { tools: { take_note: () => 1 } })
+    const client = clientOf(url)
+    const first = await ask(client, { tools: [DOOR], store: false })
+    const [call] = first.output
+    if (call?.type !== 'function_call') throw new Error('No call')
+    const output = { type: 'function_call_output', call_id: call.call_id, output: 'opened' } as const
+    const input = [{ role: 'user', content: 'Go' } as const, ...first.output, output]
+    expect((await ask(client, { tools: [DOOR], store: false, input })).output_text).toBe('It is open.')
+    const roles = model.requests[2]?.messages.map(({ role }) => role)
+    expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
+  })
+
+  test('streams calls of functions', async () => {
+    const { url } = await openScriptedServer([door])
+    const events = await Array.fromAsync(await stream(clientOf(url), { tools: [DOOR] }))
+    const deltas = events.flatMap((event) =>
+      event.type === 'response.function_call_arguments.delta' ? event.delta : [],
+    )
+    expect(deltas.length).toBeGreaterThan(1)
+    const item = { type: 'function_call', name: 'open_door', arguments: '{"door":"front"}', status: 'completed' }
+    expect(events.find(({ type }) => type === 'response.output_item.done')).toMatchObject({ output_index: 0, item })
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { output: [item] } })
+    expect(deltas.join('')).toBe(item.arguments)
+  })
+
+  test('takes images of the user, and refuses what it can not follow', async () => {
+    const { url, model } = await openScriptedServer(['Grey.'], { accepts: { types: ['image/png'] } })
+    const client = clientOf(url)
+    const image_url = `data:image/png;base64,${image.data}`
+    const content = [{ type: 'input_image', image_url, detail: 'auto' } as const]
+    await ask(client, { input: [{ role: 'user', content }] })
+    expect(model.requests[0]?.messages).toEqual([{ role: 'user', content: [image] }])
+    const refused: [Partial<Asked> | object, string][] = [
+      [{ background: true }, 'background'],
+      [{ conversation: 'conv_1' }, 'conversation'],
+      [{ tools: [{ type: 'web_search' }] }, 'tools[0]'],
+      [{ tool_choice: { type: 'web_search' } }, 'tool_choice'],
+      [{ tool_choice: 'required' }, 'tools'],
+      [{ text: { format: { type: 'json_schema', name: 'x', schema: { type: 'array' } } } }, 'text.format.type'],
+      [{ input: [{ type: 'computer_call' }] }, 'input[0]'],
+      [{ input: [{ type: 'function_call_output', call_id: 'x', output: 'y' }] }, 'input[0].tool_call_id'],
+      [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file' }] }] }, 'input[0].content[0]'],
+      [{ input: [] }, 'input'],
+    ]
+    for (const [body, param] of refused) {
+      await expect(ask(client, body), JSON.stringify(body)).rejects.toMatchObject({ status: 400, param })
+    }
+    const { url: other } = await openScriptedServer([])
+    const blind = ask(clientOf(other), { input: [{ role: 'user', content }] })
+    await expect(blind).rejects.toMatchObject({ status: 400, param: 'input[0].content' })
+    expect(model.requests).toHaveLength(1)
+  })
+
+  test('says that an answer is incomplete, and fails in the form of OpenAI', async () => {
+    const failed = new Error('secret address')
+    const turns = [{ text: 'Once upon', reason: 'length' as const }, failed, { text: 'Half', error: failed }]
+    const { url } = await openScriptedServer(turns)
+    const client = clientOf(url)
+    const half = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output_text: 'Once upon' }
+    expect(await ask(client)).toMatchObject(half)
+    await expect(ask(client)).rejects.toMatchObject({ status: 502, code: 'model_failed' })
+    const events = Array.fromAsync(await stream(client))
+    await expect(events).rejects.toThrow(`Model ${MODEL} failed. See the log`)
+  })
+})
+
+describe('stored responses', () => {
+  test('are returned, deleted, and found by their own caller only', async () => {
+    const { url, key, installation } = await openScriptedServer(['One.', 'Two.', 'Three.', 'Four.'])
+    const [own, colleague, stranger] = [await key('acme'), await key('acme'), await key('other')]
+    const client = clientOf(url, own)
+    const first = await ask(client)
+    const got = await client.responses.retrieve(first.id)
+    expect(got).toEqual(first)
+    for (const other of [colleague, stranger].map((text) => clientOf(url, text))) {
+      await expect(other.responses.retrieve(first.id)).rejects.toMatchObject(NOT_FOUND)
+      await expect(other.responses.delete(first.id)).rejects.toMatchObject(NOT_FOUND)
+      const stolen = ask(other, { previous_response_id: first.id })
+      await expect(stolen).rejects.toMatchObject({ ...NOT_FOUND, param: 'previous_response_id' })
+      const [item] = first.output
+      const reference = { type: 'item_reference', id: String(item?.id) } as const
+      await expect(ask(other, { input: [reference] })).rejects.toMatchObject(NOT_FOUND)
+    }
+    await ask(client, { previous_response_id: first.id })
+    await client.responses.delete(first.id)
+    for (const id of [first.id, 'resp_0', 'resp_'.padEnd(37, '0'), 'chat']) {
+      await expect(client.responses.retrieve(id)).rejects.toMatchObject(NOT_FOUND)
+    }
+    const nothing = await ask(client, { store: false })
+    expect(nothing.store).toBe(false)
+    await expect(client.responses.retrieve(nothing.id)).rejects.toMatchObject(NOT_FOUND)
+    // A chat of the AI SDK can't take the place of a response.
+    const chat = { id: 'resp_x', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }] }
+    const headers = { 'content-type': 'application/json', 'x-api-key': own }
+    const taken = await fetch(`${url}/api/ai-sdk/chat`, { method: 'POST', headers, body: JSON.stringify(chat) })
+    expect(taken.status).toBe(400)
+    expect(installation.log).toBeDefined()
+  })
+
+  test('expire after 7 days', async () => {
+    const clock = new ManualClock()
+    const { url, model } = await openScriptedServer(['One.', 'Two.'], { clock })
+    const client = clientOf(url)
+    const { id } = await ask(client)
+    clock.advance(7 * DAY_MS - 1_000)
+    expect(await ask(client, { previous_response_id: id })).toMatchObject({ output_text: 'Two.' })
+    expect(model.requests[1]?.messages).toHaveLength(3)
+    clock.advance(1_000)
+    await expect(client.responses.retrieve(id)).rejects.toMatchObject(NOT_FOUND)
+    await expect(ask(client, { previous_response_id: id })).rejects.toMatchObject(NOT_FOUND)
+  })
+
+  test('are refused over the storage quota, before anything runs', async () => {
+    const { url, model } = await openScriptedServer(['One.', 'Two.'], { config: { limits: { storage_bytes: 1_000 } } })
+    const client = clientOf(url)
+    expect(await ask(client, { input: 'x'.repeat(2_000) })).toMatchObject({ output_text: 'One.', store: false })
+    expect(model.requests).toHaveLength(1)
+  })
+})
+
+describe('clients of other libraries', () => {
+  const tools = { take_note: () => 'noted' }
+  const open_door = () => 'opened'
+
+  test.each(['chat', 'responses'] as const)('the AI SDK, %s: its own tools, the server’s and streams', async (api) => {
+    const { url, model } = await openScriptedServer([note, door, 'It is open.', note, 'Noted.'], { tools })
+    const openai = createOpenAI({
+      baseURL: `${url}/v1`,
+      apiKey: 'none',
+      headers: { Authorization: undefined as never },
+    })
+    const ours = tool({ inputSchema: z.object({ door: z.string() }), execute: open_door })
+    const answer = await generateText({
+      model: openai[api](MODEL),
+      prompt: 'Go',
+      tools: { open_door: ours },
+      stopWhen: stepCountIs(3),
+    })
+    expect([answer.text, answer.steps.length]).toEqual(['It is open.', 2])
+    const roles = model.requests[2]?.messages.map(({ role }) => role)
+    expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
+    const streamed = streamText({ model: openai[api](MODEL), prompt: 'Go' })
+    expect([await streamed.text, await streamed.finishReason]).toEqual(['Noted.', 'stop'])
+  })
+
+  test.each([false, true])('LangChain, useResponsesApi %s: tools and streams', async (useResponsesApi) => {
+    const { url } = await openScriptedServer([note, door, 'It is open.', 'Noted.'], { tools })
+    const configuration = { baseURL: `${url}/v1`, defaultHeaders: { authorization: null } }
+    const model = new ChatOpenAI({ model: MODEL, apiKey: 'none', useResponsesApi, maxRetries: 0, configuration })
+    const schema = z.object({ door: z.string() })
+    const bound = model.bindTools([
+      { type: 'function', function: { name: 'open_door', parameters: z.toJSONSchema(schema) } },
+    ])
+    const first = await bound.invoke('Go')
+    expect(first.tool_calls).toMatchObject([{ name: 'open_door', args: { door: 'front' } }])
+    const [call] = first.tool_calls ?? []
+    const result = { role: 'tool', tool_call_id: String(call?.id), content: 'opened' }
+    const second = await bound.invoke([{ role: 'user', content: 'Go' }, first, result])
+    expect(second.text).toBe('It is open.')
+    let text = ''
+    for await (const chunk of await model.stream('Go')) text += chunk.text
+    expect(text).toBe('Noted.')
+  })
+})
