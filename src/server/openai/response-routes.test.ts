@@ -5,7 +5,9 @@ import type { OpenAI } from 'openai'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { image } from '../../core/fixtures/media.ts'
-import { ManualClock } from '../../testing/stand-ins.ts'
+import { ModelError } from '../../models/model-error.ts'
+import { ManualClock, wordEmbedder } from '../../testing/stand-ins.ts'
+import { newStoredKey } from '../fixtures/new-stored-key.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { clientOf, MODEL, note } from './fixtures/openai-client.ts'
 
@@ -124,7 +126,7 @@ describe('POST /v1/responses', () => {
     const [call] = first.output
     if (call?.type !== 'function_call') throw new Error('No call')
     const output = { type: 'function_call_output', call_id: call.call_id, output: 'opened' } as const
-    const input = [{ role: 'user', content: 'Go' } as const, ...first.output, output]
+    const input = [{ role: 'user', content: 'Go' } as const, call, output]
     expect((await ask(client, { tools: [DOOR], store: false, input })).output_text).toBe('It is open.')
     const roles = model.requests[2]?.messages.map(({ role }) => role)
     expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
@@ -186,7 +188,7 @@ describe('POST /v1/responses', () => {
 
 describe('stored responses', () => {
   test('are returned, deleted, and found by their own caller only', async () => {
-    const { url, key, installation } = await openScriptedServer(['One.', 'Two.', 'Three.', 'Four.'])
+    const { url, key } = await openScriptedServer(['One.', 'Two.', 'Three.', 'Four.'])
     const [own, colleague, stranger] = [await key('acme'), await key('acme'), await key('other')]
     const client = clientOf(url, own)
     const first = await ask(client)
@@ -207,14 +209,13 @@ describe('stored responses', () => {
       await expect(client.responses.retrieve(id)).rejects.toMatchObject(NOT_FOUND)
     }
     const nothing = await ask(client, { store: false })
-    expect(nothing.store).toBe(false)
+    expect(nothing).toHaveProperty('store', false)
     await expect(client.responses.retrieve(nothing.id)).rejects.toMatchObject(NOT_FOUND)
     // A chat of the AI SDK can't take the place of a response.
     const chat = { id: 'resp_x', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }] }
     const headers = { 'content-type': 'application/json', 'x-api-key': own }
     const taken = await fetch(`${url}/api/ai-sdk/chat`, { method: 'POST', headers, body: JSON.stringify(chat) })
     expect(taken.status).toBe(400)
-    expect(installation.log).toBeDefined()
   })
 
   test('expire after 7 days', async () => {
@@ -235,6 +236,55 @@ describe('stored responses', () => {
     const client = clientOf(url)
     expect(await ask(client, { input: 'x'.repeat(2_000) })).toMatchObject({ output_text: 'One.', store: false })
     expect(model.requests).toHaveLength(1)
+  })
+})
+
+describe('POST /v1/embeddings', () => {
+  const input = ['one', 'two', 'three']
+
+  test('embeds in batches, as numbers or base64, and refuses what it can not do', async () => {
+    const { url, installation } = await openScriptedServer([])
+    const embedder = wordEmbedder({ dimensions: 8, batch: 2, maxCharacters: 20 })
+    installation.manager.getEmbedder = async () => embedder
+    const { embeddings } = clientOf(url)
+    const asked = { model: embedder.id, input }
+    const { data } = await embeddings.create({ ...asked, encoding_format: 'float', dimensions: 8 })
+    expect(data).toMatchObject(input.map((_, index) => ({ object: 'embedding', index })))
+    expect(embedder.requests).toEqual([['one', 'two'], ['three']])
+    const packed = await embeddings.create({ ...asked, encoding_format: 'base64' })
+    const bytes = Buffer.from(String(packed.data[0]?.embedding), 'base64')
+    expect(Array.from(new Float32Array(bytes.buffer, bytes.byteOffset, 8))).toEqual(data[0]?.embedding)
+    const refused: [object, string][] = [
+      [{ dimensions: 4 }, 'dimensions'],
+      [{ input: [1, 2] }, 'input'],
+      [{ input: [[1, 2]] }, 'input'],
+      [{ input: [] }, 'input'],
+      [{ input: ' ' }, 'input'],
+      [{ input: 'x'.repeat(21) }, 'input'],
+      [{ input: Array(2_049).fill('x') }, 'input'],
+    ]
+    for (const [body, param] of refused) {
+      const answer = embeddings.create({ ...asked, ...body })
+      await expect(answer, JSON.stringify(body).slice(0, 100)).rejects.toMatchObject({ status: 400, param })
+    }
+    const broken = wordEmbedder({ before: () => Promise.reject(new ModelError('It is busy', { status: 429 })) })
+    installation.manager.getEmbedder = async () => broken
+    await expect(embeddings.create(asked)).rejects.toMatchObject({ status: 503, code: 'model_failed' })
+  })
+
+  test('counts as a call of its key, which must be allowed to use the model', async () => {
+    const { url, installation, key } = await openScriptedServer([])
+    const embedder = wordEmbedder()
+    installation.manager.getEmbedder = async () => embedder
+    const limited = clientOf(url, await key('acme', 'operator', undefined, 1)).embeddings
+    await limited.create({ model: embedder.id, input })
+    await expect(limited.create({ model: embedder.id, input })).rejects.toMatchObject({ status: 429 })
+    const { text, stored } = newStoredKey('acme', 'operator', { models: ['scripted:*'] })
+    await installation.storage.keys.create(stored)
+    await installation.callers.load(installation.storage.keys)
+    const other = clientOf(url, text).embeddings.create({ model: embedder.id, input })
+    await expect(other).rejects.toMatchObject({ status: 404, code: 'model_not_found' })
+    expect(embedder.requests).toHaveLength(1)
   })
 })
 
