@@ -4,6 +4,7 @@ import { generateText, stepCountIs, streamText, tool } from 'ai'
 import type { OpenAI } from 'openai'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
+import { TextSeal } from '../../app/sealed-text.ts'
 import { image } from '../../core/fixtures/media.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { ManualClock, wordEmbedder } from '../../testing/stand-ins.ts'
@@ -218,6 +219,22 @@ describe('stored responses', () => {
     expect(taken.status).toBe(400)
   })
 
+  test('are encrypted if there is a key, each for its own place', async () => {
+    const { installation, url } = await openScriptedServer(['Secret answer.', 'Second.'])
+    Object.assign(installation, { seal: new TextSeal('0123456789'.repeat(4)) })
+    const client = clientOf(url)
+    const [first, second] = [await ask(client), await ask(client)]
+    const { chats } = installation.storage
+    const key = { tenant: 'local', caller: 'local' }
+    const [turn] = await chats.turns({ ...key, chat: first.id })
+    expect(turn?.messages).toMatch(/^sealed\.[0-9a-f]{8}\.[A-Za-z0-9+/=]+$/)
+    expect((await client.responses.retrieve(first.id)).output_text).toBe('Secret answer.')
+    await chats.add({ ...key, chat: second.id }, { messageId: second.id, messages: String(turn?.messages) })
+    await chats.remove({ ...key, chat: first.id })
+    await chats.update({ ...key, chat: second.id }, { messageId: second.id, messages: String(turn?.messages) })
+    await expect(client.responses.retrieve(second.id)).rejects.toMatchObject({ status: 503 })
+  })
+
   test('expire after 7 days', async () => {
     const clock = new ManualClock()
     const { url, model } = await openScriptedServer(['One.', 'Two.'], { clock })
@@ -231,11 +248,12 @@ describe('stored responses', () => {
     await expect(ask(client, { previous_response_id: id })).rejects.toMatchObject(NOT_FOUND)
   })
 
-  test('are refused over the storage quota, before anything runs', async () => {
-    const { url, model } = await openScriptedServer(['One.', 'Two.'], { config: { limits: { storage_bytes: 1_000 } } })
+  test('that do not fit into the storage quota are answered, but not stored', async () => {
+    const { url } = await openScriptedServer(['One.', 'Two.'], { config: { limits: { storage_bytes: 1_000 } } })
     const client = clientOf(url)
-    expect(await ask(client, { input: 'x'.repeat(2_000) })).toMatchObject({ output_text: 'One.', store: false })
-    expect(model.requests).toHaveLength(1)
+    const answer = await ask(client, { input: 'x'.repeat(2_000) })
+    expect(answer).toMatchObject({ output_text: 'One.', store: false })
+    await expect(ask(client, { previous_response_id: answer.id })).rejects.toMatchObject(NOT_FOUND)
   })
 })
 
