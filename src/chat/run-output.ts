@@ -3,26 +3,36 @@ import { objectProblems } from '../core/execution/parameter-check.ts'
 import type { ReadSchema } from '../core/schema/json-schema-of.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
-import type { Message, ModelRequest, OfferedTool } from '../models/model.ts'
+import type { Message, ModelRequest, OfferedTool, ToolCall } from '../models/model.ts'
 import { readObject } from '../models/read-json.ts'
-import type { RunRequest } from './run.ts'
-import type { Ending } from './run-state.ts'
+import type { PendingApproval, RunAnswer, RunRequest, StopReason } from './run.ts'
 import type { TurnReader } from './turn-reader.ts'
 
-/** What the answer of a run must be: a JSON object of this schema. A stored run has the JSON Schema only. */
-export type RunOutput = ReadSchema
+/** How a run ended. */
+export interface Ending {
+  readonly reason: StopReason
+  readonly content?: string
+  readonly error?: string
+  /** How the provider failed. */
+  readonly provider?: Pick<RunAnswer, 'error_status' | 'retry_after_ms'>
+  /** The exhausted limit, as part of a sentence. */
+  readonly limit?: string
+  readonly approvals?: readonly PendingApproval[]
+  /** The calls of client tools, and their turn. */
+  readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
+}
 
 const MAX_PROBLEMS = 10
 
 /** Throws if answers could not be checked against the schema. */
-export async function requireCheckable({ schema }: RunOutput): Promise<void> {
+export async function requireCheckable({ schema }: ReadSchema): Promise<void> {
   await loadCompiler()
   objectProblems({ schema }, {})
 }
 
 /** The output in a text, and the text without anything around it; otherwise what is wrong with it. */
 async function readOutput(
-  output: RunOutput,
+  output: ReadSchema,
   said: string,
 ): Promise<{ readonly value: unknown; readonly text: string } | { readonly problem: string }> {
   await loadCompiler()
@@ -140,7 +150,7 @@ const again = (problem: string): string =>
   `Your answer can't be used: ${problem}. Answer again, with a JSON object that matches the schema and nothing else.`
 
 /** The conversation for a model whose provider doesn't enforce the schema. */
-function withInstruction(messages: readonly Message[], { schema }: RunOutput): readonly Message[] {
+function withInstruction(messages: readonly Message[], { schema }: ReadSchema): readonly Message[] {
   const instruction = `Answer with one JSON object that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`
   const [first, ...rest] = messages
   if (first?.role !== 'system') return [{ role: 'system', content: instruction }, ...messages]

@@ -11,10 +11,10 @@ import { costOf } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
-import type { PendingApproval, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
+import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
-import { Demands, type Draft } from './run-output.ts'
+import { Demands, type Draft, type Ending } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
@@ -82,20 +82,6 @@ class RunSignals {
 }
 
 type EffectOf = NonNullable<ModelRequest['effectOf']>
-
-/** How a run ended. */
-export interface Ending {
-  readonly reason: StopReason
-  readonly content?: string
-  readonly error?: string
-  /** How the provider failed. */
-  readonly provider?: Pick<RunAnswer, 'error_status' | 'retry_after_ms'>
-  /** The exhausted limit, as part of a sentence. */
-  readonly limit?: string
-  readonly approvals?: readonly PendingApproval[]
-  /** The calls of client tools, and their turn. */
-  readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
-}
 
 /** The state of a run: its conversation, budget, signals and observers. */
 export class RunState {

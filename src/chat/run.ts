@@ -1,10 +1,10 @@
 import type { CallContext } from '../core/call-context.ts'
+import type { ReadSchema } from '../core/schema/json-schema-of.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import type { ModelPrices } from '../models/model-info.ts'
 import type { Journal } from './journal.ts'
-import type { RunOutput } from './run-output.ts'
 
 /** A conversation to run with a model and its tools. */
 export interface RunRequest {
@@ -21,7 +21,7 @@ export interface RunRequest {
   /** The first turn must call a tool, or this one. */
   readonly tool_choice?: 'required' | { readonly name: string }
   /** The answer must be JSON of this schema. The model gets a second attempt if it isn't. */
-  readonly output?: RunOutput
+  readonly output?: ReadSchema
   /** Runs of a tenant with the same key share what the provider caches of their prompts. */
   readonly cache_key?: string | undefined
   readonly max_iterations?: number

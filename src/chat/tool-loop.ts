@@ -14,8 +14,9 @@ import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tool
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
+import type { Ending } from './run-output.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
-import { type Ending, RunState } from './run-state.ts'
+import { RunState } from './run-state.ts'
 import { type Offer, type ToolGate, ToolOffer, versionsIn } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 

@@ -1,5 +1,6 @@
-import { type RunOutput, requireCheckable } from '../../chat/run-output.ts'
+import { requireCheckable } from '../../chat/run-output.ts'
 import { guardSchema } from '../../core/schema/guard-schema.ts'
+import type { ReadSchema } from '../../core/schema/json-schema-of.ts'
 import { quoted, shortened } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
@@ -20,7 +21,7 @@ export interface AskedRun {
   readonly client_tools?: readonly OfferedTool[]
   readonly allowed_tools?: readonly string[]
   readonly tool_choice?: 'required' | { readonly name: string }
-  readonly output?: RunOutput
+  readonly output?: ReadSchema
   readonly cache_key?: string
 }
 
@@ -49,7 +50,7 @@ export function readTools(
 }
 
 /** Reads `response_format` or `text.format`; undefined for texts. */
-export function readFormat(format: Optional<Wire>, place: string): RunOutput | undefined {
+export function readFormat(format: Optional<Wire>, place: string): ReadSchema | undefined {
   const type = format?.type ?? 'text'
   if (type === 'text') return undefined
   if (type === 'json_object') return ANY_OBJECT
@@ -63,7 +64,7 @@ export function readFormat(format: Optional<Wire>, place: string): RunOutput | u
   return { schema: readSchema(schema, place) }
 }
 
-const ANY_OBJECT: RunOutput = { schema: { type: 'object' } }
+const ANY_OBJECT: ReadSchema = { schema: { type: 'object' } }
 
 /** Throws an `OpenAiError` if answers can't be checked against the schema. */
 export async function requireFormat({ output }: AskedRun, place: string): Promise<void> {

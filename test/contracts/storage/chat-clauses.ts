@@ -73,7 +73,7 @@ export const chatClauses: Clauses = {
 
   'chats: a removed chat has no turns and no size, others stay': async (store) => {
     const { chats } = await store.open()
-    const quota = { ...DEFAULT_QUOTA, storage_bytes: 100 }
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 90 }
     for (const id of ['a', 'b']) await chats.add(key(), turn(id, 'x'.repeat(40)), quota)
     await chats.add(key({ caller: 'key-2' }), turn('a'))
     await exceeds('storage_bytes', chats.add(key(), turn('c'), quota))
