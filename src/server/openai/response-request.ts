@@ -8,8 +8,8 @@ import { type AskedRun, type Optional, readFormat, readTools, type Wire } from '
 import type { StoredResponse } from './stored-responses.ts'
 
 const MAX_ITEMS = 5_000
-/** Each is read from the store. */
-const MAX_REFERENCED = 100
+/** Each is read from the store, with its conversation. */
+const MAX_REFERENCED = { responses: 100, characters: 8_000_000 } as const
 
 /** The body of `POST /v1/responses`. Other fields are ignored. */
 export const RESPONSE_SCHEMA = {
@@ -118,7 +118,8 @@ export const itemId = (kind: 'msg' | 'fc', response: string, index: number): str
 
 /** Replaces references by the items of earlier responses. */
 async function dereferenced(items: readonly unknown[], find: Find): Promise<unknown[]> {
-  const found = new Map<string, StoredResponse | undefined>()
+  const found = new Map<string, StoredResponse['response']['output']>()
+  let characters = 0
   const whole: unknown[] = []
   for (const [index, item] of items.entries()) {
     const { type, id } = Object(item) as Wire
@@ -128,12 +129,14 @@ async function dereferenced(items: readonly unknown[], find: Find): Promise<unkn
     }
     const response = `resp_${ITEM.exec(String(id))?.[1]}`
     if (!found.has(response)) {
-      if (found.size >= MAX_REFERENCED) {
-        throw invalid('input', `input refers to more than ${MAX_REFERENCED} responses: use previous_response_id`)
+      const { response: stored, size = 0 } = (await find(response)) ?? {}
+      characters += size
+      if (found.size >= MAX_REFERENCED.responses || characters > MAX_REFERENCED.characters) {
+        throw invalid('input', 'input refers to too many earlier responses: use previous_response_id instead')
       }
-      found.set(response, await find(response))
+      found.set(response, stored?.output ?? [])
     }
-    const referenced = found.get(response)?.response.output.find((one) => one.id === id)
+    const referenced = found.get(response)?.find((one) => one.id === id)
     if (referenced === undefined) throw notFound(String(id), `input[${index}]`)
     whole.push(referenced)
   }

@@ -1,7 +1,8 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import { ChatOpenAI } from '@langchain/openai'
-import { generateText, stepCountIs, streamText, tool } from 'ai'
+import { generateText, Output, stepCountIs, streamText, tool } from 'ai'
 import type { OpenAI } from 'openai'
+import { zodTextFormat } from 'openai/helpers/zod'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { TextSeal } from '../../app/sealed-text.ts'
@@ -27,6 +28,7 @@ const ask = (client: OpenAI, rest: Partial<Asked> = {}) =>
 const stream = (client: OpenAI, rest: Partial<Asked> = {}) =>
   client.responses.create({ model: MODEL, input: 'Go', ...rest, stream: true })
 const NOT_FOUND = { status: 404, code: 'response_not_found' }
+const OSLO = '{"town":"Oslo"}'
 const DAY_MS = 86_400_000
 
 describe('POST /v1/responses', () => {
@@ -174,6 +176,22 @@ describe('POST /v1/responses', () => {
     expect(model.requests).toHaveLength(1)
   })
 
+  test('gives structured output, and requires calls', async () => {
+    const turns = ['Oslo', '{"town":"Oslo"}', 'No.', 'Never.', { calls: [{ name: 'take_note' }] }, 'Noted.']
+    const { url } = await openScriptedServer(turns, { tools: { take_note: () => 1 } })
+    const client = clientOf(url)
+    const format = zodTextFormat(z.object({ town: z.string() }), 'place')
+    const parsed = await client.responses.parse({ model: MODEL, input: 'Go', text: { format } })
+    expect([parsed.output_parsed, parsed.output.length]).toEqual([{ town: 'Oslo' }, 1])
+    const refused = stream(client, { tool_choice: 'required' })
+    await expect(refused).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringContaining('did not call a tool'),
+    })
+    const named = { type: 'function', name: 'take_note' } as const
+    expect((await ask(client, { tool_choice: named })).output_text).toBe('Noted.')
+  })
+
   test('says that an answer is incomplete, and fails in the form of OpenAI', async () => {
     const failed = new Error('secret address')
     const turns = [{ text: 'Once upon', reason: 'length' as const }, failed, { text: 'Half', error: failed }]
@@ -233,6 +251,28 @@ describe('stored responses', () => {
     await chats.remove({ ...key, chat: first.id })
     await chats.update({ ...key, chat: second.id }, { messageId: second.id, messages: String(turn?.messages) })
     await expect(client.responses.retrieve(second.id)).rejects.toMatchObject({ status: 503 })
+  })
+
+  test('are only in memory if the operator stores no runs', async () => {
+    const { installation, url } = await openScriptedServer(['One.', 'Two.'], { config: { storage: { runs: false } } })
+    const client = clientOf(url)
+    const { id } = await ask(client)
+    expect((await ask(client, { previous_response_id: id })).output_text).toBe('Two.')
+    expect(await installation.storage.chats.turns({ tenant: 'local', caller: 'local', chat: id })).toEqual([])
+    await client.responses.delete(id)
+    await expect(client.responses.retrieve(id)).rejects.toMatchObject(NOT_FOUND)
+  })
+
+  test('that input refers to are read up to a limit', async () => {
+    const { url } = await openScriptedServer(['One.', 'Two.', 'Three.'])
+    const client = clientOf(url)
+    const { output } = await ask(client)
+    const reference = { type: 'item_reference', id: String(output[0]?.id) } as const
+    const many = Array<typeof reference>(200).fill(reference)
+    expect((await ask(client, { input: [...many, { role: 'user', content: 'Go' }] })).output_text).toBe('Two.')
+    const ids = Array.from({ length: 101 }, (_, n) => n.toString(16).padStart(32, '0'))
+    const others = ids.map((hex) => ({ type: 'item_reference', id: `msg_${hex}_0` }) as const)
+    await expect(ask(client, { input: [reference, ...others] })).rejects.toMatchObject(NOT_FOUND)
   })
 
   test('expire after 7 days', async () => {
@@ -311,7 +351,7 @@ describe('clients of other libraries', () => {
   const open_door = () => 'opened'
 
   test.each(['chat', 'responses'] as const)('the AI SDK, %s: its own tools, the server’s and streams', async (api) => {
-    const { url, model } = await openScriptedServer([note, door, 'It is open.', note, 'Noted.'], { tools })
+    const { url, model } = await openScriptedServer([note, door, 'It is open.', note, 'Noted.', OSLO], { tools })
     const openai = createOpenAI({
       baseURL: `${url}/v1`,
       apiKey: 'none',
@@ -329,10 +369,13 @@ describe('clients of other libraries', () => {
     expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
     const streamed = streamText({ model: openai[api](MODEL), prompt: 'Go' })
     expect([await streamed.text, await streamed.finishReason]).toEqual(['Noted.', 'stop'])
+    const output = Output.object({ schema: z.object({ town: z.string() }) })
+    const typed = await generateText({ model: openai[api](MODEL), prompt: 'Go', output })
+    expect(typed.output).toEqual({ town: 'Oslo' })
   })
 
   test.each([false, true])('LangChain, useResponsesApi %s: tools and streams', async (useResponsesApi) => {
-    const { url } = await openScriptedServer([note, door, 'It is open.', 'Noted.'], { tools })
+    const { url } = await openScriptedServer([note, door, 'It is open.', 'Noted.', OSLO], { tools })
     const configuration = { baseURL: `${url}/v1`, defaultHeaders: { authorization: null } }
     const model = new ChatOpenAI({ model: MODEL, apiKey: 'none', useResponsesApi, maxRetries: 0, configuration })
     const schema = z.object({ door: z.string() })
@@ -348,5 +391,7 @@ describe('clients of other libraries', () => {
     let text = ''
     for await (const chunk of await model.stream('Go')) text += chunk.text
     expect(text).toBe('Noted.')
+    const typed = model.withStructuredOutput(z.object({ town: z.string() }), { method: 'jsonSchema' })
+    expect(await typed.invoke('Go')).toEqual({ town: 'Oslo' })
   })
 })

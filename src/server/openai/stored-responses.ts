@@ -20,6 +20,8 @@ export interface StoredResponse {
   /** The ids of the client's calls: ours, and the model's. */
   readonly ids: readonly (readonly [string, string])[]
   readonly at: number
+  /** The characters that are stored. */
+  readonly size: number
 }
 
 /**
@@ -41,7 +43,7 @@ export class StoredResponses {
   }
 
   /** Returns whether the response is stored. A run that has called tools must not fail because it can't be. */
-  async put(caller: Caller, id: string, stored: Omit<StoredResponse, 'at'>): Promise<boolean> {
+  async put(caller: Caller, id: string, stored: Omit<StoredResponse, 'at' | 'size'>): Promise<boolean> {
     const { seal, tenants, clock, log } = this.#installation
     const key = keyOf(caller, id)
     // Media in results are short texts, as they can be large.
@@ -64,7 +66,8 @@ export class StoredResponses {
     const [turn] = ID.test(id) ? await this.#chats.turns(key) : []
     if (turn === undefined) return undefined
     const { seal, clock } = this.#installation
-    const stored: StoredResponse = JSON.parse(seal.open(turn.messages, placeOf(key)))
+    const text = seal.open(turn.messages, placeOf(key))
+    const stored: StoredResponse = { ...JSON.parse(text), size: text.length }
     return stored.at + KEPT_MS <= clock.wall() ? undefined : stored
   }
 
