@@ -137,7 +137,8 @@ export class Installation {
   readonly #rates: Rates
   readonly #once: OnceStore
   readonly #cache: ResultCache
-  readonly #seal: TextSeal
+  /** Encrypts what is stored for a continuation. */
+  readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
   /** How many runs each tenant has made since its runs were trimmed. */
   readonly #runs = new Map<string, number>()
@@ -199,10 +200,10 @@ export class Installation {
       tell: (news) => void this.#deliverOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.#seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.#seal,
+      seal: this.seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
@@ -344,7 +345,7 @@ export class Installation {
       rates: this.#rates,
       budgets: this.budgets,
       once: this.#once,
-      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,

@@ -259,6 +259,10 @@ export class ToolManager {
     return isPipeline ? pipeline.graph(tool, tenant) : undefined
   }
 
+  getEmbedder(): Promise<Embedder | undefined> {
+    return this.#parts.knowledge.embedder()
+  }
+
   getCollections(): Collections {
     return this.#parts.knowledge.collections
   }

@@ -11,13 +11,14 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
+import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tools.ts'
 import { type DiscoverySettings, ToolDiscovery } from './discovery.ts'
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
+import type { Ending } from './run-output.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
-import { type Ending, RunState } from './run-state.ts'
+import { RunState } from './run-state.ts'
 import { type Offer, type ToolGate, versionsIn } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
@@ -101,6 +102,7 @@ export class ToolLoop {
     const offered = chosen?.tools ?? offer.tools
     const first = chosen === undefined ? offer : { ...offer, tools: [...offered] }
     let tools = besideClientTools(first, request.client_tools ?? NO_CLIENT_TOOLS)
+    requireChoice(tools, request.tool_choice)
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
@@ -126,10 +128,22 @@ export class ToolLoop {
           ending = turn
           break
         }
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) if (streams) yield event
+        const { holdText } = run.demands
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
+          if (streams && (!holdText || event.type !== 'text-delta')) yield event
+        }
         ending = this.#endingAt(run, turn)
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
+        if (holdText) {
+          const { text, settled } = await run.demands.settle(turn, ending)
+          if (settled === 'again') {
+            ending = undefined
+            continue
+          }
+          ending = settled
+          if (text !== '') yield { type: 'text-delta', text }
+        }
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
@@ -221,7 +235,7 @@ export class ToolLoop {
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations') yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)

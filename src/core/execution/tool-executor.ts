@@ -212,6 +212,11 @@ export class ToolExecutor {
     }
   }
 
+  /** Counts a request that calls no tool against the caller's limits. Throws RATE_LIMITED. */
+  count(context: CallContext): Promise<void> {
+    return takeRates(new Call('', context, this.#clock.now()), undefined, this.#rates, this.#clock)
+  }
+
   /** Without a caller, the strongest effect of the versions that callers may get: a write must not count as a read. */
   effectOf(name: string, caller?: CallContext): Effect | undefined {
     const reachable = caller === undefined ? this.#registry.reachable(name) : []
