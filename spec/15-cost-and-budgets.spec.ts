@@ -1,4 +1,7 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
+import { withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 describe('Cost and budgets', () => {
   test.todo(
@@ -20,6 +23,21 @@ describe('Cost and budgets', () => {
   test.todo(
     '[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them',
   )
-  test.todo('[15.2-12] Lists, calls, search, MCP and the page respect roles')
+  test('[15.2-12] Lists, calls, search, MCP and the page respect roles', async () => {
+    const roles = { reader: { scopes: ['read', 'call'], tools: ['get_*'] } } as const
+    const { ask, execute, post, key } = await withServer([mock('get_weather'), mock('set_weather')], { roles })
+    const used = { key: await key('acme', 'reader') }
+    for (const path of ['/schema/tools', '/api/tools/list', '/api/page/tools']) {
+      const { tools } = (await ask(path, used)).body as { tools: { name: string }[] }
+      expect([path, tools.map(({ name }) => name)]).toEqual([path, ['get_weather']])
+    }
+    const statuses = [await execute('get_weather', {}, used), await execute('set_weather', {}, used)]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 403])
+    expect((await execute('set_wether', {}, used)).body.suggestions ?? []).not.toContain('set_weather')
+    const { message, headers } = statelessMessage('tools/list')
+    const { text } = await post('/mcp', message, { ...used, headers: { ...POST_HEADERS, ...headers } })
+    expect([text.includes('get_weather'), text.includes('set_weather')]).toEqual([true, false])
+    expect((await ask('/audit', used)).status).toBe(403)
+  })
   test.todo('[15.2-13] Keys may carry tools: [patterns], models: [patterns], calls_per_minute, budget and expires_at')
 })

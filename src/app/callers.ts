@@ -1,10 +1,14 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { LimitsConfig } from '../config/config.ts'
+import type { Config, LimitsConfig } from '../config/config.ts'
+import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../config/roles.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
-import type { KeyStore, Role, StoredKey } from '../core/storage/key-store.ts'
+import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
+
+export { SCOPES, type Scope }
 
 /** Lets secret scanners find leaked keys. */
 const PREFIX = 'ty_'
@@ -28,10 +32,6 @@ export interface CallerLimit {
   readonly set_by: 'key' | 'configuration'
 }
 
-/** The rights of a key. No role includes `installation`, the right to see all tenants. */
-export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'] as const
-export type Scope = (typeof SCOPES)[number]
-
 /** What each scope allows, for people. */
 export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   read: 'lists of tools and models',
@@ -45,19 +45,13 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
     'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
 }
 
-export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {
-  user: ['read', 'call', 'chat'],
-  operator: ['read', 'call', 'chat', 'observe', 'validate', 'approve'],
-  admin: ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage'],
-}
-
 /** An authenticated caller and its rights. */
 export interface Caller {
   /** The id of its key, or `local`. */
   readonly id: string
   readonly tenant: string
   readonly name: string
-  readonly role: Role
+  readonly role: string
   readonly scopes: ReadonlySet<Scope>
   /** Patterns of the tools that it may use; undefined: all of its tenant. */
   readonly tools: readonly string[] | undefined
@@ -74,10 +68,6 @@ export interface Rights extends Pick<CallContext, 'flags' | 'tools'> {
 }
 
 const EVERY_MODEL: readonly string[] = Object.freeze(['*'])
-
-/** A pattern for tools or models in a key: `*` stands for any characters. */
-export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
-export const MAX_KEY_PATTERNS = 100
 
 const MINUTE = 60_000
 /** Timers can't be much longer than three weeks. */
@@ -111,11 +101,14 @@ export class Callers {
   readonly #tenants: Tenants
   readonly #clock: Clock
   #limits: LimitsConfig = {}
+  #roles = rolesOf()
+  /** All keys, also revoked ones. */
+  #keys: readonly StoredKey[] = []
   #known = new Map<string, Known>()
   /** By the key itself, once it was sent: a hash for each request is expensive. As many as there are valid keys at most. */
   #presented = new Map<string, Known>()
-  /** Keys that are no longer valid. */
-  #revoked = new Map<string, StoredKey>()
+  /** Keys that were revoked, or whose role isn't configured. */
+  #refused = new Map<string, StoredKey>()
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by'>>()
@@ -136,8 +129,14 @@ export class Callers {
     return this.#keyed
   }
 
-  configure(limits: LimitsConfig = {}): void {
-    this.#limits = limits
+  get roles(): Roles {
+    return this.#roles
+  }
+
+  configure(config: Pick<Config, 'limits' | 'roles'>): void {
+    this.#limits = config.limits ?? {}
+    this.#roles = rolesOf(config)
+    this.#update()
   }
 
   /** Reads the valid keys. If two loads overlap, the one that started last wins. */
@@ -146,23 +145,33 @@ export class Callers {
     const stored = await keys.list()
     if (turn < this.#loads) return
     this.#keyed ||= stored.length > 0
+    this.#keys = stored
+    this.#stored = new Map(stored.map((key) => [key.id, key]))
+    this.#update()
+  }
+
+  /** Applies the keys and the roles. */
+  #update(): void {
     const before = this.#known
-    const valid = stored.filter((key) => key.revoked_at === null)
-    this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
+    this.#known = new Map()
+    this.#refused = new Map()
+    for (const key of this.#keys) {
+      const role = key.revoked_at === null ? this.#roles.get(key.role) : undefined
+      if (role === undefined) this.#refused.set(key.hash, key)
+      else this.#known.set(key.hash, known(key, role, before.get(key.hash)?.usedAt))
+    }
     this.#presented.clear()
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
-    this.#stored = new Map(stored.map((key) => [key.id, key]))
-    this.#revoked = new Map(stored.filter((key) => key.revoked_at !== null).map((key) => [key.hash, key]))
     this.#check()
   }
 
-  /** The key that this one was, if it is revoked or expired. */
+  /** The key that this one was, if it is revoked or expired, or its role isn't configured. */
   former(key: string): Pick<StoredKey, 'id' | 'name' | 'tenant'> | undefined {
     const hash = hashApiKey(key)
-    return this.#revoked.get(hash) ?? this.#known.get(hash)?.caller
+    return this.#refused.get(hash) ?? this.#known.get(hash)?.caller
   }
 
-  /** Finds the caller of a key. Unknown, revoked and expired keys have none. */
+  /** Finds the caller of a key. Unknown, revoked and expired keys and keys of unknown roles have none. */
   find(key: string): Caller | undefined {
     // Both lookups are by hash, that of V8 has a random seed: their timing reveals nothing about the key.
     const known = this.#presented.get(key) ?? this.#known.get(hashApiKey(key))
@@ -313,11 +322,11 @@ export class Callers {
   }
 }
 
-function known(key: StoredKey, usedAt = 0): Known {
-  const scopes = new Set<Scope>(ROLES[key.role])
+function known(key: StoredKey, given: Role, usedAt = 0): Known {
+  const scopes = new Set<Scope>(given.scopes)
   if (key.scopes !== null) {
     for (const scope of scopes) if (!key.scopes.includes(scope)) scopes.delete(scope)
-    // No role includes this scope.
+    // No built-in role includes this scope.
     if (key.scopes.includes('installation')) scopes.add('installation')
   }
   const { id, tenant, name, role, tools, models, calls_per_minute } = key
@@ -328,8 +337,8 @@ function known(key: StoredKey, usedAt = 0): Known {
       name,
       role,
       scopes,
-      tools: tools ?? undefined,
-      models: models ?? EVERY_MODEL,
+      tools: inBoth(given.tools, tools ?? undefined),
+      models: inBoth(given.models, models ?? undefined) ?? EVERY_MODEL,
       callsPerMinute: calls_per_minute ?? undefined,
       expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
     },

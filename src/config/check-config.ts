@@ -24,6 +24,7 @@ import {
   typeOf,
   withUsualProviders,
 } from './model-settings.ts'
+import { roleProblems } from './roles.ts'
 
 /** Most providers limit tool names to 64 characters, and tool names may contain the server's. */
 const MAX_NAME_LENGTH = 64
@@ -92,6 +93,7 @@ function configProblems(config: Config): string[] {
     ...(config.server?.cors_origins ?? []).flatMap(originProblem),
     ...knowledgeProblems(config, known),
     ...mcpProblems(config),
+    ...roleProblems(config),
   ]
 }
 

@@ -6,6 +6,7 @@ import type { HttpSettings } from '../kinds/http/definition/http-implementation.
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
+import type { Role } from './roles.ts'
 
 /** The transport. The three names in the middle mean the same in different clients. */
 export const MCP_SERVER_TYPES = ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'] as const
@@ -34,6 +35,8 @@ export interface Config {
   readonly storage?: StorageConfig
   readonly validation?: GateSettings
   readonly server?: ServerConfig
+  /** Besides the built-in ones. */
+  readonly roles?: Readonly<Record<string, Role>>
   readonly approvals?: {
     /** `${VAR}` in both is replaced from the environment. */
     readonly webhook?: { readonly url: string; readonly secret: string }

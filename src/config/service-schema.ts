@@ -1,3 +1,5 @@
+import { ROLES_SCHEMA } from './roles.ts'
+
 /** What one tenant may store. */
 const QUOTA = {
   queued_jobs: {
@@ -68,6 +70,7 @@ export const SERVICE_SCHEMA = {
       },
     },
   },
+  roles: ROLES_SCHEMA,
   limits: {
     type: 'object',
     description: 'The limits of one caller, and the quotas of each tenant.',

@@ -1,12 +1,11 @@
-export type Role = 'admin' | 'operator' | 'user'
-
 /** A stored API key, without the key itself. */
 export interface StoredKey {
   readonly id: string
   readonly hash: string
   readonly tenant: string
   readonly name: string
-  readonly role: Role
+  /** A built-in role, or one of the configuration. */
+  readonly role: string
   /** Fewer scopes than the role has, or `installation`. */
   readonly scopes: readonly string[] | null
   /** Patterns of the tools that it may use; null: all of the tenant. */

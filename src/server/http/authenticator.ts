@@ -166,7 +166,7 @@ const unauthorized = (key: string | undefined, session: string | undefined): Htt
     session !== undefined
       ? ['The session has ended', 'sign in again']
       : key !== undefined
-        ? ['The API key is not valid', 'it is unknown, revoked or expired']
+        ? ['The API key is not valid', 'it is unknown, revoked or expired, or its role is not configured']
         : ['An API key is required', 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"']
   return new HttpProblem(401, title, detail, { 'www-authenticate': 'Bearer' })
 }

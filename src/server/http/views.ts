@@ -1,7 +1,8 @@
 import type { CallerLimit, Scope } from '../../app/callers.ts'
+import type { Role } from '../../config/roles.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
-import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
@@ -219,7 +220,7 @@ export interface LimitsView {
 }
 
 export interface RolesView {
-  readonly roles: readonly { readonly name: Role; readonly scopes: readonly Scope[] }[]
+  readonly roles: readonly ({ readonly name: string } & Role)[]
   readonly scopes: readonly { readonly name: Scope; readonly allows: string }[]
 }
 

@@ -1,17 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import {
-  type Caller,
-  hashApiKey,
-  KEY_PATTERN,
-  LOCAL_CALLER,
-  MAX_KEY_PATTERNS,
-  newApiKey,
-  ROLES,
-  SCOPE_WORDS,
-  SCOPES,
-  type Scope,
-} from '../../app/callers.ts'
+import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPE_WORDS, SCOPES, type Scope } from '../../app/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -20,8 +9,9 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import { matchesGlobs } from '../../core/execution/permit.ts'
-import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, type Role, unknownRole } from '../../config/roles.ts'
+import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
+import type { StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
@@ -41,6 +31,7 @@ const TENANT = {
   keys: { ...COUNT, description: 'The number of valid keys.' },
 }
 const ID = pathParameter('id', 64)
+const LIST = { type: 'array', items: TEXT }
 
 /** Roles, and tenants with their flags. */
 export function tenantRoutes(app: FastifyInstance): void {
@@ -59,7 +50,12 @@ export function tenantRoutes(app: FastifyInstance): void {
       response: {
         200: object(
           {
-            roles: list({ name: TEXT, scopes: { type: 'array', items: { enum: SCOPES } } }),
+            roles: list({
+              name: TEXT,
+              scopes: { type: 'array', items: { enum: SCOPES } },
+              tools: { ...LIST, description: 'Patterns of its tools. Absent: all of the tenant.' },
+              models: { ...LIST, description: 'Patterns of its models. Absent: all that are configured.' },
+            }),
             scopes: list({ name: { enum: SCOPES }, allows: TEXT }),
           },
           'The roles',
@@ -67,7 +63,7 @@ export function tenantRoutes(app: FastifyInstance): void {
       },
     }),
     (): RolesView => ({
-      roles: Object.entries(ROLES).map(([name, scopes]) => ({ name: name as Role, scopes })),
+      roles: Array.from(installation.callers.roles, ([name, role]) => ({ name, ...role })),
       scopes: SCOPES.map((name) => ({ name, allows: SCOPE_WORDS[name] })),
     }),
   )
@@ -116,7 +112,7 @@ const A_FLAG = `a flag is the name of a permission or a tool, up to ${MAX_FLAG_L
 
 interface NewKeyBody {
   readonly name: string
-  readonly role: Role
+  readonly role: string
   readonly scopes?: readonly Scope[]
   readonly tools?: readonly string[]
   readonly models?: readonly string[]
@@ -127,7 +123,7 @@ interface NewKeyBody {
 const KEY = {
   id: { type: 'string' },
   name: { type: 'string', examples: ['ci'] },
-  role: { enum: Object.keys(ROLES) },
+  role: { ...TEXT, description: 'As GET /api/roles lists them.', examples: ['operator'] },
   scopes: { type: ['array', 'null'], items: TEXT, description: 'Null: all scopes of the role.' },
   tools: { type: ['array', 'null'], items: TEXT, description: 'Patterns of its tools. Null: all of the tenant.' },
   models: {
@@ -156,7 +152,13 @@ const NEW_KEY = {
   required: ['name'],
   properties: {
     name: { type: 'string', minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]+$', examples: ['ci'] },
-    role: { enum: Object.keys(ROLES), default: 'user' },
+    role: {
+      type: 'string',
+      maxLength: 64,
+      default: 'user',
+      description: 'As GET /api/roles lists them.',
+      examples: ['operator'],
+    },
     scopes: { type: 'array', maxItems: SCOPES.length, items: { enum: SCOPES.filter((one) => one !== 'installation') } },
     tools: patterns('tools', ['get_*', 'calculate']),
     models: patterns('models', ['openai:gpt-4o*', 'mini:*']),
@@ -193,7 +195,10 @@ export function keyRoutes(app: FastifyInstance): void {
     }),
     async ({ caller, body, raw }, reply) => {
       const { name, role, scopes, tools, models, calls_per_minute, expires_at } = body
-      checkRights(caller, body)
+      const given = installation.callers.roles.get(role)
+      if (given === undefined)
+        throw new HttpProblem(400, 'The request is not valid', unknownRole(role, installation.callers.roles))
+      checkRights(caller, body, given)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
       checkCount(await keys.list(), caller.tenant, installation.clock.wall())
@@ -267,8 +272,8 @@ function checkCount(stored: readonly StoredKey[], tenant: string, now: number): 
 const EVERYTHING: readonly string[] = ['*']
 
 /** A key can't create a key with more than it has itself. */
-function checkRights(caller: Caller, body: NewKeyBody): void {
-  const { role, scopes, expires_at } = body
+function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
+  const { scopes, expires_at } = body
   const { callsPerMinute, expiresAt } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
@@ -276,13 +281,17 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
   }
   for (const what of ['tools', 'models'] as const) {
     const own = caller[what] ?? EVERYTHING
+    // The key gets what its patterns and those of its role have in common: either list may be within the own one.
+    const lists = [body[what], role[what]].filter((patterns) => patterns !== undefined)
     // A pattern that matches as text matches no more than the one it matches.
-    const more = (body[what] ?? EVERYTHING).find((pattern) => !matchesGlobs(own, pattern))
-    if (more === undefined) continue
+    const more = (patterns: readonly string[]) => patterns.find((pattern) => !matchesGlobs(own, pattern))
+    if (lists.some((patterns) => more(patterns) === undefined)) continue
+    const beyond = more(lists[0] ?? EVERYTHING)
+    if (beyond === undefined) continue
     throw new HttpProblem(
       403,
       `A key cannot grant ${what} that it does not have`,
-      `'${more}' is not in ${own.join(', ')}`,
+      `'${beyond}' is not in ${shownGlobs(own)}`,
     )
   }
   if (callsPerMinute !== undefined) {
@@ -293,7 +302,7 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
     const last = new Date(expiresAt).toISOString()
     throw new HttpProblem(403, 'A key cannot outlive the key that creates it', `expires_at may be ${last}`)
   }
-  const given = ROLES[role].filter((scope) => scopes === undefined || scopes.includes(scope))
+  const given = role.scopes.filter((scope) => scopes === undefined || scopes.includes(scope))
   const missing = given.filter((scope) => !caller.scopes.has(scope))
   if (missing.length === 0) return
   throw new HttpProblem(403, 'A key cannot grant scopes that it does not have', `your key lacks ${missing.join(', ')}`)
@@ -303,7 +312,7 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
 function requireAllRights({ role, scopes, tools, models, calls_per_minute, expires_at }: NewKeyBody): void {
   const limits = { tools, models, calls_per_minute, expires_at }
   const limited = Object.entries(limits).find(([, value]) => value !== undefined)?.[0]
-  const lacks = scopes && ROLES.admin.find((scope) => !scopes.includes(scope))
+  const lacks = scopes && ADMIN_SCOPES.find((scope) => !scopes.includes(scope))
   const problem =
     role !== 'admin' ? `role is '${role}'` : lacks ? `scopes lacks '${lacks}'` : limited && `${limited} is set`
   if (problem === undefined) return
