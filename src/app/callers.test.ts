@@ -16,7 +16,7 @@ async function callersYard() {
   const clock = new ManualClock()
   const callers = new Callers(new Tenants(), clock)
   let stored: StoredKey[] = []
-  const load = () => callers.load({ list: async () => stored } as unknown as KeyStore)
+  const load = () => callers.load({ list: async () => stored, users: async () => [] } as unknown as KeyStore)
   const add = async (more: Partial<StoredKey> = {}): Promise<string> => {
     const key = newApiKey()
     stored.push({
@@ -116,8 +116,8 @@ describe('Callers', () => {
     const { callers, add } = await callersYard()
     const key = await add()
     const old = Promise.withResolvers<readonly StoredKey[]>()
-    const slow = callers.load({ list: () => old.promise } as unknown as KeyStore)
-    await callers.load({ list: async () => [] } as unknown as KeyStore)
+    const slow = callers.load({ list: () => old.promise, users: async () => [] } as unknown as KeyStore)
+    await callers.load({ list: async () => [], users: async () => [] } as unknown as KeyStore)
     old.resolve([{ hash: hashApiKey(key), role: 'user', revoked_at: null } as StoredKey])
     await slow
     expect(callers.find(key)).toBeUndefined()

@@ -5,7 +5,7 @@ import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
-import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
+import type { KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
 
 export { SCOPES, type Scope }
@@ -32,23 +32,12 @@ export interface CallerLimit {
   readonly set_by: 'key' | 'configuration'
 }
 
-/** What each scope allows, for people. */
-export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
-  read: 'lists of tools and models',
-  call: 'calling tools, jobs, MCP',
-  chat: 'asking models',
-  observe: 'audit log, runs, metrics and limits of the tenant',
-  validate: 'recording tests of models, running suites',
-  approve: 'approving and rejecting calls',
-  manage: 'the keys of the tenant',
-  installation:
-    'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
-}
-
 /** An authenticated caller and its rights. */
 export interface Caller {
-  /** The id of its key, or `local`. */
+  /** The id of its key, `user:<tenant>/<sub>` of a signed-in user, or `local`. */
   readonly id: string
+  /** The `sub` of a signed-in user. */
+  readonly user?: string
   readonly tenant: string
   readonly name: string
   readonly role: string
@@ -59,11 +48,11 @@ export interface Caller {
   readonly models: readonly string[]
   /** The key's own rate limit, if it has one. */
   readonly callsPerMinute: number | undefined
-  /** When its key expires, in milliseconds since 1970; infinity if never. */
+  /** When its key or token expires, in milliseconds since 1970; infinity if never. */
   readonly expiresAt: number
 }
 
-export interface Rights extends Pick<CallContext, 'flags' | 'tools'> {
+export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'user'> {
   readonly models: readonly string[]
 }
 
@@ -96,7 +85,20 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   expiresAt: Number.POSITIVE_INFINITY,
 })
 
-/** All callers with a valid key, by the hash of the key. */
+/** What users have started may go on for so long after their last request. */
+export const USER_WORK_MS = 12 * 60 * MINUTE
+/** A user is stored again once an hour, not with every request. */
+const STORE_USER_EVERY_MS = 60 * MINUTE
+const USER_ID = /^user:[\w.-]{1,64}\//
+export const MAX_SUBJECT_LENGTH = 255
+
+/** The id of a user as a caller: safe in logs and tables, different for each tenant. */
+export function userId(tenant: string, subject: string): string {
+  const text = encodeURIComponent(subject)
+  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `%${hash('sha256', subject)}`}`
+}
+
+/** All callers: keys by their hashes, and users who have signed in. */
 export class Callers {
   readonly #tenants: Tenants
   readonly #clock: Clock
@@ -112,6 +114,8 @@ export class Callers {
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by'>>()
+  #users = new Map<string, StoredUser>()
+  #signsIn = false
   #keyed = false
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
@@ -124,7 +128,7 @@ export class Callers {
     this.#clock = clock
   }
 
-  /** Whether a key exists or existed: from then on, every request needs one. */
+  /** Whether a key exists or existed, or users can sign in: from then on, every request needs a key or a token. */
   get keyed(): boolean {
     return this.#keyed
   }
@@ -133,8 +137,16 @@ export class Callers {
     return this.#roles
   }
 
-  configure(config: Pick<Config, 'limits' | 'roles'>): void {
+  /** Whether there is a key, or was one. */
+  get hasKeys(): boolean {
+    return this.#keys.length > 0
+  }
+
+  configure(config: Pick<Config, 'limits' | 'roles' | 'auth'>): void {
     this.#limits = config.limits ?? {}
+    this.#signsIn = config.auth?.oidc !== undefined
+    // Users are callers: requests without a key or token end, as with the first key.
+    this.#keyed ||= this.#signsIn
     this.#roles = rolesOf(config)
     this.#update()
   }
@@ -142,10 +154,13 @@ export class Callers {
   /** Reads the valid keys. If two loads overlap, the one that started last wins. */
   async load(keys: KeyStore): Promise<void> {
     const turn = ++this.#loads
-    const stored = await keys.list()
+    const [stored, users] = await Promise.all([keys.list(), keys.users()])
     if (turn < this.#loads) return
     this.#keyed ||= stored.length > 0
     this.#keys = stored
+    for (const user of users) {
+      if ((this.#users.get(user.id)?.expires_at ?? 0) < user.expires_at) this.#users.set(user.id, user)
+    }
     this.#stored = new Map(stored.map((key) => [key.id, key]))
     this.#update()
   }
@@ -162,7 +177,42 @@ export class Callers {
     }
     this.#presented.clear()
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
+    for (const user of this.#users.values()) this.#addUser(user)
     this.#check()
+  }
+
+  #addUser(user: StoredUser): void {
+    const caller = this.#signsIn ? this.#userCaller(user, user.expires_at) : undefined
+    if (user.expires_at <= this.#clock.wall()) this.#users.delete(user.id)
+    else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
+  }
+
+  #userCaller({ id, tenant, subject, name, role }: Omit<StoredUser, 'expires_at'>, expiresAt: number) {
+    const given = this.#roles.get(role)
+    if (given === undefined) return undefined
+    const { scopes, tools, models = EVERY_MODEL } = given
+    const rights = { role, scopes: new Set(scopes), tools, models, callsPerMinute: undefined }
+    return { id, tenant, name, user: subject, ...rights, expiresAt }
+  }
+
+  /** The caller of a user whose token or sign-in was verified; undefined if there is no such role. `store` must not fail. */
+  async signIn(
+    user: Omit<StoredUser, 'id' | 'expires_at'>,
+    expiresAt: number,
+    store: (user: StoredUser) => Promise<void>,
+  ): Promise<Caller | undefined> {
+    const id = userId(user.tenant, user.subject)
+    const until = this.#clock.wall() + USER_WORK_MS
+    const known = this.#users.get(id)
+    const isSame = known?.role === user.role && known.name === user.name
+    const caller = this.#userCaller({ ...user, id }, expiresAt)
+    if (caller === undefined || (isSame && known.expires_at >= until)) return caller
+    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS }
+    this.#users.set(id, stored)
+    this.#addUser(stored)
+    this.#check()
+    await store(stored)
+    return caller
   }
 
   /** The key that this one was, if it is revoked or expired, or its role isn't configured. */
@@ -186,12 +236,12 @@ export class Callers {
 
   /** The name of a key, also of a revoked one. */
   nameOf(id: string): string {
-    return this.#stored.get(id)?.name ?? id
+    return (this.#stored.get(id) ?? this.#users.get(id))?.name ?? id
   }
 
   /** Whether there is such a caller, or was one. */
   isKnown(id: string): boolean {
-    return id === LOCAL_CALLER.id || this.#stored.has(id)
+    return id === LOCAL_CALLER.id || this.#stored.has(id) || (this.#signsIn && USER_ID.test(id))
   }
 
   /** Whether two keys are the same, or the other key created this one, directly or through keys that it created. */
@@ -253,7 +303,7 @@ export class Callers {
   /** The state of the rate limits of one tenant's callers, or of all callers. */
   limits(tenant: string | undefined, rates: Rates): CallerLimit[] {
     const now = this.#clock.now()
-    const callers = this.#known.size === 0 ? [LOCAL_CALLER] : [...this.#known.values()].map(({ caller }) => caller)
+    const callers = this.#byId.size === 0 ? [LOCAL_CALLER] : [...this.#byId.values()].map(({ caller }) => caller)
     return callers
       .filter((caller) => tenant === undefined || caller.tenant === tenant)
       .flatMap((caller): CallerLimit[] => {
@@ -296,8 +346,8 @@ export class Callers {
     return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
-  #rights({ tenant, tools, models }: Caller): Rights {
-    return { flags: this.#tenants.flags(tenant), tools, models }
+  #rights({ tenant, tools, models, user }: Caller): Rights {
+    return { flags: this.#tenants.flags(tenant), tools, models, ...(user !== undefined && { user }) }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {

@@ -37,6 +37,7 @@ export interface Config {
   readonly server?: ServerConfig
   /** Besides the built-in ones. */
   readonly roles?: Readonly<Record<string, Role>>
+  readonly auth?: { readonly oidc?: OidcConfig }
   readonly approvals?: {
     /** `${VAR}` in both is replaced from the environment. */
     readonly webhook?: { readonly url: string; readonly secret: string }
@@ -82,7 +83,22 @@ export interface StorageConfig {
   readonly runs?: boolean
 }
 
+/** An OpenID Connect issuer whose users are callers. */
+export interface OidcConfig {
+  readonly issuer: string
+  /** The audience of access tokens. */
+  readonly audience: string
+  readonly client_id: string
+  /** `${VAR}` is replaced from the environment. */
+  readonly client_secret?: string
+  readonly tenant_claim: string
+  readonly role_claim: string
+  /** The role of each value of the claim. */
+  readonly roles: Readonly<Record<string, string>>
+}
+
 export interface ServerConfig {
+  readonly public_url?: string
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
   readonly trusted_proxies?: readonly string[]

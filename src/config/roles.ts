@@ -5,6 +5,19 @@ import type { Config } from './config.ts'
 export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** What each scope allows, for people. */
+export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
+  read: 'lists of tools and models',
+  call: 'calling tools, jobs, MCP',
+  chat: 'asking models',
+  observe: 'audit log, runs, metrics and limits of the tenant',
+  validate: 'recording tests of models, running suites',
+  approve: 'approving and rejecting calls',
+  manage: 'the keys of the tenant',
+  installation:
+    'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
+}
+
 /** What callers of a role may do. */
 export interface Role {
   readonly scopes: readonly Scope[]
@@ -72,6 +85,9 @@ export function roleProblems(config: Config): string[] {
     typeof name !== 'string' || roles.has(name) ? [] : [`${place}: ${unknownRole(name, roles)}`]
   const replaced = Object.keys(config.roles ?? {}).filter((name) => Object.hasOwn(BUILT_IN, name))
   return [
+    ...Object.entries(config.auth?.oidc?.roles ?? {}).flatMap(([value, name]) =>
+      missing(`auth.oidc.roles[${JSON.stringify(value)}]`, name),
+    ),
     ...replaced.map((name) => `roles.${name}: "${name}" is a built-in role: choose another name.`),
     ...(config.tools?.registry ?? []).flatMap((entry, index) =>
       decidersOf(entry).flatMap((name) => {

@@ -170,15 +170,19 @@ export interface ShownPackage {
   readonly problem?: string | undefined
 }
 
-/** The session of the web UI: signed out, local without a key, or signed in with a key. */
+/** The session of the web UI: signed out, local without a key, or signed in with a key or as a user. */
 export interface Session {
   readonly state: 'signed_out' | 'local' | 'signed_in'
-  /** The id of the key, or `local`. */
+  /** The id of the key or the user, or `local`. */
   readonly id?: string
   readonly name?: string
   readonly tenant?: string
   readonly role?: string
   readonly scopes: readonly Scope[]
+  /** The user at the issuer, if it is not a key. */
+  readonly user?: string
+  /** Whether users can sign in at the configured issuer. */
+  readonly sign_in?: boolean
   /** The version of the server. */
   readonly version: string
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPE_WORDS, SCOPES, type Scope } from '../../app/callers.ts'
+import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -9,14 +9,13 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, type Role, unknownRole } from '../../config/roles.ts'
+import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, type Role, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
-import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
-import type { RolesView, Session, ShownKey } from '../http/views.ts'
+import type { RolesView, ShownKey } from '../http/views.ts'
 
 interface FlagChanges {
   readonly flags: Readonly<Record<string, boolean | null>>
@@ -274,7 +273,7 @@ const EVERYTHING: readonly string[] = ['*']
 /** A key can't create a key with more than it has itself. */
 function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
   const { scopes, expires_at } = body
-  const { callsPerMinute, expiresAt } = caller
+  const { callsPerMinute, expiresAt, user } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
     throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
@@ -298,7 +297,11 @@ function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
     const why = 'the calls of its keys would add up to more than its own'
     throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
   }
-  if (expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))) {
+  // Users are people: their tokens are short, and the keys that they create aren't.
+  if (
+    user === undefined &&
+    expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))
+  ) {
     const last = new Date(expiresAt).toISOString()
     throw new HttpProblem(403, 'A key cannot outlive the key that creates it', `expires_at may be ${last}`)
   }
@@ -327,95 +330,3 @@ const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey, usedAt?: num
   ...key,
   last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString(),
 })
-
-/** A small limit, because these requests need no key. */
-const BODY_BYTES = 1024
-
-const SESSION = object(
-  {
-    state: {
-      enum: ['signed_out', 'local', 'signed_in'],
-      description: 'local: the server has no keys, and requests from this machine need none.',
-    },
-    id: { type: 'string', description: 'The id of the API key.' },
-    name: TEXT,
-    tenant: TEXT,
-    role: TEXT,
-    scopes: { type: 'array', items: { enum: SCOPES } },
-    version: TEXT,
-  },
-  'The caller, if there is one',
-)
-
-/** Sign-in for browsers. The server gets the key once, and the browser a session in a cookie that scripts can't read. */
-export function sessionRoutes(app: FastifyInstance): void {
-  const { installation, packageVersion: version, authenticator } = app
-  const sessionOf = (caller: Caller | undefined): Session => {
-    if (caller === undefined) return { state: 'signed_out', scopes: [], version }
-    const { id, name, tenant, role, scopes } = caller
-    const state = caller === LOCAL_CALLER ? 'local' : 'signed_in'
-    return { state, id, name, tenant, role, scopes: [...scopes], version }
-  }
-
-  app.get(
-    '/api/session',
-    route(null, 'session', 'Returns the session of this browser', {
-      response: { 200: SESSION },
-    }),
-    async ({ raw }) => sessionOf(await authenticator.find(raw)),
-  )
-
-  app.post<{ Body: { key: string } }>(
-    '/api/session',
-    {
-      bodyLimit: BODY_BYTES,
-      onRequest: ({ headers, raw }, _reply, done) => {
-        requireOwnPage(headers)
-        authenticator.countSignIn(raw)
-        done()
-      },
-      ...route(null, 'session', "Signs in with an API key: starts a session, whose cookie scripts can't read", {
-        body: {
-          type: 'object',
-          required: ['key'],
-          additionalProperties: false,
-          properties: { key: { type: 'string', minLength: 1, maxLength: 200, examples: ['ty_…'] } },
-        },
-        response: { 200: SESSION },
-      }),
-    },
-    async ({ raw, body }, reply) => {
-      if (authenticator.local) return sessionOf(LOCAL_CALLER)
-      const key = body.key.trim()
-      const caller = installation.callers.find(key)
-      if (caller === undefined) {
-        authenticator.recordRefused(raw, key)
-        throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
-      }
-      reply.header('set-cookie', await authenticator.sessions.start(caller, raw))
-      authenticator.recordSignIn(raw, caller)
-      return sessionOf(caller)
-    },
-  )
-
-  app.delete(
-    '/api/session',
-    {
-      bodyLimit: BODY_BYTES,
-      ...route(null, 'session', 'Signs out: ends the session; the API key stays valid', {
-        response: { 204: { description: 'Signed out', type: 'null' } },
-      }),
-    },
-    async ({ raw }, reply) => {
-      requireOwnPage(raw.headers)
-      return reply
-        .header('set-cookie', await authenticator.sessions.end(raw))
-        .code(204)
-        .send()
-    },
-  )
-}
-
-function requireOwnPage(headers: Parameters<typeof isOfOwnPage>[0]): void {
-  if (!isOfOwnPage(headers)) throw new HttpProblem(403, 'Cross-origin requests are refused')
-}
