@@ -23,6 +23,8 @@ const TOLERANCE_S = 30
 const MAX_NAME_LENGTH = 100
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
+export const SIGN_IN_SCOPE = 'openid profile'
+
 type Claims = Readonly<Record<string, unknown>>
 
 /** What the browser keeps between the start and the end of a sign-in. */
@@ -132,7 +134,7 @@ export class Issuer {
       client_id: this.settings.client_id,
       redirect_uri: redirectUri,
       response_type: 'code',
-      scope: 'openid profile',
+      scope: SIGN_IN_SCOPE,
       state: secrets.state,
       nonce: secrets.nonce,
       code_challenge: await oauth.calculatePKCECodeChallenge(secrets.verifier),

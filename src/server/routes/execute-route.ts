@@ -264,6 +264,7 @@ class RestContext implements CallContext {
   readonly source = 'rest'
   readonly tenant: Of<'tenant'>
   readonly caller: Of<'caller'>
+  readonly user: CallContext['user']
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
   session?: string
@@ -282,6 +283,7 @@ class RestContext implements CallContext {
   constructor(ofCaller: CallContext) {
     this.tenant = ofCaller.tenant as string
     this.caller = ofCaller.caller as string
+    this.user = ofCaller.user
     this.flags = ofCaller.flags as Of<'flags'>
     this.tools = ofCaller.tools
     this.models = ofCaller.models

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Caller, LOCAL_CALLER, SCOPES } from '../../app/callers.ts'
 import { RESOURCE_METADATA } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
-import { type Issuer, SignInError, type SignInFault, type SignInSecrets } from '../http/issuer.ts'
+import { type Issuer, SIGN_IN_SCOPE, SignInError, type SignInFault, type SignInSecrets } from '../http/issuer.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { object, route, TEXT } from '../http/route.ts'
 import type { Session } from '../http/views.ts'
@@ -190,6 +190,8 @@ export function oidcRoutes(app: FastifyInstance): void {
   const metadata = (path: string) => async (request: FastifyRequest) => ({
     resource: `${originOf(request)}${path}`,
     authorization_servers: [issuerOf().settings.issuer],
+    // Clients ask for these if they know no others. Some issuers refuse requests without any.
+    scopes_supported: SIGN_IN_SCOPE.split(' '),
     bearer_methods_supported: ['header'],
     resource_name: 'Toolyard',
   })
@@ -202,6 +204,7 @@ export function oidcRoutes(app: FastifyInstance): void {
             {
               resource: TEXT,
               authorization_servers: { type: 'array', items: TEXT },
+              scopes_supported: { type: 'array', items: TEXT },
               bearer_methods_supported: { type: 'array', items: TEXT },
               resource_name: TEXT,
             },
