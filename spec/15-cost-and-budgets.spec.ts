@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
+import { openIssuer } from '../src/server/fixtures/open-issuer.ts'
 import { withServer } from './fixtures/server.ts'
 import { mock } from './fixtures/tool-manager.ts'
 
@@ -20,9 +21,27 @@ describe('Cost and budgets', () => {
   test.todo('[15.2-8] A report says from when rows exist')
   test.todo('[15.2-9] period of a cost report is day, week, month, or from/to')
   test.todo('[15.2-10] A refused budget has Retry-After')
-  test.todo(
-    '[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them',
-  )
+  test('[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them', async () => {
+    const issuer = await openIssuer()
+    onTestFinished(() => issuer.close())
+    const roles = { reviewer: { scopes: ['read', 'approve'] }, owner: { scopes: ['read'], tools: ['get_*'] } } as const
+    const auth = { oidc: { ...issuer.settings, roles: { reviewers: 'reviewer', owners: 'owner' } } }
+    const guarded = { ...mock('pay'), approval: { by: ['reviewer'] } }
+    const { ask, post, execute, key } = await withServer([guarded, mock('get_weather')], { roles, auth })
+    const { id } = (await execute('pay')).body.details.approval
+    const decide = (used: string) => post(`/api/approvals/${id}`, { decision: 'approve' }, { key: used })
+    expect((await decide(await key('acme', 'operator'))).body.error).toContain('decided by the role reviewer')
+    expect((await decide(await key('acme', 'owner'))).status).toBe(403)
+    expect((await decide(issuer.token({ sub: 'bob', roles: 'reviewers' }))).status).toBe(200)
+    expect((await ask('/api/session', { key: issuer.token({ roles: 'owners' }) })).body).toMatchObject({
+      role: 'owner',
+    })
+    const made = await post('/api/keys', { name: 'x', role: 'owner' })
+    expect([made.status, made.body.role]).toEqual([201, 'owner'])
+    await expect(withServer([{ ...mock('pay'), approval: { by: ['revewer'] } }], { roles })).rejects.toThrow(
+      'Unknown role "revewer". Did you mean "reviewer"?',
+    )
+  })
   test('[15.2-12] Lists, calls, search, MCP and the page respect roles', async () => {
     const roles = { reader: { scopes: ['read', 'call'], tools: ['get_*'] } } as const
     const { ask, execute, post, key } = await withServer([mock('get_weather'), mock('set_weather')], { roles })
