@@ -112,6 +112,7 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
       PRIMARY KEY (tenant, scope, name, per, start, instance)
     );
     ALTER TABLE toolyard.keys ADD COLUMN budget text;`,
+  },
   // Users of the configured issuer.
   {
     sqlite: `
