@@ -3,7 +3,7 @@ import type { LimitsConfig } from '../config/config.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
-import type { KeyStore, Role, StoredKey } from '../core/storage/key-store.ts'
+import type { KeyBudget, KeyStore, Role, StoredKey } from '../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
 
 /** Lets secret scanners find leaked keys. */
@@ -65,11 +65,13 @@ export interface Caller {
   readonly models: readonly string[]
   /** The key's own rate limit, if it has one. */
   readonly callsPerMinute: number | undefined
+  /** What the key may spend, if it is limited. */
+  readonly budget?: KeyBudget | undefined
   /** When its key expires, in milliseconds since 1970; infinity if never. */
   readonly expiresAt: number
 }
 
-export interface Rights extends Pick<CallContext, 'flags' | 'tools'> {
+export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'keyId'> {
   readonly models: readonly string[]
 }
 
@@ -118,7 +120,7 @@ export class Callers {
   #revoked = new Map<string, StoredKey>()
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
-  #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by'>>()
+  #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
   #keyed = false
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
@@ -178,6 +180,11 @@ export class Callers {
   /** The name of a key, also of a revoked one. */
   nameOf(id: string): string {
     return this.#stored.get(id)?.name ?? id
+  }
+
+  /** What a key may spend, if it is limited. */
+  budgetOf(id: string): KeyBudget | undefined {
+    return this.#stored.get(id)?.budget ?? undefined
   }
 
   /** Whether there is such a caller, or was one. */
@@ -287,8 +294,9 @@ export class Callers {
     return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
-  #rights({ tenant, tools, models }: Caller): Rights {
-    return { flags: this.#tenants.flags(tenant), tools, models }
+  #rights({ id, tenant, tools, models }: Caller): Rights {
+    const keyId = this.#stored.has(id) ? id : undefined
+    return { flags: this.#tenants.flags(tenant), tools, models, ...(keyId !== undefined && { keyId }) }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
@@ -331,6 +339,7 @@ function known(key: StoredKey, usedAt = 0): Known {
       tools: tools ?? undefined,
       models: models ?? EVERY_MODEL,
       callsPerMinute: calls_per_minute ?? undefined,
+      budget: key.budget ?? undefined,
       expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
     },
     usedAt,

@@ -45,8 +45,10 @@ export type {
   DecideOptions,
   GivenModel,
   GivenTool,
+  OutputSchema,
   ResumeOptions,
   RunOptions,
+  RunResult,
   ToolyardOptions,
 } from './options.ts'
 export {

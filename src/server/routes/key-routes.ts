@@ -20,8 +20,9 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
+import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
-import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyBudget, Role, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
@@ -121,6 +122,7 @@ interface NewKeyBody {
   readonly tools?: readonly string[]
   readonly models?: readonly string[]
   readonly calls_per_minute?: number
+  readonly budget?: KeyBudget
   readonly expires_at?: string
 }
 
@@ -136,6 +138,7 @@ const KEY = {
     description: 'Patterns of its models. Null: all that are configured.',
   },
   calls_per_minute: { type: ['integer', 'null'] },
+  budget: { type: ['object', 'null'], properties: BUDGET_PROPERTIES, description: 'What the key may spend.' },
   created_at: TIME_OR_NULL,
   expires_at: TIME_OR_NULL,
   revoked_at: TIME_OR_NULL,
@@ -161,6 +164,7 @@ const NEW_KEY = {
     tools: patterns('tools', ['get_*', 'calculate']),
     models: patterns('models', ['openai:gpt-4o*', 'mini:*']),
     calls_per_minute: { type: 'integer', minimum: 1, maximum: 10_000_000 },
+    budget: { ...exactly(BUDGET_PROPERTIES), required: ['per', 'amount'], description: 'What the key may spend.' },
     expires_at: { type: 'string', format: 'date-time' },
   },
 }
@@ -192,7 +196,7 @@ export function keyRoutes(app: FastifyInstance): void {
       response: { 201: object({ key: { type: 'string', examples: ['ty_…'] }, ...KEY }, 'The key') },
     }),
     async ({ caller, body, raw }, reply) => {
-      const { name, role, scopes, tools, models, calls_per_minute, expires_at } = body
+      const { name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = body
       checkRights(caller, body)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
@@ -208,6 +212,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
+        budget: budget ?? null,
         created_at: now(),
         expires_at: expires_at === undefined ? null : new Date(expires_at).toISOString(),
         revoked_at: null,
@@ -269,7 +274,7 @@ const EVERYTHING: readonly string[] = ['*']
 /** A key can't create a key with more than it has itself. */
 function checkRights(caller: Caller, body: NewKeyBody): void {
   const { role, scopes, expires_at } = body
-  const { callsPerMinute, expiresAt } = caller
+  const { callsPerMinute, budget, expiresAt } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
     throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
@@ -289,6 +294,10 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
     const why = 'the calls of its keys would add up to more than its own'
     throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
   }
+  if (budget !== undefined && budget.action !== 'warn') {
+    const why = 'its keys could spend more than it may itself'
+    throw new HttpProblem(403, 'A key with a budget cannot create keys', why)
+  }
   if (expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))) {
     const last = new Date(expiresAt).toISOString()
     throw new HttpProblem(403, 'A key cannot outlive the key that creates it', `expires_at may be ${last}`)
@@ -300,8 +309,8 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
 }
 
 /** The first key ends the time without keys: with less, nobody could manage the server over HTTP any more. */
-function requireAllRights({ role, scopes, tools, models, calls_per_minute, expires_at }: NewKeyBody): void {
-  const limits = { tools, models, calls_per_minute, expires_at }
+function requireAllRights({ role, scopes, tools, models, calls_per_minute, budget, expires_at }: NewKeyBody): void {
+  const limits = { tools, models, calls_per_minute, budget, expires_at }
   const limited = Object.entries(limits).find(([, value]) => value !== undefined)?.[0]
   const lacks = scopes && ROLES.admin.find((scope) => !scopes.includes(scope))
   const problem =
