@@ -7,6 +7,8 @@ import { complianceReport } from '../src/app/service-levels/compliance-report.ts
 import { checkConfig } from '../src/config/check-config.ts'
 import { silentLog } from '../src/core/log.ts'
 import type { KeyStore } from '../src/core/storage/key-store.ts'
+import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
+import { openIssuer } from '../src/server/fixtures/open-issuer.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer, toolConfig } from '../src/server/fixtures/open-tool-server.ts'
 import { call } from '../src/storage/fixtures/call-entry.ts'
@@ -15,6 +17,8 @@ import { migrate } from '../src/storage/sqlite/migrations.ts'
 import { SqliteDatabase } from '../src/storage/sqlite/sqlite-database.ts'
 import { sqliteEngine } from '../src/storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../src/testing/stand-ins.ts'
+import { withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 const DAY = 86_400_000
 const noKeys: KeyStore = { list: async () => [], create: async () => {}, revoke: async () => false }
@@ -319,10 +323,43 @@ describe('Cost and budgets', () => {
     expect((await call('paid')).status).toBe(200)
   })
 
-  test.todo(
-    '[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them',
-  )
-  test.todo('[15.2-12] Lists, calls, search, MCP and the page respect roles')
+  test('[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them', async () => {
+    const issuer = await openIssuer()
+    onTestFinished(() => issuer.close())
+    const roles = { reviewer: { scopes: ['read', 'approve'] }, owner: { scopes: ['read'], tools: ['get_*'] } } as const
+    const auth = { oidc: { ...issuer.settings, roles: { reviewers: 'reviewer', owners: 'owner' } } }
+    const guarded = { ...mock('pay'), approval: { by: ['reviewer'] } }
+    const { ask, post, execute, key } = await withServer([guarded, mock('get_weather')], { roles, auth })
+    const { id } = (await execute('pay')).body.details.approval
+    const decide = (used: string) => post(`/api/approvals/${id}`, { decision: 'approve' }, { key: used })
+    expect((await decide(await key('acme', 'operator'))).body.error).toContain('decided by the role reviewer')
+    expect((await decide(await key('acme', 'owner'))).status).toBe(403)
+    expect((await decide(issuer.token({ sub: 'bob', roles: 'reviewers' }))).status).toBe(200)
+    expect((await ask('/api/session', { key: issuer.token({ roles: 'owners' }) })).body).toMatchObject({
+      role: 'owner',
+    })
+    const made = await post('/api/keys', { name: 'x', role: 'owner' })
+    expect([made.status, made.body.role]).toEqual([201, 'owner'])
+    await expect(withServer([{ ...mock('pay'), approval: { by: ['revewer'] } }], { roles })).rejects.toThrow(
+      'Unknown role "revewer". Did you mean "reviewer"?',
+    )
+  })
+  test('[15.2-12] Lists, calls, search, MCP and the page respect roles', async () => {
+    const roles = { reader: { scopes: ['read', 'call'], tools: ['get_*'] } } as const
+    const { ask, execute, post, key } = await withServer([mock('get_weather'), mock('set_weather')], { roles })
+    const used = { key: await key('acme', 'reader') }
+    for (const path of ['/schema/tools', '/api/tools/list', '/api/page/tools']) {
+      const { tools } = (await ask(path, used)).body as { tools: { name: string }[] }
+      expect([path, tools.map(({ name }) => name)]).toEqual([path, ['get_weather']])
+    }
+    const statuses = [await execute('get_weather', {}, used), await execute('set_weather', {}, used)]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 403])
+    expect((await execute('set_wether', {}, used)).body.suggestions ?? []).not.toContain('set_weather')
+    const { message, headers } = statelessMessage('tools/list')
+    const { text } = await post('/mcp', message, { ...used, headers: { ...POST_HEADERS, ...headers } })
+    expect([text.includes('get_weather'), text.includes('set_weather')]).toEqual([true, false])
+    expect((await ask('/audit', used)).status).toBe(403)
+  })
 
   test('[15.2-13] Keys may carry tools: [patterns], models: [patterns], calls_per_minute, budget and expires_at', async () => {
     const { call, post, get } = await openToolServer({ paid: paid(0.1), other: paid(0.1) })

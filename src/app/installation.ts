@@ -325,7 +325,7 @@ export class Installation {
 
   #configure(): void {
     this.tenants.configure(this.#config)
-    this.callers.configure(this.#config.limits)
+    this.callers.configure(this.#config)
     this.rollouts.configure(this.#config)
     this.budgets.configure(this.#config)
     this.objectives.configure(this.#config)

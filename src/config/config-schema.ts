@@ -4,6 +4,7 @@ import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './config.ts'
 import { PROVIDER_TYPES } from './model-settings.ts'
+import { ROLE_NAME } from './roles.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
 
 /** Additional keys are allowed: entries are copied from other clients. */
@@ -420,8 +421,8 @@ export const DEFINITION_SCHEMA = {
           type: 'array',
           minItems: 1,
           uniqueItems: true,
-          items: { enum: ['operator', 'admin'] },
-          description: 'The roles that decide. Default: both.',
+          items: { type: 'string', pattern: ROLE_NAME },
+          description: 'The roles that decide. Default: operator and admin.',
         },
         self: { type: 'boolean', description: 'Whether the caller that asks may decide. Default: false.' },
         expires_ms: {

@@ -10,6 +10,7 @@ import type { ServedPart } from '../mcp/server/library.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
+import type { Role } from './roles.ts'
 
 /** The transport. The three names in the middle mean the same in different clients. */
 export const MCP_SERVER_TYPES = ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'] as const
@@ -41,6 +42,9 @@ export interface Config {
   readonly storage?: StorageConfig
   readonly validation?: GateSettings
   readonly server?: ServerConfig
+  /** Besides the built-in ones. */
+  readonly roles?: Readonly<Record<string, Role>>
+  readonly auth?: { readonly oidc?: OidcConfig }
   readonly approvals?: { readonly webhook?: WebhookConfig }
   readonly objectives?: readonly ObjectiveConfig[]
   readonly alerts?: { readonly webhook?: WebhookConfig }
@@ -104,7 +108,22 @@ export interface StorageConfig {
   readonly runs?: boolean
 }
 
+/** An OpenID Connect issuer whose users are callers. */
+export interface OidcConfig {
+  readonly issuer: string
+  /** The audience of access tokens. */
+  readonly audience: string
+  readonly client_id: string
+  /** `${VAR}` is replaced from the environment. */
+  readonly client_secret?: string
+  readonly tenant_claim: string
+  readonly role_claim: string
+  /** The role of each value of the claim. */
+  readonly roles: Readonly<Record<string, string>>
+}
+
 export interface ServerConfig {
+  readonly public_url?: string
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
   readonly trusted_proxies?: readonly string[]

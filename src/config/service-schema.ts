@@ -1,4 +1,5 @@
 import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
+import { ROLES_SCHEMA } from './roles.ts'
 
 /** What one tenant may store. */
 const QUOTA = {
@@ -114,6 +115,34 @@ export const SERVICE_SCHEMA = {
           description: 'Quotas of this tenant, instead of those in limits.',
           additionalProperties: false,
           properties: QUOTA,
+        },
+      },
+    },
+  },
+  roles: ROLES_SCHEMA,
+  auth: {
+    type: 'object',
+    description: 'Who may call the server, besides keys.',
+    additionalProperties: false,
+    properties: {
+      oidc: {
+        type: 'object',
+        description: 'Accepts users of an OpenID Connect issuer.',
+        required: ['issuer', 'audience', 'client_id', 'tenant_claim', 'role_claim', 'roles'],
+        additionalProperties: false,
+        properties: {
+          issuer: { type: 'string', minLength: 1, description: 'As its discovery document has it; https.' },
+          audience: { type: 'string', minLength: 1, description: 'The audience that access tokens must have.' },
+          client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
+          client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
+          tenant_claim: { type: 'string', minLength: 1, description: 'The claim that has the tenant.' },
+          role_claim: { type: 'string', minLength: 1, description: 'The claim that has one or more values of roles.' },
+          roles: {
+            type: 'object',
+            minProperties: 1,
+            additionalProperties: { type: 'string' },
+            description: 'The role of each value of the role claim. If several match, the first one counts.',
+          },
         },
       },
     },
@@ -290,6 +319,10 @@ export const SERVICE_SCHEMA = {
     description: 'The HTTP server.',
     additionalProperties: false,
     properties: {
+      public_url: {
+        type: 'string',
+        description: 'The address of the server for clients, such as "https://tools.example.com".',
+      },
       hosts: {
         type: 'array',
         items: { type: 'string', minLength: 1 },

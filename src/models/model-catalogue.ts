@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../core/clock.ts'
-import { matchesGlobs } from '../core/execution/permit.ts'
+import { matchesGlobs, shownGlobs } from '../core/execution/permit.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Model } from './model.ts'
@@ -209,7 +209,7 @@ export class ModelCatalogue {
 
   #check(id: string, provider: string, only: readonly string[]): void {
     if (!matchesGlobs(only, id)) {
-      const allowed = shortened(only.join(', '))
+      const allowed = shortened(shownGlobs(only))
       throw new UnknownModelError(`Model '${shortened(id)}' is not one of the models of this API key: ${allowed}`)
     }
     this.#provider(provider)

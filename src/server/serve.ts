@@ -24,13 +24,21 @@ import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
-import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
-import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
+import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
+import {
+  McpEndpoint,
+  mcpRoutes,
+  mcpServerRoutes,
+  pageToolsRoutes,
+  searchRoute,
+  toolRoutes,
+} from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -61,6 +69,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   keyRoutes,
   tenantRoutes,
   sessionRoutes,
+  oidcRoutes,
   statusRoutes,
   versionRoutes,
   objectiveRoutes,
@@ -123,6 +132,10 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
       ? 'Leave it out'
       : 'Create a key with "npx toolyard keys create", or set TOOLYARD_ADMIN_KEY'
     throw new ServeError(`${problem} the server can only listen on a loopback address, not on '${host}'. ${fix}`)
+  }
+  const { auth, server } = installation.config
+  if (auth?.oidc !== undefined && server?.public_url === undefined && !isLoopbackAddress(host)) {
+    throw new ServeError('auth.oidc needs server.public_url, the address of this server for clients')
   }
   const app = await createApp(installation, { local, ...rest })
   try {
