@@ -14,6 +14,7 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { TurnEntry } from '../core/storage/ledger.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
@@ -30,6 +31,7 @@ import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/too
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { APPROVAL_WEBHOOK, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
+import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
@@ -109,6 +111,8 @@ export class Installation {
   readonly approvals: Approvals
   /** Runs that wait for approvals or survive a crash. */
   readonly durableRuns: DurableRuns
+  /** What may be spent, and was. */
+  readonly budgets: Budgets
   /** Which versions of tools callers get. */
   readonly rollouts: Rollouts
   /** Service level objectives and their alerts. */
@@ -126,7 +130,8 @@ export class Installation {
   readonly #rates: Rates
   readonly #once: OnceStore
   readonly #cache: ResultCache
-  readonly #seal: TextSeal
+  /** Encrypts what is stored for a continuation. */
+  readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
   /** How many runs each tenant has made since its runs were trimmed. */
   readonly #runs = new Map<string, number>()
@@ -179,18 +184,20 @@ export class Installation {
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
-    const { callers, events, clock } = this
-    this.webhooks = new WebhookQueue({ jobs: storage.jobs, config: () => this.#config, clock, log: this.log })
+    const { callers, events, clock, log } = this
+    const onTurn = (turn: TurnEntry) => this.sink.turn(turn)
+    this.budgets = new Budgets({ store: storage.spending, callers, clock, log, onTurn })
+    this.webhooks = new WebhookQueue({ jobs: storage.jobs, config: () => this.#config, clock, log })
     this.approvals = new Approvals({
       ...{ pauses: storage.pauses, callers, events, clock },
       manager: () => this.manager,
       tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.#seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.#seal,
+      seal: this.seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
@@ -313,8 +320,9 @@ export class Installation {
 
   #configure(): void {
     this.tenants.configure(this.#config)
-    this.callers.configure(this.#config.limits)
+    this.callers.configure(this.#config)
     this.rollouts.configure(this.#config)
+    this.budgets.configure(this.#config)
     this.objectives.configure(this.#config)
   }
 
@@ -327,11 +335,12 @@ export class Installation {
       ...(this.lockFile !== undefined && { packages: this.lockFile }),
       log: this.log,
       clock: this.clock,
-      sinks: [this.sink, ...sinks],
+      sinks: [this.sink, this.budgets, ...sinks],
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
+      budgets: this.budgets,
       once: this.#once,
-      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,

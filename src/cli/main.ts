@@ -175,6 +175,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'Show what changed for callers between two versions',
     async () => (await import('./commands/versions.ts')).defineDiff,
   ],
+  costs: ['Show what tools and models cost', async () => (await import('./commands/costs.ts')).defineCosts],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
   report: [
     'Report who used what, and verify the audit log',

@@ -24,6 +24,7 @@ import {
   typeOf,
   withUsualProviders,
 } from './model-settings.ts'
+import { roleProblems } from './roles.ts'
 
 /** Most providers limit tool names to 64 characters, and tool names may contain the server's. */
 const MAX_NAME_LENGTH = 64
@@ -94,6 +95,33 @@ function configProblems(config: Config): string[] {
     ...storageProblems(config),
     ...(config.objectives ?? []).flatMap(objectiveProblems),
     ...mcpProblems(config),
+    ...roleProblems(config),
+    ...signInProblems(config),
+  ]
+}
+
+const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/** Over http anyone on the way could replace the keys of the issuer, or read tokens. */
+const isSafeAddress = (url: URL | null): boolean =>
+  url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOST.test(url.hostname)))
+
+function signInProblems({ auth, server }: Config): string[] {
+  const { issuer } = auth?.oidc ?? {}
+  const url = server?.public_url
+  const isIssuer = issuer === undefined || (isSafeAddress(URL.parse(issuer)) && !/[?#]/.test(issuer))
+  const isOrigin = url === undefined || (isWebAddress(url) && URL.parse(url)?.origin === url)
+  return [
+    ...(isIssuer
+      ? []
+      : [
+          `auth.oidc.issuer ${JSON.stringify(issuer)} must be an https address, such as https://login.example.com, or one of this machine.`,
+        ]),
+    ...(isOrigin
+      ? []
+      : [
+          `server.public_url ${JSON.stringify(url)} must be an origin without a path, such as "https://tools.example.com".`,
+        ]),
   ]
 }
 

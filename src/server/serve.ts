@@ -24,13 +24,21 @@ import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
-import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
-import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
+import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
-import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
+import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
+import {
+  McpEndpoint,
+  mcpRoutes,
+  mcpServerRoutes,
+  pageToolsRoutes,
+  searchRoute,
+  toolRoutes,
+} from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -38,6 +46,7 @@ import { SUITES, suiteTask } from './suites/suite-runs.ts'
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   executeRoute,
   toolRoutes,
+  searchRoute,
   pageToolsRoutes,
   jobRoutes,
   chatRoutes,
@@ -54,11 +63,13 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   packageRoutes,
   limitRoutes,
   metricsRoutes,
+  costRoutes,
   prometheusRoutes,
   auditRoutes,
   keyRoutes,
   tenantRoutes,
   sessionRoutes,
+  oidcRoutes,
   statusRoutes,
   versionRoutes,
   objectiveRoutes,
@@ -121,6 +132,10 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
       ? 'Leave it out'
       : 'Create a key with "npx toolyard keys create", or set TOOLYARD_ADMIN_KEY'
     throw new ServeError(`${problem} the server can only listen on a loopback address, not on '${host}'. ${fix}`)
+  }
+  const { auth, server } = installation.config
+  if (auth?.oidc !== undefined && server?.public_url === undefined && !isLoopbackAddress(host)) {
+    throw new ServeError('auth.oidc needs server.public_url, the address of this server for clients')
   }
   const app = await createApp(installation, { local, ...rest })
   try {
@@ -252,7 +267,7 @@ const CIRCUIT = { closed: 0, half_open: 0.5, open: 1 } as const
 
 /** Adds the state of this server to the Prometheus metrics of the installation. */
 function addGauges({ prometheus, installation, streams, traffic }: FastifyInstance): void {
-  const { sink, storage } = installation
+  const { sink, storage, budgets } = installation
   const gauge = (name: string, help: string, read: () => number | Promise<number>): void =>
     prometheus.gauge({ name: `toolyard_${name}`, help, read })
   gauge(
@@ -260,6 +275,8 @@ function addGauges({ prometheus, installation, streams, traffic }: FastifyInstan
     'Audit records dropped since the start because the buffer was full.',
     () => sink.dropped,
   )
+  gauge('budget_refusals', 'Calls and turns refused by budgets since the start.', () => budgets.refusals)
+  gauge('budget_warnings', 'Calls and turns over a budget that only warns, since the start.', () => budgets.warnings)
   gauge('store_ready', 'Whether the store can be used.', async () => ((await storage.status()).ready ? 1 : 0))
   const servers = () => installation.manager.getMcpServers()
   gauge('mcp_servers', 'Configured MCP servers.', () => servers().names.length)

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { systemClock, within } from '../core/clock.ts'
+import { inUnits } from '../core/costs.ts'
 import type { CallBatch, CallRecord, RecordSink } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { KnownNames } from './known-names.ts'
@@ -123,6 +124,7 @@ class CallFigures {
   readonly #models = new KnownNames(MAX_MODELS, '(other models)')
   readonly #calls = this.#counter('tool_calls_total', 'Tool calls, by outcome.', CALL_LABELS)
   readonly #callTimes = this.#histogram('tool_call_duration_seconds', 'Duration of tool calls.', 'tool', CALL_BOUNDS)
+  readonly #callCost = this.#counter('tool_cost_total', 'Cost of tool calls, as far as it is known.', ['tool'])
   readonly #runs = this.#counter('runs_total', 'Model runs, by stop reason.', ['model', 'stop_reason'])
   readonly #runTimes = this.#histogram(
     'run_duration_seconds',
@@ -131,7 +133,7 @@ class CallFigures {
     RUN_BOUNDS,
   )
   readonly #tokens = this.#counter('run_tokens_total', 'Tokens used by runs.', ['model', 'type'])
-  readonly #cost = this.#counter('run_cost_total', 'Cost of runs, by the prices in the configuration.', ['model'])
+  readonly #cost = this.#counter('run_cost_total', 'Cost of runs, with their tool calls.', ['model'])
 
   /** The number of tools and models, at least one. */
   get rows(): number {
@@ -145,6 +147,7 @@ class CallFigures {
     if (code === undefined) this.#calls.inc({ tool, outcome: 'success', ...versioned })
     else this.#calls.inc({ tool, outcome: outcomeUnknown ? 'unknown' : 'failure', error_code: code, ...versioned })
     this.#callTimes.observe({ tool }, executionTimeMs / 1_000)
+    if (record.cost !== undefined) this.#callCost.inc({ tool }, inUnits(record.cost))
   }
 
   run({ model: name, stop_reason, duration_ms, prompt_tokens, completion_tokens, cost }: StoredRun): void {

@@ -33,6 +33,8 @@ export async function openBusyServer(): Promise<BusyServer> {
         tool: index % 3 === 0 ? 'hello' : 'slow',
         code: index % 7 === 0 ? 'TIMEOUT' : index % 11 === 0 ? 'RATE_LIMITED' : null,
         durationMs: 20 + ((index * 37) % 400),
+        cost: index % 3 === 0 ? 250_000 : null,
+        key: 'key-of-the-past',
       }),
     ),
     Array.from({ length: 9 }, (_, index) => storedRun(index)),

@@ -1,12 +1,17 @@
 import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CostReport } from '../../src/app/cost-report.ts'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
 import type { ObjectivesView } from '../../src/server/http/views.ts'
 import { addressOf, type BusyServer, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
 let server: BusyServer
+const money = (cost: number | null): string =>
+  cost === null
+    ? 'unknown'
+    : cost.toLocaleString('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 })
 
 beforeAll(async () => {
   server = await openBusyServer()
@@ -66,6 +71,31 @@ describe('the charts', () => {
       runs.buckets.map(({ runs, max_iterations }) => (runs === 0 ? '–' : String(max_iterations))),
     )
     expect((await tableOf(page, 'Cost')).length).toBe(runs.buckets.length)
+  })
+
+  test('of costs show what GET /api/costs answers', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/costs?period=week`)
+    const rows = await tableOf(page, 'Cost by day')
+    const whole = await server.answer<CostReport>('/api/costs?by=tenant&period=week')
+    expect(rows.map(([, cost]) => cost)).toEqual(whole.days.map(({ cost }) => money(cost)))
+    for (const [title, by] of [
+      ['Tools', 'tool'],
+      ['Models', 'model'],
+      ['Keys', 'key'],
+      ['Runs', 'run'],
+    ] as const) {
+      const top = await server.answer<CostReport>(`/api/costs?by=${by}&period=week&limit=10`)
+      const table = page.getByRole('region', { name: `Most expensive: ${title}` })
+      const shown = await table.locator('tbody tr').allInnerTexts()
+      expect(shown).toEqual(
+        top.rows.map((row) =>
+          [row.label ?? row.name, money(row.cost), row.calls, row.unknown_calls].map(String).join('\t'),
+        ),
+      )
+    }
+    await page.getByRole('button', { name: 'This day' }).click()
+    await expect.poll(() => addressOf(page)).toEqual({ period: 'day' })
   })
 
   test('switch the time range and the tool and keep both in the address', async () => {

@@ -37,6 +37,7 @@ export const PAGES: readonly ListedPage[] = [
   { name: 'models', path: () => '/models', ready: 'at least', pictured: LIGHT },
   { name: 'activity', path: () => '/activity', ready: 'get_weather', pictured: LIGHT },
   { name: 'metrics', path: () => '/activity/metrics', ready: 'Iteration depth', pictured: LIGHT },
+  { name: 'costs', path: () => '/activity/costs', ready: 'Cost by day' },
   { name: 'objectives', path: () => '/activity/objectives', ready: 'Compliance report' },
   { name: 'connections', path: () => '/activity/connections', ready: 'Connections' },
   { name: 'settings', path: () => '/settings', ready: 'Settings', pictured: LIGHT },

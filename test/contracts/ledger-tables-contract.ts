@@ -108,7 +108,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     await tables.write({
       ...NOTHING,
       rows: [
-        of(1),
+        of(1, { cost: 250 }),
         of(2, failed),
         of(3, { ...failed, code: 'RATE_LIMITED' }),
         of(4, { tenant: 'globex' }),
@@ -121,9 +121,9 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     const query = { tenant: undefined, tool: 'add', version: '1.0.0', from: 1_000, limit: 10 }
     const { durationMs: ms } = of(1)
     const [first, second, fourth] = [
-      { at: 1_001, failed: false, ms },
-      { at: 1_002, failed: true, ms: 30.5 },
-      { at: 1_004, failed: false, ms },
+      { at: 1_001, failed: false, ms, cost: 250 },
+      { at: 1_002, failed: true, ms: 30.5, cost: null },
+      { at: 1_004, failed: false, ms, cost: null },
     ]
     assert.deepEqual(await tables.versionCalls(query, ['RATE_LIMITED', 'CANCELLED']), [first, second, fourth])
     assert.deepEqual(await tables.versionCalls({ ...query, tenant: 'acme', limit: 1 }, ['RATE_LIMITED']), [first])

@@ -1,3 +1,4 @@
+import type { Hold } from '../costs.ts'
 import type { ToolFigures } from '../metrics/tool-metrics.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
@@ -19,6 +20,8 @@ export interface CallEntry {
   readonly cost?: number | null | undefined
   /** The id of the API key that called, if there was one. */
   readonly key?: string | null | undefined
+  /** What budgets have set aside for the call. It is given back when the call is stored. */
+  readonly hold?: Hold | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
@@ -30,6 +33,13 @@ export interface CallEntry {
   readonly unknown: boolean
   readonly durationMs: number
   readonly attempts: number
+}
+
+/** The turn of a model. It has no audit row: its cost is added to the counters, and to that of its run. */
+export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'key' | 'hold'> {
+  /** As `provider:model`. */
+  readonly turn: true
+  readonly model: string
 }
 
 /** What the audit log records besides calls. `*` stands for the whole installation. */
@@ -56,7 +66,12 @@ export interface EventEntry {
 /** The audit chain, and the metrics derived from it. */
 export interface Ledger {
   /** Settles when everything is durable. Events count in no metrics. */
-  append(calls: readonly CallEntry[], runs: readonly StoredRun[], events?: readonly EventEntry[]): Promise<void>
+  append(
+    calls: readonly CallEntry[],
+    runs: readonly StoredRun[],
+    events?: readonly EventEntry[],
+    turns?: readonly TurnEntry[],
+  ): Promise<void>
   audit(filter: AuditFilter): Promise<AuditPage>
   verify(): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
@@ -93,6 +108,8 @@ export interface VersionCall {
   readonly at: number
   readonly failed: boolean
   readonly ms: number
+  /** In millionths of the currency; null if it is unknown. */
+  readonly cost?: number | null
 }
 
 export interface ObjectiveQuery {

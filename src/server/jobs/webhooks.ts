@@ -60,6 +60,14 @@ function webhookTask(installation: Installation, name: WebhookTask, webhook: Web
   }
 }
 
+const ENCODED = 'whsec_'
+
+/** The secrets of Standard Webhooks are base64 after a prefix; any other is the key itself. */
+export function webhookSignature(secret: string, signed: string): string {
+  const key = secret.startsWith(ENCODED) ? Buffer.from(secret.slice(ENCODED.length), 'base64') : secret
+  return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
+}
+
 /** Sends the news once. Returns the problem, without address and secret. */
 async function post(
   { config, env, clock }: Installation,
@@ -75,12 +83,11 @@ async function post(
   const id = idOf(news)
   const time = String(Math.floor(clock.wall() / 1_000))
   const body = JSON.stringify(news)
-  const signature = createHmac('sha256', secret.text).update(`${id}.${time}.${body}`).digest('base64')
   const headers = {
     'content-type': 'application/json',
     'webhook-id': id,
     'webhook-timestamp': time,
-    'webhook-signature': `v1,${signature}`,
+    'webhook-signature': webhookSignature(secret.text, `${id}.${time}.${body}`),
   }
   try {
     const send = guardedFetch(new URL(url.text), config.http?.allow_private)

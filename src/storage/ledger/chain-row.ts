@@ -16,7 +16,21 @@ export const GENESIS = '0'.repeat(64)
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
-  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model, event, subject, detail, version, cost, key } = row
+  const {
+    schemaHash,
+    paramsHash,
+    outcome,
+    code,
+    durationMs,
+    attempts,
+    model,
+    event,
+    subject,
+    detail,
+    version,
+    cost,
+    key,
+  } = row
   const fields: unknown[] = [
     before,
     chain,

@@ -1,4 +1,4 @@
-import type { AuditFilter, VersionCall, VersionQuery } from '../../core/storage/ledger.ts'
+import type { AuditFilter, CallEntry, TurnEntry, VersionCall, VersionQuery } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /**
@@ -83,6 +83,9 @@ export interface LedgerTables {
     readonly rows: readonly ChainRow[]
     readonly runs: readonly StoredRun[]
     readonly cells: readonly Cell[]
+    /** Their costs are added to the counters. */
+    readonly calls?: readonly CallEntry[]
+    readonly turns?: readonly TurnEntry[]
   }): Promise<void>
   /**
    * Newest first, at most `filter.limit` (up to 1,001); `before` is the place in that order (time, chain, seq) of the

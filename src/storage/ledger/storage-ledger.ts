@@ -18,6 +18,7 @@ import type {
   ParameterSet,
   RunSeriesMetrics,
   SummaryQuery,
+  TurnEntry,
   VersionCall,
   VersionQuery,
 } from '../../core/storage/ledger.ts'
@@ -81,9 +82,14 @@ export class StorageLedger implements Ledger {
     })
   }
 
-  append(calls: readonly CallEntry[], runs: readonly StoredRun[], events: readonly EventEntry[] = []): Promise<void> {
+  append(
+    calls: readonly CallEntry[],
+    runs: readonly StoredRun[],
+    events: readonly EventEntry[] = [],
+    turns: readonly TurnEntry[] = [],
+  ): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(new Error('The ledger is closed'))
-    return this.#inTurn(() => this.#append(events.length === 0 ? calls : [...calls, ...events], runs))
+    return this.#inTurn(() => this.#append(calls, runs, events, turns))
   }
 
   /** One at a time for each tenant: a filter may read all its rows, and others must not wait for many of them. */
@@ -164,13 +170,13 @@ export class StorageLedger implements Ledger {
     return verifyChains(this.#tables, auditKey, new Map(end.seq === 0 ? [] : [[instance, end]]), visitor)
   }
 
-  async #append(entries: readonly (CallEntry | EventEntry)[], runs: readonly StoredRun[]): Promise<void> {
+  async #append(...[calls, runs, events = [], turns = []]: Parameters<Ledger['append']>): Promise<void> {
     await this.#attempt(NOT_SEALED, () => this.#sealIfDue())
     const now = this.#options.clock.wall()
     const due = now - this.#lookedAt >= LOOK_MS ? this.#figures.due(now, 'due') : undefined
     const kept = runs.map(storableRun)
-    const rows = await this.#chain.append(entries, async (rows) => {
-      await this.#tables.write({ rows, runs: kept, cells: due?.cells ?? [] })
+    const rows = await this.#chain.append([...calls, ...events], async (rows) => {
+      await this.#tables.write({ rows, runs: kept, cells: due?.cells ?? [], calls, turns })
       due?.written()
     })
     if (due !== undefined) this.#lookedAt = now

@@ -3,6 +3,7 @@ import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
 import { ask, type Database, placeholders, type Statement, Where } from './database.ts'
 import { insertRuns } from './runs.ts'
+import { addSpending } from './spending.ts'
 
 type Filter = Parameters<LedgerTables['rows']>[0]
 
@@ -87,7 +88,7 @@ export class SqlLedgerTables implements LedgerTables {
     this.#database = database
   }
 
-  async write({ rows, runs, cells }: Parameters<LedgerTables['write']>[0]): Promise<void> {
+  async write({ rows, runs, cells, calls = [], turns = [] }: Parameters<LedgerTables['write']>[0]): Promise<void> {
     const database = this.#database
     const chains = new Map<string, number>()
     for (const { chain } of rows) if (!chains.has(chain)) chains.set(chain, await this.#createChain(chain))
@@ -95,6 +96,8 @@ export class SqlLedgerTables implements LedgerTables {
       if (rows.length > 0) yield insertRows(database, rows, chains)
       if (runs.length > 0) yield insertRuns(database, runs)
       if (cells.length > 0) yield insertCells(database, cells)
+      // Last, so that the rows of the counters are locked for a short time.
+      if (calls.length + turns.length > 0) yield* addSpending(database, calls, turns)
     })
   }
 
@@ -126,15 +129,15 @@ export class SqlLedgerTables implements LedgerTables {
     where.and('tenant = ?', tenant)
     const codes = without.map(() => '?').join(', ')
     const sql = [
-      'SELECT at, outcome, duration_ms AS ms FROM toolyard.audit WHERE',
+      'SELECT at, outcome, duration_ms AS ms, cost FROM toolyard.audit WHERE',
       ...[where.sql, 'AND (code IS NULL OR code NOT IN (', codes, ')) ORDER BY at LIMIT ?'],
     ].join(' ')
-    const { rows } = await this.#database.run<{ at: number; outcome: string; ms: number }>(
+    const { rows } = await this.#database.run<{ at: number; outcome: string; ms: number; cost: number | null }>(
       sql,
       [...where.values, ...without, limit],
       SEARCH_TIMEOUT_MS,
     )
-    return rows.map(({ at, outcome, ms }) => ({ at, failed: outcome !== 'success', ms }))
+    return rows.map(({ at, outcome, ms, cost }) => ({ at, failed: outcome !== 'success', ms, cost }))
   }
 
   async chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]> {

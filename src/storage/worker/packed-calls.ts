@@ -12,6 +12,7 @@ type Origin = Pick<
   | 'schemaHash'
   | 'version'
   | 'key'
+  | 'hold'
   | 'approval'
   | 'nesting'
   | 'code'
@@ -60,8 +61,22 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
   const calls: CallEntry[] = []
   let read = 0
   for (let place = 0; place < numbers.length; place += WIDTH) {
-    const { tenant, caller, source, runId, tool, model, schemaHash, version, key, approval, nesting, code, unknown } =
-      origins[numbers[place] as number] as Origin
+    const {
+      tenant,
+      caller,
+      source,
+      runId,
+      tool,
+      model,
+      schemaHash,
+      version,
+      key,
+      hold,
+      approval,
+      nesting,
+      code,
+      unknown,
+    } = origins[numbers[place] as number] as Origin
     const length = numbers[place + 4] as number
     const text = length === NONE ? null : params.slice(read, read + length)
     if (text !== null) read += length
@@ -76,6 +91,7 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
       schemaHash,
       version,
       key,
+      hold,
       cost: numbers[place + 5] === NONE ? undefined : numbers[place + 5],
       params: text,
       approval,
@@ -95,8 +111,38 @@ function originOf(call: CallEntry, origins: Origin[]): number {
   for (let index = end - 1; index >= 0 && index >= end - NEAR; index--) {
     if (isSame(call, origins[index] as Origin)) return index
   }
-  const { tenant, caller, source, runId, tool, model, schemaHash, version, key, approval, nesting, code, unknown } = call
-  origins.push({ tenant, caller, source, runId, tool, model, schemaHash, version, key, approval, nesting, code, unknown })
+  const {
+    tenant,
+    caller,
+    source,
+    runId,
+    tool,
+    model,
+    schemaHash,
+    version,
+    key,
+    hold,
+    approval,
+    nesting,
+    code,
+    unknown,
+  } = call
+  origins.push({
+    tenant,
+    caller,
+    source,
+    runId,
+    tool,
+    model,
+    schemaHash,
+    version,
+    key,
+    hold,
+    approval,
+    nesting,
+    code,
+    unknown,
+  })
   return end
 }
 
@@ -110,6 +156,7 @@ const isSame = (a: Origin, b: Origin): boolean =>
   a.schemaHash === b.schemaHash &&
   a.version === b.version &&
   a.key === b.key &&
+  a.hold === b.hold &&
   a.approval === b.approval &&
   a.nesting === b.nesting &&
   a.code === b.code &&
