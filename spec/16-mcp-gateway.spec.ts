@@ -18,16 +18,6 @@ async function withIssuer(config: Config = {}) {
 }
 
 describe('MCP gateway', () => {
-  test.todo(
-    '[16.1-1] Prompts, resources, resource templates, completions, logging, elicitation and sampling of connected servers are passed through to clients that can use them',
-  )
-  test.todo('[16.1-2] Sampling and elicitation are passed through only if configured')
-  test.todo(
-    '[16.1-3] Tool results keep images, audio and resource links for models that take them. Other models get a short text instead',
-  )
-  test.todo(
-    '[16.1-4] Virtual servers: mcp.servers_out {<name>: {tools: [patterns], prompts?, resources?}} at /mcp/<name>',
-  )
   test('[16.1-5] /mcp is an OAuth-protected resource (RFC 9728 metadata, WWW-Authenticate)', async () => {
     const { url, ask, post, issuer } = await withIssuer({ server: { public_url: 'https://tools.example.com' } })
     const path = '/.well-known/oauth-protected-resource/mcp'

@@ -66,8 +66,6 @@ export const APPROVAL_WEBHOOK = 'toolyard/approval-webhook'
 
 /** News of an approval, without parameters and reasons. */
 export interface ApprovalNews extends Pick<ApprovalView, 'id' | 'tenant' | 'tool' | 'status'> {
-  /** How often the webhook has failed before. Not sent. */
-  readonly attempt?: number
   readonly type: 'approval.asked' | 'approval.decided'
   readonly requested_at: string
   readonly expires_at: string

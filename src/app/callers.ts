@@ -5,7 +5,7 @@ import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
-import type { KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
+import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
 
 export { SCOPES, type Scope }
@@ -48,11 +48,13 @@ export interface Caller {
   readonly models: readonly string[]
   /** The key's own rate limit, if it has one. */
   readonly callsPerMinute: number | undefined
+  /** What the key may spend, if it is limited. */
+  readonly budget?: KeyBudget | undefined
   /** When its key or token expires, in milliseconds since 1970; infinity if never. */
   readonly expiresAt: number
 }
 
-export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'user'> {
+export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'keyId' | 'user'> {
   readonly models: readonly string[]
 }
 
@@ -113,7 +115,7 @@ export class Callers {
   #refused = new Map<string, StoredKey>()
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
-  #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by'>>()
+  #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
   #users = new Map<string, StoredUser>()
   #signsIn = false
   #keyed = false
@@ -239,6 +241,11 @@ export class Callers {
     return (this.#stored.get(id) ?? this.#users.get(id))?.name ?? id
   }
 
+  /** What a key may spend, if it is limited. */
+  budgetOf(id: string): KeyBudget | undefined {
+    return this.#stored.get(id)?.budget ?? undefined
+  }
+
   /** Whether there is such a caller, or was one. */
   isKnown(id: string): boolean {
     return id === LOCAL_CALLER.id || this.#stored.has(id) || (this.#signsIn && USER_ID.test(id))
@@ -346,8 +353,10 @@ export class Callers {
     return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
-  #rights({ tenant, tools, models, user }: Caller): Rights {
-    return { flags: this.#tenants.flags(tenant), tools, models, ...(user !== undefined && { user }) }
+  #rights({ id, tenant, tools, models, user }: Caller): Rights {
+    const keyId = this.#stored.has(id) ? id : undefined
+    const flags = this.#tenants.flags(tenant)
+    return { flags, tools, models, ...(keyId !== undefined && { keyId }), ...(user !== undefined && { user }) }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
@@ -390,6 +399,7 @@ function known(key: StoredKey, given: Role, usedAt = 0): Known {
       tools: inBoth(given.tools, tools ?? undefined),
       models: inBoth(given.models, models ?? undefined) ?? EVERY_MODEL,
       callsPerMinute: calls_per_minute ?? undefined,
+      budget: key.budget ?? undefined,
       expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
     },
     usedAt,

@@ -1,3 +1,5 @@
+import type { CostRule } from './costs.ts'
+
 /** A JSON Schema. It is untrusted until `guardSchema` has checked it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -81,4 +83,6 @@ export interface ToolDefinition {
   /** Calls run only after a person has approved them. */
   readonly approval?: boolean | ApprovalRule
   readonly rate_limit?: { readonly calls: number; readonly per_ms: number }
+  /** What a call costs. Without it, the cost of calls is unknown. */
+  readonly cost?: CostRule
 }

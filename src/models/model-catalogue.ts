@@ -154,15 +154,10 @@ export class ModelCatalogue {
     return reason === undefined ? {} : { available: false, reason }
   }
 
-  /** Asks the local providers in the background, so that `availability` knows which of them run. */
-  checkLocal(): void {
-    for (const { name, local } of this.#providers.values()) {
-      if (local)
-        this.#listings
-          .get(name)
-          ?.models()
-          .catch(() => {})
-    }
+  /** Asks the local providers, so that `availability` knows which of them run. Never rejects. */
+  async checkLocal(): Promise<void> {
+    const local = [...this.#providers.values()].filter((provider) => provider.local)
+    await Promise.allSettled(local.map(({ name }) => this.#listings.get(name)?.models()))
   }
 
   /** Throws an `UnknownModelError` unless the model is configured, or its provider lists it. */

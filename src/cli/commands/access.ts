@@ -6,7 +6,7 @@ import { type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } fro
 import { KEY_PATTERN, MAX_KEY_PATTERNS, type Roles, rolesOf, unknownRole } from '../../config/roles.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
-import type { StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { configFile, hasStore, readConfig, readStore, withAccess } from '../common/open.ts'
 import { readInteger, type TenantOptions, tenantName } from '../common/params.ts'
@@ -46,6 +46,7 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .option('--tools <patterns...>', 'only these tools; * stands for any characters')
     .option('--models <patterns...>', 'only these models, such as openai:gpt-4o or mini:*')
     .option('--calls-per-minute <n>', 'rate limit (default: the one in the configuration)')
+    .option('--budget <amount>', 'what it may spend, such as 10/month or 0.5/day:warn (default: no limit)')
     .option('--expires <when>', 'such as 90d, 12h, 30m or 2030-01-31 (default: never)')
     .action(run(keysCreate))
 
@@ -90,6 +91,7 @@ export interface KeysCreateOptions extends TenantOptions {
   readonly tools?: readonly string[]
   readonly models?: readonly string[]
   readonly callsPerMinute?: string
+  readonly budget?: string
   readonly expires?: string
 }
 
@@ -132,11 +134,24 @@ function storedKey(key: string, options: KeysCreateOptions, roles: Roles, now: n
     models: readPatterns('--models', options.models),
     calls_per_minute:
       callsPerMinute === undefined ? null : readInteger('--calls-per-minute', callsPerMinute, 1, MAX_CALLS_PER_MINUTE),
+    budget: options.budget === undefined ? null : readBudget(options.budget),
     created_at: new Date(now).toISOString(),
     expires_at: expires === undefined ? null : readExpiry(expires, now),
     revoked_at: null,
     created_by: null,
   }
+}
+
+/** Reads `10/month` or `0.5/day:warn`. */
+function readBudget(text: string): KeyBudget {
+  const [, amount, per, action] = /^(\d{1,9}(?:\.\d{1,6})?)\/(day|month)(?::(warn|refuse))?$/.exec(text) ?? []
+  if (amount === undefined) {
+    throw new UsageError(
+      `--budget takes an amount per day or month, such as 10/month or 0.5/day:warn, not '${printableLine(text)}'.`,
+    )
+  }
+  const budget = { per: per as KeyBudget['per'], amount: Number(amount) }
+  return action === undefined ? budget : { ...budget, action: action as 'warn' | 'refuse' }
 }
 
 function readName(text: string): string {
@@ -203,11 +218,12 @@ export async function keysList(terminal: Terminal, options: TenantOptions): Prom
 }
 
 function rowOf(key: ListedKey, roles: Roles): string[] {
-  const { id, tenant, name, role, scopes, tools, models, calls_per_minute, state, expires_at, revoked_at } = key
+  const { id, tenant, name, role, scopes, tools, models, calls_per_minute, budget, state, expires_at, revoked_at } = key
   const limits = [
     ...(tools === null ? [] : [`tools ${tools.join(' ')}`]),
     ...(models === null ? [] : [`models ${models.join(' ')}`]),
     ...(calls_per_minute === null ? [] : [`${calls_per_minute} calls per minute`]),
+    ...(budget ? [`budget ${budget.amount} a ${budget.per}`] : []),
   ]
   const limit = limits.length === 0 ? '' : ` (${limits.join(', ')})`
   const since = {

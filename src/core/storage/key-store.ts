@@ -1,3 +1,13 @@
+import type { BudgetPeriod } from '../costs.ts'
+
+/** What a key may spend, in units of the currency. */
+export interface KeyBudget {
+  readonly per: BudgetPeriod
+  readonly amount: number
+  /** Default: `refuse`. */
+  readonly action?: 'warn' | 'refuse'
+}
+
 /** A stored API key, without the key itself. */
 export interface StoredKey {
   readonly id: string
@@ -14,6 +24,7 @@ export interface StoredKey {
   readonly models: readonly string[] | null
   /** Overrides `limits.calls_per_minute`. */
   readonly calls_per_minute: number | null
+  readonly budget?: KeyBudget | null
   readonly created_at: string
   /** The id of the key that created it; null for the user of the machine. */
   readonly created_by: string | null

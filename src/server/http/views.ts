@@ -1,4 +1,5 @@
 import type { CallerLimit, Scope } from '../../app/callers.ts'
+import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import type { Role } from '../../config/roles.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
@@ -230,4 +231,10 @@ export interface RolesView {
 
 export interface ShownKey extends Omit<StoredKey, 'hash' | 'tenant'> {
   readonly last_used_at: string | null
+}
+
+/** What `GET /api/objectives` answers. */
+export interface ObjectivesView {
+  readonly objectives: readonly ObjectiveReport[]
+  readonly alerts?: readonly Omit<Alert, 'calm_since'>[]
 }

@@ -10,8 +10,9 @@ import {
   TENANT_NAME,
 } from '../../app/tenants.ts'
 import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, type Role, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
+import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
-import type { StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
@@ -116,6 +117,7 @@ interface NewKeyBody {
   readonly tools?: readonly string[]
   readonly models?: readonly string[]
   readonly calls_per_minute?: number
+  readonly budget?: KeyBudget
   readonly expires_at?: string
 }
 
@@ -131,6 +133,7 @@ const KEY = {
     description: 'Patterns of its models. Null: all that are configured.',
   },
   calls_per_minute: { type: ['integer', 'null'] },
+  budget: { type: ['object', 'null'], properties: BUDGET_PROPERTIES, description: 'What the key may spend.' },
   created_at: TIME_OR_NULL,
   expires_at: TIME_OR_NULL,
   revoked_at: TIME_OR_NULL,
@@ -162,6 +165,7 @@ const NEW_KEY = {
     tools: patterns('tools', ['get_*', 'calculate']),
     models: patterns('models', ['openai:gpt-4o*', 'mini:*']),
     calls_per_minute: { type: 'integer', minimum: 1, maximum: 10_000_000 },
+    budget: { ...exactly(BUDGET_PROPERTIES), required: ['per', 'amount'], description: 'What the key may spend.' },
     expires_at: { type: 'string', format: 'date-time' },
   },
 }
@@ -193,7 +197,7 @@ export function keyRoutes(app: FastifyInstance): void {
       response: { 201: object({ key: { type: 'string', examples: ['ty_…'] }, ...KEY }, 'The key') },
     }),
     async ({ caller, body, raw }, reply) => {
-      const { name, role, scopes, tools, models, calls_per_minute, expires_at } = body
+      const { name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = body
       const given = installation.callers.roles.get(role)
       if (given === undefined)
         throw new HttpProblem(400, 'The request is not valid', unknownRole(role, installation.callers.roles))
@@ -212,6 +216,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
+        budget: budget ?? null,
         created_at: now(),
         expires_at: expires_at === undefined ? null : new Date(expires_at).toISOString(),
         revoked_at: null,
@@ -273,7 +278,7 @@ const EVERYTHING: readonly string[] = ['*']
 /** A key can't create a key with more than it has itself. */
 function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
   const { scopes, expires_at } = body
-  const { callsPerMinute, expiresAt, user } = caller
+  const { callsPerMinute, budget, expiresAt, user } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
     throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
@@ -297,6 +302,10 @@ function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
     const why = 'the calls of its keys would add up to more than its own'
     throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
   }
+  if (budget !== undefined && budget.action !== 'warn') {
+    const why = 'its keys could spend more than it may itself'
+    throw new HttpProblem(403, 'A key with a budget cannot create keys', why)
+  }
   // Users are people: their tokens are short, and the keys that they create aren't.
   if (
     user === undefined &&
@@ -312,8 +321,8 @@ function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
 }
 
 /** The first key ends the time without keys: with less, nobody could manage the server over HTTP any more. */
-function requireAllRights({ role, scopes, tools, models, calls_per_minute, expires_at }: NewKeyBody): void {
-  const limits = { tools, models, calls_per_minute, expires_at }
+function requireAllRights({ role, scopes, tools, models, calls_per_minute, budget, expires_at }: NewKeyBody): void {
+  const limits = { tools, models, calls_per_minute, budget, expires_at }
   const limited = Object.entries(limits).find(([, value]) => value !== undefined)?.[0]
   const lacks = scopes && ADMIN_SCOPES.find((scope) => !scopes.includes(scope))
   const problem =

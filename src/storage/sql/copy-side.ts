@@ -44,6 +44,7 @@ export interface CopyChunk extends CopyRow {
 
 /** Tables that belong to running servers, or that `write` derives from others. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
+  'budget_holds',
   'changes',
   'instances',
   'leases',

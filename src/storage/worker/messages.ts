@@ -87,6 +87,8 @@ export const STORAGE_PARTS: {
     runSeries: true,
     parameterSets: true,
     versionCalls: true,
+    objectiveCalls: true,
+    summary: true,
     expire: true,
   },
   runs: { list: true, get: true, children: true, tenantOf: true, trim: true },
@@ -97,7 +99,7 @@ export const STORAGE_PARTS: {
   toolUse: { list: true, add: true, replace: true, doubtful: true },
   once: { claim: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
-  chats: { turns: true, add: true, update: true },
+  chats: { turns: true, add: true, update: true, remove: true },
   pauses: {
     ask: true,
     open: true,
@@ -132,6 +134,7 @@ export const STORAGE_PARTS: {
     open: true,
     put: true,
     document: true,
+    staged: true,
     remove: true,
     drop: true,
     byText: true,
@@ -143,4 +146,5 @@ export const STORAGE_PARTS: {
     sweep: true,
   },
   leases: { lease: true, company: true },
+  spending: { hold: true, report: true },
 }

@@ -12,6 +12,7 @@ const key = (id: string, more: Partial<StoredKey> = {}): StoredKey => ({
   tools: null,
   models: null,
   calls_per_minute: null,
+  budget: null,
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
   revoked_at: null,
