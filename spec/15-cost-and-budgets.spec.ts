@@ -21,7 +21,10 @@ import { withServer } from './fixtures/server.ts'
 import { mock } from './fixtures/tool-manager.ts'
 
 const DAY = 86_400_000
-const noKeys: KeyStore = { list: async () => [], create: async () => {}, revoke: async () => false }
+const noKeys: KeyStore = {
+  ...{ list: async () => [], create: async () => {}, revoke: async () => false },
+  ...{ users: async () => [], putUser: async () => {} },
+}
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }
 const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
 

@@ -129,7 +129,7 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
         : new RunBudget(budget ?? {}, prices, messages, tools, outer)
-    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow(message))
+    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow([message], []))
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs

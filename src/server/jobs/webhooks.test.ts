@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer } from '../fixtures/open-server.ts'
 import { toolConfig } from '../fixtures/open-tool-server.ts'
-import { webhookSignature } from './approval-webhook.ts'
+import { webhookSignature } from './webhooks.ts'
 
 test('signed news of asking and deciding reach the webhook, with retries and without parameters', async () => {
   const received: { headers: IncomingHttpHeaders; body: string }[] = []
