@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { Chat, TRIAL_PROMPT } from '../chat/chat.ts'
+import { type DiscoverySettings, ToolDiscovery } from '../chat/discovery.ts'
 import { type ResponseRule, ResponseRules, unknownTools } from '../chat/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, ToolLoop } from '../chat/tool-loop.ts'
 import type { ToolGate } from '../chat/tool-offer.ts'
@@ -84,6 +85,8 @@ export interface Parts {
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */
   readonly gate?: ToolGate
+  /** Instead of `tools.discovery` of the configuration. */
+  readonly discovery?: DiscoverySettings
   /** Identifies the installation in chains of agents. Default: a random id. */
   readonly installation?: string
   /** The environment that `${VAR}` in definitions refers to. */
@@ -167,6 +170,11 @@ export class ToolManager {
 
   getLoop(): ToolLoop {
     return this.#parts.loop
+  }
+
+  /** Finds tools by what they do. */
+  getDiscovery(): ToolDiscovery {
+    return this.#parts.discovery
   }
 
   getMcpServers(): McpServers {
@@ -364,8 +372,15 @@ function assemble(
     sinks,
     ...(default_timeout_ms !== undefined && { defaultTimeoutMs: default_timeout_ms }),
   })
+  const discovery = new ToolDiscovery({
+    registry,
+    metrics: executor.metrics,
+    settings: parts.discovery ?? config.tools?.discovery,
+    vectors: () => openVectors(log),
+  })
   const loop: ToolLoop = new ToolLoop(registry, executor, {
     ...parts,
+    discovery,
     log,
     clock,
     ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
@@ -381,6 +396,7 @@ function assemble(
       registry,
       executor,
       loop,
+      discovery,
       servers,
       http,
       pipeline,
@@ -394,6 +410,16 @@ function assemble(
     },
     stopRechecking,
     canAsk: parts.approvals !== undefined && parts.once !== undefined,
+  }
+}
+
+/** Tools are found by words alone if `@toolyard/mini` isn't installed, or can't be read. */
+async function openVectors(log: Log) {
+  try {
+    return await (await import('../models/mini-wire.ts')).wordVectors()
+  } catch (err) {
+    log.warn({ err }, 'Could not read the word vectors: tools are found by words only')
+    return undefined
   }
 }
 

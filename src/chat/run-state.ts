@@ -150,7 +150,8 @@ export class RunState {
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
     const cancellation = last ? whole : work
-    if (!last && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
+    const { tools: before, max_tokens: most } = this.#question ?? {}
+    if (!last && this.#question !== undefined && before === tools && most === max_tokens) {
       return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
     const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
@@ -205,9 +206,14 @@ export class RunState {
       const content = resultContent(call.result, this.model.accepts)
       const message = { role: 'tool', tool_call_id: id, name, content } as const
       this.messages.push(message)
-      this.#budget?.grow(message)
+      this.#budget?.grow([message], [])
       this.tracked.push(call)
     }
+  }
+
+  /** Tools that the next requests offer in addition. */
+  offer(added: readonly OfferedTool[]): void {
+    if (added.length > 0) this.#budget?.grow([], added)
   }
 
   /** Stores the calls of a turn before they run, unless they are stored. Returns the results so far. */

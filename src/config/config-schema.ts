@@ -142,6 +142,28 @@ export const CONFIG_SCHEMA = {
           additionalProperties: ROLLOUT_SCHEMA,
         },
         registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
+        discovery: {
+          type: 'object',
+          description: 'Offers models the tools that match, and a search for the others, if there are too many.',
+          additionalProperties: false,
+          properties: {
+            enabled: {
+              enum: ['auto', true, false],
+              description: '"auto": only for runs whose tools exceed max_tool_tokens. Default: "auto".',
+            },
+            max_tool_tokens: {
+              type: 'integer',
+              minimum: 100,
+              maximum: 1_000_000,
+              description: 'About how many tokens the tools of a request may have. Default: 8000.',
+            },
+            always: {
+              type: 'array',
+              items: { type: 'string', minLength: 1 },
+              description: 'Patterns of tools that are always offered, such as "orders_*". Default: none.',
+            },
+          },
+        },
         code_mode: {
           type: 'object',
           description: 'The tool run_code: models call tools in code that runs in a sandbox. Needs the package run.',

@@ -1,3 +1,4 @@
+import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { ResponseRule } from '../chat/response-rules.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { Rollout } from '../core/tool.ts'
@@ -24,6 +25,7 @@ export interface Config {
     readonly max_parallel_calls?: number
     readonly registry?: readonly unknown[]
     readonly code_mode?: CodeModeSettings
+    readonly discovery?: DiscoverySettings
     readonly rollout?: Readonly<Record<string, Rollout>>
   }
   readonly providers?: Readonly<Record<string, ProviderConfig>>

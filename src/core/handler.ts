@@ -30,6 +30,8 @@ export interface HandlerContext {
   readonly client?: AskableClient | undefined
   /** The context of calls that this call makes. Only for kinds. */
   child?(): CallContext
+  /** The context of this call: who makes it, and what it was offered. Only for kinds. */
+  readonly rights?: CallContext | undefined
 }
 
 export interface ChildCallOptions {

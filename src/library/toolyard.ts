@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
@@ -21,6 +22,7 @@ import {
   checkDecision,
   checkOptions,
   type DecideOptions,
+  discoverySettings,
   type GivenModel,
   type GivenTool,
   type InputFor,
@@ -266,7 +268,12 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     const { tools = [], config, storage, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
-    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
+    const discovery = discoverySettings(options.discovery)
+    const parts: OpenParts = {
+      log: asLog(options.log),
+      ...pick(options, 'sinks', 'clock', 'storage'),
+      ...(discovery && { discovery }),
+    }
     const needsMore = tools.some(({ implementation }) => !LIGHT.has(implementation?.type ?? 'langchain'))
     const isLight = config === undefined && storage === undefined && !needsMore
     const opened = isLight ? await openLight(tools, parts) : await openConfigured(config, parts)
@@ -330,6 +337,7 @@ export interface Opened extends Omit<ToolyardParts, 'models' | 'configured'> {
 export interface OpenParts
   extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock' | 'storage'> {
   readonly log: Log
+  readonly discovery?: DiscoverySettings
 }
 
 async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {

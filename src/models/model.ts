@@ -40,6 +40,9 @@ export interface OfferedTool {
   readonly parameters: JsonSchema
 }
 
+/** The tool by which models find others. */
+export const SEARCH_TOOLS = 'search_tools'
+
 export type Message =
   | { readonly role: 'system'; readonly content: string }
   | { readonly role: 'user'; readonly content: Content }

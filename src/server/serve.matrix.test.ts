@@ -26,6 +26,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /tools/execute': needs('call'),
   'GET /schema/tools': needs('read'),
   'GET /api/tools/list': needs('read'),
+  'GET /api/tools/search': needs('read'),
   'GET /api/page/tools': needs('read'),
   'GET /api/page/tools/:name': needs('read'),
   'GET /api/tools/:name/versions': needs('observe'),

@@ -57,6 +57,7 @@ function bindToParent(call: Call, { deadline, path }: ParentCall): void {
 }
 
 const CODE = 'code'
+const DISCOVERY = 'discovery'
 const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by tool() and registered in code'
 
 /** Tools in code. */
@@ -91,7 +92,7 @@ export class BoundTools {
   ) {
     this.#registry = registry
     this.#canAsk = canAsk
-    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
+    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, [DISCOVERY]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => {
       // The effect of a tool that calls others depends on them.

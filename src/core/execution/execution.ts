@@ -158,19 +158,33 @@ export class ExecutionContext implements HandlerContext {
 
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
-  readonly onFailure: NonNullable<HandlerContext['onFailure']>
+  readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
-  readonly callers: readonly string[] | undefined
-  readonly progress: Progress | undefined
   readonly client: AskableClient | undefined
 
   constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
     super(execution, call)
+    this.#execution = execution
     this.child = child
     this.client = client
-    this.progress = execution.caller.progress
-    this.callers = execution.caller.context.parent?.path
-    this.onFailure = (details) => {
+  }
+
+  get rights(): CallContext {
+    return this.#execution.caller.context
+  }
+
+  get progress(): Progress | undefined {
+    return this.#execution.caller.progress
+  }
+
+  get callers(): readonly string[] | undefined {
+    return this.#execution.caller.context.parent?.path
+  }
+
+  /** Bound, so that a kind may destructure it. */
+  get onFailure(): NonNullable<HandlerContext['onFailure']> {
+    const execution = this.#execution
+    return (details) => {
       execution.details = details
     }
   }

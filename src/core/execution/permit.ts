@@ -1,6 +1,7 @@
 import type { CallContext } from '../call-context.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
+import { OPEN, viewOf } from './tool-view.ts'
 
 type Flags = Readonly<Record<string, boolean>>
 
@@ -16,7 +17,7 @@ export function missingPermission(
   tool: ToolDefinition,
   { flags = NO_FLAGS, tools }: Pick<CallContext, 'flags' | 'tools'>,
 ): string | typeof OUTSIDE_KEY | undefined {
-  if (tools !== undefined && !matchesGlobs(tools, tool.name)) return OUTSIDE_KEY
+  if (tools !== undefined && viewOf(tool)[OPEN] !== true && !matchesGlobs(tools, tool.name)) return OUTSIDE_KEY
   if (flags === NO_FLAGS && tool.permissions === undefined) return undefined
   if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
   const required = tool.permissions

@@ -20,6 +20,7 @@ import { writeLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { serveLibrary } from './library.ts'
 import { ANSWER_MS, AskingCall, ownerOf } from './open-questions.ts'
+import { meantCall } from './tool-directory.ts'
 import { type CallApprovals, type Caller, isLevel, type LogLevel, type ToolServer } from './tool-server.ts'
 
 /** The SDK's server for one connection, or for one stateless request, in which `called` is the tool to be called. */
@@ -39,7 +40,7 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
   if (tool && server.pages.usesHeaders(tool)) declareParameters(connection, tool)
   const methods = connection.server
   methods.setRequestHandler('tools/list', ({ params }) => {
-    const { tools, nextCursor } = server.pages.page(caller.context, params?.cursor)
+    const { tools, nextCursor } = server.list(caller, params?.cursor)
     return { tools: [...tools], ...(nextCursor !== undefined && { nextCursor }) }
   })
   methods.setRequestHandler(
@@ -61,7 +62,8 @@ export function callHandler(
   capabilities: () => ClientCapabilities | undefined = () => undefined,
 ) {
   const connectionId = randomUUID()
-  return async ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+  return async (request: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+    const params = meantCall(caller, request.params)
     const state = context.mcpReq.requestState<unknown>()
     const subject = JSON.stringify([params.name, params.arguments])
     const resumed = server.questions.resume(state, caller.context, subject, context)

@@ -20,6 +20,7 @@ import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { type MediaPart, splitMedia, type ToolResult } from '../../core/tool-result.ts'
 import { type Library, type LibraryHost, libraryOf, readCursor, type ServedPart, writeCursor } from './library.ts'
 import { OpenQuestions } from './open-questions.ts'
+import { directoryList, type ToolDirectory } from './tool-directory.ts'
 
 /** The protocol's log levels, least severe first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -93,11 +94,17 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 /** The caller of a connection. Sessions update the context with every request. */
 export interface Caller {
   context: CallContext
+  /** Whether it is shown a search instead of all tools. */
+  readonly discovers?: boolean
   /** The lowest level of log messages to send; undefined for none. */
   logLevel: LogLevel | undefined
 }
 
-export const callerOf = (context: CallContext): Caller => ({ context, logLevel: undefined })
+export const callerOf = (context: CallContext, discovers = false): Caller => ({
+  context,
+  discovers,
+  logLevel: undefined,
+})
 
 /** The value of `implementation.returns` for tools that return content blocks. */
 const RETURNS_CONTENT = 'mcp_content'
@@ -141,6 +148,8 @@ export interface ToolServerOptions {
   readonly part?: ServedPart | undefined
   /** Without it, calls that need approval are only refused. */
   readonly approvals?: CallApprovals
+  /** Without it, `?discovery=true` is refused. */
+  readonly discovery?: ToolDirectory
   /** Gets every connection before it is used, to add request handlers. */
   readonly extend?: (connection: McpServer, caller: Caller) => void
 }
@@ -196,6 +205,7 @@ export class ToolServer {
   readonly library: LibraryHost | undefined
   readonly questions: OpenQuestions
   readonly approvals: CallApprovals | undefined
+  readonly discovery: ToolDirectory | undefined
   readonly log: Log
   readonly clock: Clock
   readonly extend: ToolServerOptions['extend']
@@ -215,6 +225,7 @@ export class ToolServer {
     this.#registry = registry
     this.#part = part
     this.approvals = options.approvals
+    this.discovery = options.discovery
     this.log = options.log ?? silentLog
     this.clock = options.clock ?? systemClock
     this.questions = new OpenQuestions(this.clock)
@@ -226,6 +237,13 @@ export class ToolServer {
     this.#stops = [registry.onChange(() => this.#change('tools'))]
     const stop = library?.onChange?.((what) => this.#change(what))
     if (stop !== undefined) this.#stops.push(stop)
+  }
+
+  /** A page of the tools that a caller is shown. */
+  list({ context, discovers }: Caller, cursor?: string): ToolPage {
+    const { discovery } = this
+    const isWhole = !discovers || discovery === undefined
+    return isWhole ? this.pages.page(context, cursor) : { tools: directoryList(discovery, this.pages, context) }
   }
 
   /** Runs a call. Only an unknown tool is a protocol error, as MCP requires. */
@@ -342,7 +360,7 @@ function isPlain({ $schema, properties, required }: JsonSchema): boolean {
   )
 }
 
-interface ToolPage {
+export interface ToolPage {
   readonly tools: readonly Tool[]
   readonly nextCursor?: string
 }
@@ -378,9 +396,14 @@ export class ToolPages {
     return pageOf(list, cursor === undefined ? 0 : firstAfter(list.names, readCursor(cursor)))
   }
 
+  /** The tools whose names match. */
+  matching(context: CallContext, patterns: readonly string[]): Tool[] {
+    return this.#list(context).tools.filter(({ name }) => matchesGlobs(patterns, name))
+  }
+
   /** Whether clients must repeat some parameters in headers. */
   usesHeaders(definition: ToolDefinition): boolean {
-    return JSON.stringify(this.#listedTool(definition)).includes('"x-mcp-header"')
+    return JSON.stringify(this.listed(definition)).includes('"x-mcp-header"')
   }
 
   #list(context: CallContext): ToolList {
@@ -401,13 +424,14 @@ export class ToolPages {
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {
       names: permitted.map((tool) => tool.name),
-      tools: permitted.map((tool) => this.#listedTool(tool)),
+      tools: permitted.map((tool) => this.listed(tool)),
     }
     this.#lists.set(key, list)
     return list
   }
 
-  #listedTool(definition: ToolDefinition): Tool {
+  /** A tool as the protocol lists it. */
+  listed(definition: ToolDefinition): Tool {
     const known = this.#listed.get(definition)
     if (known !== undefined) return known
     const listed = listedTool(definition, this.#effectOf(definition))

@@ -127,6 +127,8 @@ export class HttpHandler {
     const known = this.#contextOf(request)
     if (known === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
     const context = this.#server.contextOf(known)
+    const discovers = asksForDiscovery(request)
+    if (discovers && this.#server.discovery === undefined) throw new Refusal(404, -32_000, NO_DISCOVERY)
     const { headers } = request
     const id = headers['mcp-session-id'] as string | undefined
     if (id !== undefined && isOlder(request, body)) {
@@ -137,11 +139,16 @@ export class HttpHandler {
       throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
     if (isInitializeRequest(body) && isOlder(request, body)) {
-      return this.#sessions.open(request, response, body, context)
+      return this.#sessions.open(request, response, body, callerOf(context, discovers))
     }
-    return this.#stateless.handle(request, response, body, callerOf(context))
+    return this.#stateless.handle(request, response, body, callerOf(context, discovers))
   }
 }
+
+const NO_DISCOVERY = 'This server has no search of tools: connect without ?discovery=true'
+
+const asksForDiscovery = ({ url = '' }: IncomingMessage): boolean =>
+  new URLSearchParams(url.split('?')[1]).get('discovery') === 'true'
 
 async function readMessage(request: IncomingMessage, parsedBody: unknown): Promise<unknown> {
   const type = request.headers['content-type'] ?? ''

@@ -13,7 +13,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { type Log, writeLog } from '../../../core/log.ts'
 import { MAX_SUBSCRIPTIONS, Subscriptions } from '../library.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
-import { type Caller, callerOf, type ToolServer } from '../tool-server.ts'
+import type { Caller, ToolServer } from '../tool-server.ts'
 
 interface Listener extends Holder {
   readonly context: CallContext
@@ -174,8 +174,8 @@ export class SessionHandler {
     })
   }
 
-  async open(request: IncomingMessage, response: ServerResponse, body: unknown, context: CallContext): Promise<void> {
-    const caller = callerOf(context)
+  async open(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
+    const { context } = caller
     const connection = openConnection(this.#server, caller)
     let session: Session | undefined
     const transport = new WebStandardStreamableHTTPServerTransport({
