@@ -106,8 +106,8 @@ test('tools that are added, changed or removed are found as they are now', async
   expect(namesOf((await found()).found)).toEqual(['fix'])
   registry.unregister('fix')
   expect(await found()).toMatchObject({ found: [], note: expect.stringContaining('No tools match') })
-  add('mend', () => 'mended', { description: 'Repair a bicycle' })
-  expect(namesOf((await found()).found)).toEqual(['mend'])
+  add('repair', () => 'repaired', { description: 'Repair a bicycle' })
+  expect(namesOf((await found()).found)).toEqual(['repair'])
 })
 
 test('tools that a tenant has called more often come first, for this tenant only', async () => {
