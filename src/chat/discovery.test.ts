@@ -56,7 +56,7 @@ test('a durable run that continues is offered what it had found', async () => {
 describe('the name search_tools', () => {
   test('belongs to a registered tool of that name: the run gets the matches, and no search of ours', async () => {
     const { loop, add, executor } = setup()
-    add('search_tools', () => 'mine', { description: 'Search the garden tools' })
+    add('search_tools', () => 'mine', { description: 'Water the garden by search' })
     const model = scripted('Done.')
     await loop.answer({ model, messages: ASKED })
     expect(namesOf(model.requests[0]?.tools).sort()).toEqual(['search_tools', 'water'])
