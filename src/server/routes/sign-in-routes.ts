@@ -109,7 +109,9 @@ export function sessionRoutes(app: FastifyInstance): void {
 }
 
 function requireOwnPage(headers: Parameters<typeof isOfOwnPage>[0]): void {
-  if (!isOfOwnPage(headers)) throw new HttpProblem(403, 'Cross-origin requests are refused')
+  if (isOfOwnPage(headers)) return
+  const fix = 'Origin and Host must name the same host and port; a proxy must pass Host on'
+  throw new HttpProblem(403, 'Cross-origin requests are refused', fix)
 }
 
 const CALLBACK = '/api/session/oidc/callback'
