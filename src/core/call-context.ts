@@ -49,6 +49,10 @@ export interface ParentCall {
 export interface CallContext {
   readonly tenant?: string | undefined
   readonly caller?: string | undefined
+  /** The id of the API key of the caller, if it has one. */
+  readonly keyId?: string | undefined
+  /** The signed-in user; absent: the caller itself. */
+  readonly user?: string | undefined
   /** The session of the caller, if it has one. */
   readonly session?: string | undefined
   /** By tool: the version that calls of its name take. Set by the loop, so that a run calls what it was offered. */

@@ -12,11 +12,11 @@ export interface HandlerContext {
   /** Reports progress to the caller. */
   report(progress: unknown): void
   readonly log: Log
-  /** How long the call may take. A handler that can end earlier with less should do so. */
+  /** How long the call may take. A handler that can end earlier with less should do so. Absent in isolated handlers. */
   readonly timeoutMs?: number | undefined
-  /** The W3C trace context of this call, to pass on to other services. */
+  /** The W3C trace context of this call, to pass on to other services. Absent in isolated handlers. */
   readonly traceparent?: string | undefined
-  /** Calls another tool for the same caller, within the deadline of this call. Absent in most isolated handlers. */
+  /** Calls another tool for the same caller, within the deadline of this call. Throws in most isolated handlers. */
   readonly call?: CallTool | undefined
   /** The idempotency key of this call, to pass on to services that take one. Absent in isolated handlers. */
   readonly idempotencyKey?: string | undefined

@@ -1,3 +1,5 @@
+import type { SpentBudget } from './costs.ts'
+
 /** Every way a call can fail, with its HTTP status and whether a retry can help. */
 export const TOOL_ERRORS = {
   TOOL_NOT_FOUND: { status: 404, retryable: false },
@@ -50,13 +52,16 @@ export interface StepReport {
 
 export interface FailureExtras {
   /**
-   * For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for, for a pipeline what its steps did.
+   * For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for, for a pipeline what its steps did,
+   * for RATE_LIMITED by a budget which one, and when to try again.
    */
   readonly details?: {
     readonly problems?: readonly Problem[]
     readonly required?: readonly RequiredParameter[]
     readonly approval?: RequestedApproval
     readonly steps?: readonly StepReport[]
+    readonly budget?: SpentBudget
+    readonly retry_after_ms?: number
   }
   readonly suggestions?: readonly string[]
   readonly outcome?: 'unknown'
@@ -67,6 +72,8 @@ export interface ToolSuccess<Result = unknown> {
   readonly result: Result
   readonly tool_name: string
   readonly execution_time_ms: number
+  /** In units of `costs.currency`; null if it is unknown, absent if the tool names no cost. */
+  readonly cost?: number | null
   /** Such as that the tool is deprecated; absent if there are none. */
   readonly warnings?: readonly string[]
 }
@@ -77,6 +84,7 @@ export interface ToolFailure extends FailureExtras {
   readonly error_code: ToolErrorCode
   readonly tool_name: string
   readonly execution_time_ms: number
+  readonly cost?: number | null
   readonly warnings?: readonly string[]
 }
 

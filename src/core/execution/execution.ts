@@ -22,7 +22,7 @@ export interface ExecutionCaller {
   readonly scope: string
   readonly idempotencyKey: string | undefined
   readonly progress: Progress | undefined
-  readonly context: Pick<CallContext, 'caller' | 'app' | 'parent'>
+  readonly context: Pick<CallContext, 'caller' | 'app' | 'parent' | 'user'>
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -200,7 +200,8 @@ export class CodeContext extends ExecutionContext {
   }
 
   get user(): string | undefined {
-    return this.#caller.context.caller
+    const { user, caller } = this.#caller.context
+    return user ?? caller
   }
 
   get app(): unknown {

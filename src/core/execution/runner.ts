@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import type { AskableClient, CallContext } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
+import type { Budgets, CompilePath } from '../costs.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
@@ -33,6 +34,10 @@ export interface ToolExecutorOptions {
   readonly durable?: boolean
   /** Shared rate limits. Default: those of this executor. */
   readonly rates?: Rates
+  /** Refuse calls of tools that have a cost. */
+  readonly budgets?: Budgets
+  /** Finds costs in results. Without it, those costs are unknown. */
+  readonly compilePath?: CompilePath
   /** Stores results of writes with an idempotency key. Default: in memory. */
   readonly once?: OnceStore
   /** Stores approvals. Without it, tools that need approval can't be called. Needs `once`. */
