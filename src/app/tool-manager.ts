@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
 import { configuredModels, EMBEDDED_PROVIDER, knowledgeModel, offeredModels, typeOf } from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import type { Budgets } from '../core/costs.ts'
 import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
@@ -33,6 +34,7 @@ import { type PipelineGraph, PipelineKind } from '../kinds/composite/pipeline.ts
 import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { mcpKind } from '../kinds/mcp-kind.ts'
+import { JsonPath } from '../kinds/path/json-path.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
 import type { Collections } from '../knowledge/collections/collections.ts'
 import type { Embedder } from '../knowledge/embedding/embedder.ts'
@@ -66,6 +68,8 @@ export interface Parts {
   readonly durable?: boolean
   /** Shared rate limits. */
   readonly rates?: Rates
+  /** Refuse calls and turns, and count what they cost. */
+  readonly budgets?: Budgets
   /** Stores the results of writes with an idempotency key. */
   readonly once?: OnceStore
   /** Stores approvals of calls. Needs `once`. */
@@ -148,9 +152,11 @@ export class ToolManager {
     void settled.then(() => this.#warnOfUnknownTools(more))
     registry.isLoaded = true
     this.#rules()
-    const { webhook } = this.#config.approvals ?? {}
-    const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
-    if (problem) log.warn({ place: 'approvals.webhook', problem }, 'The approval webhook gets no messages')
+    for (const section of ['approvals', 'alerts'] as const) {
+      const { webhook } = this.#config[section] ?? {}
+      const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
+      if (problem) log.warn({ place: `${section}.webhook`, problem }, 'A webhook gets no messages')
+    }
     setTimeout(() => this.#warmUp(report.loaded.values()), WARM_UP_AFTER_MS).unref()
     return report
   }
@@ -251,6 +257,10 @@ export class ToolManager {
     const { pipeline } = this.#parts
     const isPipeline = tool.implementation.type === 'pipeline' && pipeline.problem(tool) === undefined
     return isPipeline ? pipeline.graph(tool, tenant) : undefined
+  }
+
+  getEmbedder(): Promise<Embedder | undefined> {
+    return this.#parts.knowledge.embedder()
   }
 
   getCollections(): Collections {
@@ -366,6 +376,7 @@ function assemble(
   const executor: ToolExecutor = new ToolExecutor(registry, {
     ...parts,
     kinds: table,
+    compilePath: (path) => new JsonPath(path),
     isolate,
     log,
     clock,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import type { Budgets } from '../core/costs.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
@@ -10,13 +11,14 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
+import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tools.ts'
 import { type DiscoverySettings, ToolDiscovery } from './discovery.ts'
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
+import type { Ending } from './run-output.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
-import { type Ending, RunState } from './run-state.ts'
+import { RunState } from './run-state.ts'
 import { type Offer, type ToolGate, versionsIn } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
@@ -26,6 +28,8 @@ export interface ToolLoopOptions {
   readonly maxIterations?: number
   readonly maxParallelCalls?: number
   readonly tracer?: Tracer
+  /** Refuse turns, and count what they cost. */
+  readonly budgets?: Budgets
   readonly onRun?: (run: StoredRun) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
@@ -52,6 +56,7 @@ export class ToolLoop {
   readonly #onCalls: OnCalls | undefined
   readonly #gate: ToolGate | undefined
   readonly #tracer: Tracer | undefined
+  readonly #budgets: Budgets | undefined
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
     this.#executor = executor
@@ -70,16 +75,22 @@ export class ToolLoop {
     this.#onCalls = options.onCalls
     this.#gate = options.gate
     this.#tracer = options.tracer
+    this.#budgets = options.budgets
   }
 
   async answer(request: RunRequest): Promise<RunAnswer> {
     let answer: RunAnswer | undefined
-    for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
+    for await (const event of this.#run(request, false)) if (event.type === 'answer') answer = event.answer
     return answer as RunAnswer
   }
 
   /** Streams events; the last one is the answer. Leaving early cancels everything. */
-  async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+  run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+    return this.#run(request, true)
+  }
+
+  /** Yielding an event costs as much as half a call, so turns and calls are only streamed if someone reads them. */
+  async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }
@@ -91,6 +102,7 @@ export class ToolLoop {
     const offered = chosen?.tools ?? offer.tools
     const first = chosen === undefined ? offer : { ...offer, tools: [...offered] }
     let tools = besideClientTools(first, request.client_tools ?? NO_CLIENT_TOOLS)
+    requireChoice(tools, request.tool_choice)
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
@@ -100,6 +112,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
+    run.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
@@ -110,21 +123,34 @@ export class ToolLoop {
     try {
       if (run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
       while (ending === undefined) {
-        const turn = run.ask(tools, false)
+        const turn = await run.ask(tools, false)
         if (!(turn instanceof TurnReader)) {
           ending = turn
           break
         }
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
+        const { holdText } = run.demands
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
+          if (streams && (!holdText || event.type !== 'text-delta')) yield event
+        }
         ending = this.#endingAt(run, turn)
-        const used = run.usageOf(turn)
+        const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
+        if (holdText) {
+          const { text, settled } = await run.demands.settle(turn, ending)
+          if (settled === 'again') {
+            ending = undefined
+            continue
+          }
+          ending = settled
+          if (text !== '') yield { type: 'text-delta', text }
+        }
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
-        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
+        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
+          if (streams) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         const found = chosen?.found(batch.tracked) ?? []
@@ -161,7 +187,7 @@ export class ToolLoop {
       signal: run.signal,
       allowance: run.allowance,
     }
-    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
+    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
     const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
@@ -203,13 +229,13 @@ export class ToolLoop {
 
   /** Asks once more without tools, because a limit stopped the model before its answer. */
   async *#conclude(run: RunState, ending: Ending): AsyncGenerator<RunEvent, void, undefined> {
-    const last = run.ask([], true)
+    const last = await run.ask([], true)
     if (!(last instanceof TurnReader)) {
       yield run.answered(last.reason === 'cancelled' ? last : ending, '')
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations') yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)

@@ -1,15 +1,17 @@
 import type { DiscoverySettings } from '../chat/discovery.ts'
+import type { RunAnswer } from '../chat/run.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { isText, type LangchainTool } from '../core/execution/tool-view.ts'
 import type { RecordSink } from '../core/recorder.ts'
+import { type ReadSchema, readSchema } from '../core/schema/json-schema-of.ts'
 import { checkKeys } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
 import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
 import type { Message, Model } from '../models/model.ts'
 import type { GivenLog } from './log.ts'
-import type { AnyTool } from './tool.ts'
+import type { AnyTool, ObjectSchema, ParsedOf, StandardSchema } from './tool.ts'
 
 /** A tool in code, a LangChain tool or a definition. */
 export type GivenTool = AnyTool | LangchainTool | ToolDefinition
@@ -65,13 +67,27 @@ export interface CallOptions extends CallerOptions {
   readonly approvalId?: string
 }
 
-export interface RunOptions<Name extends string = string> extends CallerOptions {
+/** A schema of a validation library, or a JSON Schema of an object. */
+export type OutputSchema = StandardSchema | ObjectSchema | undefined
+
+/** The answer of a run with `output`. */
+export type RunResult<Output> = Output extends undefined
+  ? RunAnswer
+  : Omit<RunAnswer, 'output'> & {
+      /** What the model answered, validated. Not set if `stop_reason` isn't `stop`. */
+      readonly output?: ParsedOf<Output>
+    }
+
+export interface RunOptions<Name extends string = string, Output extends OutputSchema = OutputSchema>
+  extends CallerOptions {
   /** A model, its name in `models`, or its id as `provider:model`. */
   readonly model: GivenModel | string
   /** The conversation, or `prompt`: one message of the user. */
   readonly messages?: readonly Message[]
   readonly prompt?: string
   readonly system?: string
+  /** The schema of the answer: the model answers with JSON, which is validated. It gets a second attempt if it fails. */
+  readonly output?: Output
   /** The tools that the model may use; all by default. */
   readonly tools?: readonly Name[]
   readonly maxIterations?: number
@@ -160,7 +176,16 @@ const KNOWN = {
   } satisfies Names<CallOptions>,
   'yard.run': {
     ...CALLER,
-    ...{ model: true, messages: true, prompt: true, system: true, tools: true, maxIterations: true, maxTokens: true },
+    ...{
+      model: true,
+      messages: true,
+      prompt: true,
+      system: true,
+      output: true,
+      tools: true,
+      maxIterations: true,
+      maxTokens: true,
+    },
     ...{ temperature: true, budget: true, durable: true, runId: true },
   } satisfies Names<RunOptions>,
   'yard.resume': { ...RESUMER, model: true } satisfies Names<ResumeOptions>,
@@ -216,6 +241,15 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
   }
   if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
     throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
+  }
+}
+
+/** Throws a TypeError if the schema of an answer can't be used. */
+export function outputOf(schema: OutputSchema): ReadSchema {
+  try {
+    return readSchema(schema)
+  } catch (error) {
+    throw new TypeError((error as Error).message.replace('Tool parameters', 'yard.run: output'), { cause: error })
   }
 }
 

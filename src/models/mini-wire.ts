@@ -139,7 +139,7 @@ async function loadPackage(provider: string, places: Places): Promise<Package> {
     return await import(pathToFileURL(found).href)
   } catch (error) {
     if (!isMissingPackage(error, [PACKAGE])) throw error
-    throw new ModelError(`The model "${provider}:v1" needs the package ${PACKAGE}: npm install ${PACKAGE}`)
+    throw new ModelError(`The model "${provider}:v1" needs the package ${PACKAGE}. Install it: docs/start/install.md`)
   }
 }
 

@@ -303,7 +303,8 @@ function show(
   }
   if (fallback) terminal.note('This folder has no toolyard.config.json: these are the tools that ship with Toolyard.')
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
-  else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
+  else if (listed.length + report.skipped.length === 0)
+    terminal.note('The configuration has no tools: add some to tools.registry.')
   for (const { name, problem } of report.skipped) terminal.note(`Skipped: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
   warnMissing(terminal, open)

@@ -46,9 +46,26 @@ export function permit(
   )
 }
 
+/** Between two lists of patterns that a name must both match. No pattern contains spaces. */
+const AND = ' and '
+
+/** The patterns of names that match both lists; undefined matches every name. */
+export const inBoth = (one?: readonly string[], other?: readonly string[]): readonly string[] | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : [...one, AND, ...other]
+
 /** Whether a name matches one of the patterns, in which `*` stands for any characters, or none. */
-export const matchesGlobs = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => matchesGlob(pattern, name))
+export function matchesGlobs(patterns: readonly string[], name: string): boolean {
+  let matches = false
+  for (const pattern of patterns) {
+    if (pattern !== AND) matches ||= matchesGlob(pattern, name)
+    else if (matches) matches = false
+    else return false
+  }
+  return matches
+}
+
+/** Patterns for people. */
+export const shownGlobs = (patterns: readonly string[]): string => patterns.join(', ').replaceAll(`, ${AND}, `, AND)
 
 /** Searches for the parts between the stars one after the other, so that the time grows with the lengths only. */
 function matchesGlob(pattern: string, name: string): boolean {

@@ -59,6 +59,7 @@ export const FIELDS = [
   'max_concurrency',
   'max_result_bytes',
   'rate_limit',
+  'cost',
   'approval',
   'version',
   'deprecated',
