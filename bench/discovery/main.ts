@@ -59,6 +59,7 @@ async function measured(requests: readonly Request[], real: Awaited<ReturnType<t
       'words and vectors': by(discovery),
     }
     const whole = new ToolOffer(registry).to()
+    const total = tools.reduce((sum, tool) => sum + toolTokens(tool), 0)
     for (const { said, tools: wanted } of asked) {
       for (const [name, way] of Object.entries(ways)) {
         const place = (await way(said)).findIndex((one) => wanted.includes(one))
@@ -69,7 +70,7 @@ async function measured(requests: readonly Request[], real: Awaited<ReturnType<t
       }
       const messages = [{ role: 'user' as const, content: said }]
       const chosen = await discovery.choose(whole, { model: scripted(), messages })
-      all.push(tools.reduce((sum, tool) => sum + toolTokens(tool), 0))
+      all.push(total)
       offered.push((chosen?.tools ?? whole.tools).reduce((sum, tool) => sum + toolTokens(tool), 0))
     }
   }

@@ -123,6 +123,9 @@ describe('the list', () => {
     await page.getByText(`1 of ${total}`).waitFor()
     await page.getByRole('link', { name: /tool_1234/ }).waitFor()
     await picture('tools-found')
+    // The server finds misspelled words.
+    await page.getByRole('searchbox', { name: 'Search tools' }).fill('pickture')
+    await page.getByRole('link', { name: /^picture/ }).waitFor()
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('no such thing')
     await page.getByText('No tools match').waitFor()
   })
