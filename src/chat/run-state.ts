@@ -100,7 +100,8 @@ export class RunState {
   /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
-  readonly demands: Demands
+  /** Undefined if the model may answer as it likes. */
+  readonly demands: Demands | undefined
   readonly #replay: Replay | undefined
   /** Whether the current turn is a stored one. */
   #replayed = false
@@ -119,7 +120,10 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
         : new RunBudget(budget ?? {}, prices, messages, tools, outer)
-    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow(message))
+    this.demands =
+      request.tool_choice === undefined && request.output === undefined
+        ? undefined
+        : new Demands(request, this.messages, (message) => this.#budget?.grow(message))
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs
@@ -130,7 +134,7 @@ export class RunState {
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
   ask(offered: readonly OfferedTool[], last: boolean): TurnReader | Ending {
     const { model, temperature, context } = this.#request
-    const tools = this.demands.toolsOf(offered)
+    const tools = this.demands?.toolsOf(offered) ?? offered
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
     if (stored !== undefined) {
@@ -142,24 +146,27 @@ export class RunState {
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
     const cancellation = last ? whole : work
-    const isUsual = !last && !this.demands.holdText
+    const isUsual = !last && !this.demands?.holdText
     if (isUsual && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
       return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
+    const asked = this.#request
     const request: Draft = {
       messages: this.messages,
       tools,
-      cache: { key: cacheKey(this.#request) },
       effectOf: this.#effectOf,
-      // Created lazily: an AbortSignal is expensive.
+      // Made when they are read: an AbortSignal and a hash are expensive.
       get signal() {
         return cancellation.signal
+      },
+      get cache() {
+        return { key: cacheKey(asked) }
       },
     }
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
     if (context?.tenant !== undefined) request.tenant = context.tenant
-    this.demands.addTo(request, last)
+    this.demands?.addTo(request, last)
     if (isUsual) this.#question = request
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
@@ -303,7 +310,7 @@ export class RunState {
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
-      ...(this.demands.output !== undefined && { output: this.demands.output }),
+      ...(this.demands?.output !== undefined && { output: this.demands.output }),
       ...(error !== undefined && { error }),
       ...provider,
       ...(usage !== undefined && { usage }),

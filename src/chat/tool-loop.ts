@@ -68,12 +68,17 @@ export class ToolLoop {
 
   async answer(request: RunRequest): Promise<RunAnswer> {
     let answer: RunAnswer | undefined
-    for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
+    for await (const event of this.#run(request, false)) if (event.type === 'answer') answer = event.answer
     return answer as RunAnswer
   }
 
   /** Streams events; the last one is the answer. Leaving early cancels everything. */
-  async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+  run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+    return this.#run(request, true)
+  }
+
+  /** Yielding an event costs as much as half a call, so turns and calls are only streamed if someone reads them. */
+  async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }
@@ -106,28 +111,29 @@ export class ToolLoop {
           ending = turn
           break
         }
-        const { holdText } = run.demands
+        const demands = run.demands?.holdText ? run.demands : undefined
         for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
-          if (!holdText || event.type !== 'text-delta') yield event
+          if (streams && (demands === undefined || event.type !== 'text-delta')) yield event
         }
         ending = this.#endingAt(run, turn)
-        const used = run.usageOf(turn)
+        const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
-        if (holdText) {
-          const { text, settled } = await run.demands.settle(turn, ending)
+        if (demands !== undefined) {
+          const { text, settled } = await demands.settle(turn, ending)
           if (settled === 'again') {
             ending = undefined
             continue
           }
           ending = settled
-          if (text !== '') yield { type: 'text-delta', text }
+          if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
-        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
+        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
+          if (streams) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         if (journal !== undefined) ending = await run.endCalls(batch, journal)
@@ -209,7 +215,7 @@ export class ToolLoop {
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands?.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)

@@ -158,17 +158,27 @@ export class ExecutionContext implements HandlerContext {
 
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
-  readonly onFailure: NonNullable<HandlerContext['onFailure']>
+  readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
-  readonly callers: readonly string[] | undefined
-  readonly progress: Progress | undefined
 
   constructor(execution: Execution, call: CallTool, child: () => CallContext) {
     super(execution, call)
+    this.#execution = execution
     this.child = child
-    this.progress = execution.caller.progress
-    this.callers = execution.caller.context.parent?.path
-    this.onFailure = (details) => {
+  }
+
+  get progress(): Progress | undefined {
+    return this.#execution.caller.progress
+  }
+
+  get callers(): readonly string[] | undefined {
+    return this.#execution.caller.context.parent?.path
+  }
+
+  /** Bound, so that a kind may destructure it. */
+  get onFailure(): NonNullable<HandlerContext['onFailure']> {
+    const execution = this.#execution
+    return (details) => {
       execution.details = details
     }
   }

@@ -91,7 +91,7 @@ export class ParameterCheck {
     if (compiled.check === undefined) problems = await this.#checkInChild(call, tool, schema, result)
     else if (!compiled.check(result)) problems = compiled.explain(result)
     if (problems.length === 0 && refinement !== undefined) {
-      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), `tool '${tool.name}'`)
+      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), tool)
     }
     if (problems.length === 0) return
     const sentence = problems.map(({ message }) => message.replace(/^parameters /, 'the result ')).join(', ')
@@ -101,19 +101,14 @@ export class ParameterCheck {
 
   /** Its output is what the handler gets. */
   #refine(call: Call, tool: BoundTool, refinement: Refinement): MaybePromise<readonly Explained[]> {
-    const accept = (result: RefineResult): readonly Explained[] => {
-      const problems = issuesOf(result, `tool '${tool.name}'`)
-      if (!result.issues) call.refined = result
-      return problems
-    }
     const result = this.#ask(call, tool, refinement, call.copyParams())
-    return result instanceof Promise ? result.then(accept) : accept(result)
+    return result instanceof Promise ? result.then((later) => accept(call, tool, later)) : accept(call, tool, result)
   }
 
   /** Asynchronous rules are bounded by the deadline of the call. */
   #ask(call: Call, tool: BoundTool, { validate }: Refinement, value: unknown): MaybePromise<RefineResult> {
     const result = validate(value)
-    if (!(result instanceof Promise || 'then' in Object(result))) return result
+    if ((result as { then?: unknown } | undefined)?.then === undefined) return result as RefineResult
     return this.#runner.runCheck(call, tool, Promise.resolve(result), {}) as Promise<RefineResult>
   }
 
@@ -177,10 +172,17 @@ const NO_REASON = { message: 'the value does not match its schema' }
 const MAX_ISSUES = 50
 const MAX_ISSUE_LENGTH = 300
 
-function issuesOf(result: RefineResult, owner: string): readonly Explained[] {
-  const { issues } = Object(result) as Partial<StandardSchemaV1.FailureResult>
+function accept(call: Call, tool: BoundTool, result: RefineResult): readonly Explained[] {
+  const problems = issuesOf(result, tool)
+  if (problems === NO_PROBLEMS) call.refined = result as StandardSchemaV1.SuccessResult<unknown>
+  return problems
+}
+
+function issuesOf(result: RefineResult | undefined, tool?: BoundTool): readonly Explained[] {
+  const issues = result?.issues
   if (issues) return issues.length > 0 ? issues.slice(0, MAX_ISSUES).map(explained) : [explained(NO_REASON)]
-  if ('value' in Object(result)) return NO_PROBLEMS
+  if (typeof result === 'object' && result !== null && 'value' in result) return NO_PROBLEMS
+  const owner = tool === undefined ? 'the output' : `tool '${tool.name}'`
   const message = `The schema of ${owner} did not say whether the value matches`
   throw new ToolExecutionError('EXECUTION_ERROR', message)
 }
@@ -219,7 +221,7 @@ export function objectProblems(
   if (!compiled.check(value)) return { problems: messages(compiled.explain(value)), value }
   if (refinement === undefined) return { problems: [], value }
   const accept = (result: RefineResult) => ({
-    problems: messages(issuesOf(result, 'the output')),
+    problems: messages(issuesOf(result)),
     value: result.issues ? value : result.value,
   })
   const result = refinement.validate(value)
