@@ -213,7 +213,10 @@ export function objectProblems(
   given: object,
 ): MaybePromise<{ readonly problems: readonly string[]; readonly value: unknown }> {
   guardParameters(schema)
-  const compiled = compile(refinement === undefined ? schema : withoutSlowPatterns(schema))
+  // A library adds a pattern to a format, such as that of emails, which only a child process could check.
+  const compiled = compile(
+    withoutSlowPatterns(schema, ({ format }) => refinement !== undefined || PATTERNED.has(format)),
+  )
   const snapshot = snapshotParams(given)
   const value = snapshot.params
   if (!isInline(compiled, snapshot)) throw new ToolExecutionError('EXECUTION_ERROR', TOO_EXPENSIVE)
@@ -228,7 +231,13 @@ export function objectProblems(
   return result instanceof Promise ? result.then(accept) : accept(result)
 }
 
-const TOO_EXPENSIVE = 'the schema is too expensive to check: use fewer nested alternatives, patterns and references'
+/** The formats that are checked, and that libraries describe with a pattern, too. */
+const PATTERNED: ReadonlySet<unknown> = new Set([
+  ...['email', 'date', 'time', 'date-time', 'duration', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'],
+])
+
+const TOO_EXPENSIVE =
+  'the schema is too expensive to check: use simpler patterns, and fewer nested alternatives and references'
 
 /** Throws if there are problems. */
 function refuse({ definition }: BoundTool, problems: readonly Explained[], params: Params): void {
