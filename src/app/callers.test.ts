@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { matchesGlobs } from '../core/execution/permit.ts'
 import { silentLog } from '../core/log.ts'
 import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
 import { migrate } from '../storage/sqlite/migrations.ts'
@@ -15,7 +16,7 @@ async function callersYard() {
   const clock = new ManualClock()
   const callers = new Callers(new Tenants(), clock)
   let stored: StoredKey[] = []
-  const load = () => callers.load({ list: async () => stored } as unknown as KeyStore)
+  const load = () => callers.load({ list: async () => stored, users: async () => [] } as unknown as KeyStore)
   const add = async (more: Partial<StoredKey> = {}): Promise<string> => {
     const key = newApiKey()
     stored.push({
@@ -115,8 +116,8 @@ describe('Callers', () => {
     const { callers, add } = await callersYard()
     const key = await add()
     const old = Promise.withResolvers<readonly StoredKey[]>()
-    const slow = callers.load({ list: () => old.promise } as unknown as KeyStore)
-    await callers.load({ list: async () => [] } as unknown as KeyStore)
+    const slow = callers.load({ list: () => old.promise, users: async () => [] } as unknown as KeyStore)
+    await callers.load({ list: async () => [], users: async () => [] } as unknown as KeyStore)
     old.resolve([{ hash: hashApiKey(key), role: 'user', revoked_at: null } as StoredKey])
     await slow
     expect(callers.find(key)).toBeUndefined()
@@ -129,6 +130,29 @@ describe('Callers', () => {
     expect(await scopes({ role: 'user', scopes: ['read', 'manage'] })).toEqual(['read'])
     expect(await scopes({ role: 'admin', scopes: ['observe', 'installation'] })).toEqual(['installation', 'observe'])
     expect(await scopes({ role: 'admin' })).not.toContain('installation')
+  })
+
+  test('a key has the scopes, tools and models of a configured role, and fewer if it is restricted', async () => {
+    const { callers, add } = await callersYard()
+    callers.configure({ roles: { reader: { scopes: ['read', 'call'], tools: ['get_*'], models: ['mini:*'] } } })
+    const whole = callers.find(await add({ role: 'reader' }))
+    expect(whole).toMatchObject({ role: 'reader', tools: ['get_*'], models: ['mini:*'] })
+    expect([...(whole?.scopes ?? [])]).toEqual(['read', 'call'])
+    const { tools = [] } = callers.find(await add({ role: 'reader', tools: ['*_one'] })) ?? {}
+    expect(['get_one', 'get_two', 'put_one'].filter((name) => matchesGlobs(tools, name))).toEqual(['get_one'])
+  })
+
+  test('ends the keys of a role that is removed from the configuration', async () => {
+    const { callers, add } = await callersYard()
+    const ended: string[][] = []
+    onTestFinished(callers.onEnd((ids) => void ended.push([...ids])))
+    callers.configure({ roles: { reader: { scopes: ['read', 'call'] } } })
+    const key = await add({ id: 'mine', role: 'reader' })
+    await add({ id: 'other' })
+    callers.configure({})
+    expect([callers.find(key), callers.byId('mine'), callers.isValid('mine')]).toEqual([undefined, undefined, false])
+    expect([callers.rightsOf('mine', 'acme').tools, ended]).toEqual([[], [['mine']]])
+    expect(callers.former(key)).toMatchObject({ id: 'mine' })
   })
 })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { checkConfig } from '../config/check-config.ts'
+import { checkConfig, KEEP_DAYS } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { LOCK_NAME, loadConfigFile } from '../config/load-config.ts'
 import type { CallContext } from '../core/call-context.ts'
@@ -14,6 +14,7 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { TurnEntry } from '../core/storage/ledger.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
@@ -30,9 +31,11 @@ import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/too
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
+import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
+import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { BoundedOnce, Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
@@ -63,7 +66,6 @@ class StoredPins implements PinStore {
   }
 }
 
-const KEEP_DAYS = 7
 const JOB_TIMEOUT_MS = 3_600_000
 /** Replaced tools stay open for a while: a run may still use them. */
 const RETIRE_MS = 60_000
@@ -92,11 +94,17 @@ export interface InstallationOptions {
 const REFRESH_EVERY_MS = 1_000
 const MAX_UNDELIVERED = 10_000
 
+/** What a webhook sends, and how often that has failed before, which is not sent. */
+export type News = (ApprovalNews | AlertNews) & { readonly attempt?: number }
+
+/** The task that posts news to a webhook. */
+type TaskName = `toolyard/${string}`
+
 /** A configuration in use: its tools, the store and the callers. */
 export class Installation {
   #refreshing = false
-  /** News for the webhook that waits for its next attempt. */
-  readonly #undelivered = new Map<ApprovalNews, () => void>()
+  /** News for webhooks that waits for its next attempt. */
+  readonly #undelivered = new Map<News, { readonly task: TaskName; readonly cancel: () => void }>()
   /** The changes that could not be read, and how to cancel their next attempt. */
   readonly #retries = new Map<Change, () => void>()
   #refreshedMs = Number.NEGATIVE_INFINITY
@@ -111,8 +119,12 @@ export class Installation {
   readonly approvals: Approvals
   /** Runs that wait for approvals or survive a crash. */
   readonly durableRuns: DurableRuns
+  /** What may be spent, and was. */
+  readonly budgets: Budgets
   /** Which versions of tools callers get. */
   readonly rollouts: Rollouts
+  /** Service level objectives and their alerts. */
+  readonly objectives: Objectives
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -150,6 +162,8 @@ export class Installation {
         folder: dataFolder(env),
         instance,
         keepDays: config.storage?.keep_days ?? KEEP_DAYS,
+        ...(config.storage?.audit_days && { auditDays: config.storage.audit_days }),
+        objectiveDays: objectiveDays(config),
         ...(url && { url }),
         ...(auditKey && { auditKey }),
       },
@@ -177,11 +191,13 @@ export class Installation {
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
-    const { callers, events, clock } = this
+    const { callers, events, clock, log } = this
+    const onTurn = (turn: TurnEntry) => this.sink.turn(turn)
+    this.budgets = new Budgets({ store: storage.spending, callers, clock, log, onTurn })
     this.approvals = new Approvals({
       ...{ pauses: storage.pauses, callers, events, clock },
       manager: () => this.manager,
-      tell: (news) => void this.#deliver(news),
+      tell: (news) => void this.#deliverOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
     this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
@@ -202,6 +218,8 @@ export class Installation {
     const { settings, ledger } = storage
     const registry = () => this.manager.getRegistry()
     this.rollouts = new Rollouts({ settings, ledger, events, clock, log: this.log, registry })
+    const tell = (news: AlertNews) => this.#deliver(ALERT_WEBHOOK, news)
+    this.objectives = new Objectives({ settings, ledger, events, clock, log: this.log, tell })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -307,8 +325,10 @@ export class Installation {
 
   #configure(): void {
     this.tenants.configure(this.#config)
-    this.callers.configure(this.#config.limits)
+    this.callers.configure(this.#config)
     this.rollouts.configure(this.#config)
+    this.budgets.configure(this.#config)
+    this.objectives.configure(this.#config)
   }
 
   async #load(config: Config): Promise<ToolManager> {
@@ -320,9 +340,10 @@ export class Installation {
       ...(this.lockFile !== undefined && { packages: this.lockFile }),
       log: this.log,
       clock: this.clock,
-      sinks: [this.sink, ...sinks],
+      sinks: [this.sink, this.budgets, ...sinks],
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
+      budgets: this.budgets,
       once: this.#once,
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
@@ -347,28 +368,33 @@ export class Installation {
     }
   }
 
-  /** Queues news of an approval again after a pause; at once if the installation closes before. */
-  deliverLater(news: ApprovalNews, ms: number): void {
+  /** Queues news for a webhook again after a pause; at once if the installation closes before. */
+  deliverLater(task: TaskName, news: News, ms: number): void {
     if (this.#undelivered.size >= MAX_UNDELIVERED) {
-      this.log.error({ approval: news.id }, 'The queue of the approval webhook is full: a notification is dropped')
+      this.log.error({ task, news: news.id }, 'The queue of the webhooks is full: a notification is dropped')
       return
     }
     const cancel = this.clock.after(ms, () => {
       this.#undelivered.delete(news)
-      void this.#deliver(news)
+      void this.#deliverOrLog(task, news)
     })
-    this.#undelivered.set(news, cancel)
+    this.#undelivered.set(news, { task, cancel })
   }
 
-  /** Queues news of an approval for the webhook. A server delivers it, also if a command has decided. */
-  async #deliver(news: ApprovalNews): Promise<void> {
-    if (this.#config.approvals?.webhook === undefined) return
+  /** Queues news for a webhook. A server delivers it, also if a command has decided. */
+  async #deliver(task: TaskName, news: News): Promise<void> {
+    const section = task === APPROVAL_WEBHOOK ? 'approvals' : 'alerts'
+    if (this.#config[section]?.webhook === undefined) return
     const at = new Date(this.clock.wall()).toISOString()
-    const job = { id: randomUUID(), tenant: news.tenant, caller: null, tool: APPROVAL_WEBHOOK, params: news }
+    const job = { id: randomUUID(), tenant: news.tenant, caller: null, tool: task, params: news }
+    await this.storage.jobs.create({ ...job, timeout_ms: JOB_TIMEOUT_MS, created_at: at })
+  }
+
+  async #deliverOrLog(task: TaskName, news: News): Promise<void> {
     try {
-      await this.storage.jobs.create({ ...job, timeout_ms: JOB_TIMEOUT_MS, created_at: at })
+      await this.#deliver(task, news)
     } catch (err) {
-      this.log.error({ err, approval: news.id }, 'The approval webhook could not be queued')
+      this.log.error({ err, task, news: news.id }, 'A notification could not be queued for its webhook')
     }
   }
 
@@ -430,12 +456,13 @@ export class Installation {
   async #close(): Promise<void> {
     this.#stopListening()
     for (const cancel of this.#retries.values()) cancel()
-    for (const [news, cancel] of this.#undelivered) {
+    for (const [news, { task, cancel }] of this.#undelivered) {
       cancel()
-      await this.#deliver(news)
+      await this.#deliverOrLog(task, news)
     }
     for (const cancel of this.#retired.values()) cancel()
     await this.rollouts.close()
+    await this.objectives.close()
     await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()

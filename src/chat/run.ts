@@ -102,13 +102,18 @@ export interface RunAnswer {
   readonly output?: unknown
   /** Set if `stop_reason` is `error`. */
   readonly error?: string
-  /** Set if the provider failed: the status of a gateway that reports it. 422: the model didn't answer as asked. */
-  readonly error_status?: 422 | 502 | 503 | 504
-  /** When the provider may work again, if it says so. */
+  /** Set if the provider failed (422: it didn't answer as asked), or a budget refused the run: the status of a gateway that reports it. */
+  readonly error_status?: 422 | 429 | 502 | 503 | 504
+  /** When the provider may work again, if it says so, or when the budget starts anew. */
   readonly retry_after_ms?: number
   /** The sum of all turns, if the provider reports usage. */
   readonly usage?: Usage
+  /** What turns and calls cost, in units of `costs.currency`; absent if no cost is known. */
   readonly cost?: number
+  /** How many turns and calls of it have an unknown cost. Calls of tools that name no cost don't count. */
+  readonly unknown_costs?: number
+  /** Such as that a budget is spent; absent if there are none. */
+  readonly warnings?: readonly string[]
 }
 
 /** The events of a run: `gate` comes first, if at all, and `answer` last. */

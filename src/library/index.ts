@@ -63,4 +63,4 @@ export {
   type ToolOptions,
   tool,
 } from './tool.ts'
-export { createToolyard, type RunStream, Toolyard } from './toolyard.ts'
+export { type CreateToolyard, createToolyard, type RunStream, Toolyard } from './toolyard.ts'

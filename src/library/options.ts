@@ -1,3 +1,4 @@
+import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { RunAnswer } from '../chat/run.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
@@ -34,6 +35,17 @@ export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured>
   /** Receive the records of calls. */
   readonly sinks?: readonly RecordSink[]
   readonly clock?: Clock
+  /** What runs are offered of a long list of tools. Instead of `tools.discovery` of the configuration. */
+  readonly discovery?: DiscoveryOptions
+}
+
+export interface DiscoveryOptions {
+  /** `auto`: models search for tools only if these have more tokens than the budget. Default: `auto`. */
+  readonly enabled?: 'auto' | boolean
+  /** About how many tokens the tools of a request may have. Default: 8,000. */
+  readonly maxToolTokens?: number
+  /** Patterns of tools that are always offered, such as `orders_*`. */
+  readonly always?: readonly string[]
 }
 
 /** Who calls, and how. */
@@ -148,6 +160,7 @@ const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
   log: true,
   sinks: true,
   clock: true,
+  discovery: true,
 }
 
 type Names<Options> = Readonly<Record<keyof Options, true>>
@@ -186,6 +199,31 @@ export function checkDecision(options: DecideOptions): void {
   const { decision } = options
   if (decision !== 'approve' && decision !== 'reject') {
     throw new TypeError(`yard.decide: decision must be approve or reject, not ${String(decision)}`)
+  }
+}
+
+const DISCOVERY: Names<DiscoveryOptions> = { enabled: true, maxToolTokens: true, always: true }
+
+/** The settings of the options, as the configuration has them. */
+export function discoverySettings(options: DiscoveryOptions | undefined): DiscoverySettings | undefined {
+  if (options === undefined) return undefined
+  checkKeys('createToolyard: discovery', options, DISCOVERY)
+  const { enabled, maxToolTokens, always } = options
+  if (enabled !== undefined && enabled !== 'auto' && typeof enabled !== 'boolean') {
+    throw new TypeError(`createToolyard: discovery.enabled must be "auto", true or false, not ${String(enabled)}`)
+  }
+  if (maxToolTokens !== undefined && !(Number.isFinite(maxToolTokens) && maxToolTokens > 0)) {
+    throw new TypeError(
+      `createToolyard: discovery.maxToolTokens must be a number above 0, not ${String(maxToolTokens)}`,
+    )
+  }
+  if (always !== undefined && !(Array.isArray(always) && always.every(isText))) {
+    throw new TypeError('createToolyard: discovery.always must be an array of patterns, such as ["orders_*"]')
+  }
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(maxToolTokens !== undefined && { max_tool_tokens: maxToolTokens }),
+    ...(always !== undefined && { always }),
   }
 }
 

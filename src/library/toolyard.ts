@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
@@ -21,6 +22,7 @@ import {
   checkDecision,
   checkOptions,
   type DecideOptions,
+  discoverySettings,
   type GivenModel,
   type GivenTool,
   type InputFor,
@@ -275,8 +277,17 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     const { tools = [], config, storage, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
-    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
-    const needsMore = tools.some(({ implementation }) => !LIGHT.has(implementation?.type ?? 'langchain'))
+    const discovery = discoverySettings(options.discovery)
+    const parts: OpenParts = {
+      log: asLog(options.log),
+      ...pick(options, 'sinks', 'clock', 'storage'),
+      ...(discovery && { discovery }),
+    }
+    const needsMore = tools.some(
+      (tool) =>
+        !LIGHT.has(tool.implementation?.type ?? 'langchain') ||
+        ('cost' in tool && tool.cost?.from_result !== undefined),
+    )
     const isLight = config === undefined && storage === undefined && !needsMore
     const opened = isLight ? await openLight(tools, parts) : await openConfigured(config, parts)
     try {
@@ -325,7 +336,7 @@ export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(asyn
   const other = model === undefined ? 'A tool of this kind' : 'A model id'
   const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : other
   const instead = model === undefined ? '' : '. Or pass a model of the AI SDK or LangChain'
-  const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
+  const todo = "install it, and import createToolyard from 'toolyard'"
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 
@@ -339,6 +350,7 @@ export interface Opened extends Omit<ToolyardParts, 'models' | 'configured'> {
 export interface OpenParts
   extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock' | 'storage'> {
   readonly log: Log
+  readonly discovery?: DiscoverySettings
 }
 
 async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {

@@ -43,6 +43,9 @@ export interface OfferedTool {
   readonly parameters: JsonSchema
 }
 
+/** The tool by which models find others. */
+export const SEARCH_TOOLS = 'search_tools'
+
 export type Message =
   | { readonly role: 'system'; readonly content: string }
   | { readonly role: 'user'; readonly content: Content }
@@ -94,6 +97,6 @@ export interface Usage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly total_tokens: number
-  /** The part of `prompt_tokens` that the provider read from its cache, if it says so. */
-  readonly cachedInputTokens?: number
+  /** Of `prompt_tokens`, those that the provider read from its cache. */
+  readonly cached_tokens?: number
 }

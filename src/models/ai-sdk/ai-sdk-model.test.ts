@@ -41,7 +41,7 @@ describe.each(['v2', 'v3', 'v4'] as const)('a language model of specification %s
     const outputTokens = version === 'v2' ? 4 : { total: 4 }
     const part = { ...finish, usage: { ...cached, outputTokens } } as unknown as LanguageModelV4StreamPart
     const { finish: end } = await readStream(aiSdkModel(scriptedLanguageModel(version, [part]).model), request)
-    expect(end.usage).toMatchObject({ prompt_tokens: 3, cachedInputTokens: 2 })
+    expect(end.usage).toMatchObject({ prompt_tokens: 3, cached_tokens: 2 })
   })
 
   test('gets a key for its cache only if its provider takes one', async () => {

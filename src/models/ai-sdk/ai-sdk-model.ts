@@ -321,7 +321,7 @@ function readUsage({ inputTokens, outputTokens, ...rest }: FinishPart['usage']):
     prompt_tokens: prompt ?? 0,
     completion_tokens: completion ?? 0,
     total_tokens: Math.max(sum, total),
-    ...(cached && { cachedInputTokens: cached }),
+    ...(cached && { cached_tokens: cached }),
   }
 }
 

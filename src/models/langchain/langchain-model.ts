@@ -154,7 +154,7 @@ function usageOf(usage: MessagePart['usage_metadata']): Usage | undefined {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: Math.max(total, prompt + completion),
-    ...(details?.cache_read && { cachedInputTokens: details.cache_read }),
+    ...(details?.cache_read && { cached_tokens: details.cache_read }),
   }
 }
 

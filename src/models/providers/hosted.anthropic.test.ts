@@ -67,7 +67,7 @@ describe('the wire of Anthropic', () => {
       tools: [{ name: 'look' }, { name: 'see', cache_control }],
     })
     expect(JSON.stringify(body()).match(/cache_control/g)).toHaveLength(2)
-    const total = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14, cachedInputTokens: 7 }
+    const total = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14, cached_tokens: 7 }
     expect(ended.usage).toEqual(total)
     await readStream(model, { ...request, cache: undefined as never })
     expect(JSON.stringify(body())).not.toContain('cache_control')

@@ -175,7 +175,7 @@ export function completion(head: CompletionHead, answer: RunAnswer, calls: reado
 /** The last text of the model, including the extra turn after a limit. */
 export const contentOf = ({ content, final_answer }: RunAnswer): string => final_answer ?? content
 
-const usageOf = ({ cachedInputTokens: cached, ...usage }: Usage): object => ({
+const usageOf = ({ cached_tokens: cached, ...usage }: Usage): object => ({
   ...usage,
   ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
 })

@@ -130,7 +130,7 @@ export function openAiRoutes(app: FastifyInstance): void {
   const completions = new Completions(app, calls)
   const listed = async ({ caller }: FastifyRequest) => {
     const models = await installation.manager.getModels()
-    models.checkLocal()
+    void models.checkLocal()
     return models.list(caller.models).map(({ id }) => modelObject(id, models.availability(id)))
   }
 

@@ -15,7 +15,7 @@ import { clientOf, MODEL, note } from './fixtures/openai-client.ts'
 
 type Asked = OpenAI.Responses.ResponseCreateParamsNonStreaming
 
-const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12, cachedInputTokens: 8 }
+const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12, cached_tokens: 8 }
 const door = { calls: [{ name: 'open_door', arguments: { door: 'front' }, id: 'm1', metadata: { signature: 'abc' } }] }
 const DOOR: OpenAI.Responses.FunctionTool = {
   type: 'function',

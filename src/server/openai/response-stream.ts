@@ -237,10 +237,10 @@ export class ResponseWriter {
 
 /** Clients require it, so it is 0 if the provider doesn't report it. */
 function usageOf(usage: Usage | undefined): object {
-  const { prompt_tokens = 0, completion_tokens = 0, total_tokens = 0, cachedInputTokens = 0 } = usage ?? {}
+  const { prompt_tokens = 0, completion_tokens = 0, total_tokens = 0, cached_tokens = 0 } = usage ?? {}
   return {
     input_tokens: prompt_tokens,
-    input_tokens_details: { cached_tokens: cachedInputTokens },
+    input_tokens_details: { cached_tokens },
     output_tokens: completion_tokens,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens,

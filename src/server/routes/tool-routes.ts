@@ -3,13 +3,15 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { McpServerStatus } from '../../app/mcp-status.ts'
+import { DEFAULT_FOUND, MAX_FOUND } from '../../chat/discovery.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
+import { HttpHandler, MAX_SESSIONS } from '../../mcp/server/http/http-handler.ts'
+import type { ServedPart } from '../../mcp/server/library.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import { sessionName } from '../http/context.ts'
 import { found, HttpProblem } from '../http/problem.ts'
@@ -207,6 +209,33 @@ export function toolRoutes(app: FastifyInstance): void {
   )
 }
 
+/** Searches the tools that the caller may use. */
+export function searchRoute(app: FastifyInstance): void {
+  const { installation } = app
+  app.get<{ Querystring: { q: string; limit?: number } }>(
+    '/api/tools/search',
+    route('read', 'tools', 'Finds tools by what they do, the best first', {
+      querystring: {
+        ...exactly({
+          q: { type: 'string', minLength: 1, maxLength: 1_000, description: 'A few words, which may be misspelled.' },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_FOUND, default: DEFAULT_FOUND },
+        }),
+        required: ['q'],
+      },
+      response: toolList({ name: NAME, description: DESCRIPTION, parameters: PARAMETERS }, [
+        'name',
+        'description',
+        'parameters',
+      ]),
+    }),
+    async ({ caller, query: { q, limit } }) => {
+      const options = { tenant: caller.tenant, ...(limit !== undefined && { most: limit }) }
+      const found = await installation.manager.getDiscovery().search(q, usableTools(installation, caller), options)
+      return { tools: found.map(({ name, description, parameters }) => ({ name, description, parameters })) }
+    },
+  )
+}
+
 /** The tools that the caller may use. */
 export function usableTools(
   { manager, tenants }: Installation,
@@ -334,8 +363,8 @@ const APPROVALS_PATH = '/approvals/'
 
 /** The MCP server of one configuration. */
 interface Generation {
-  readonly handler: HttpHandler
-  readonly server: ToolServer
+  /** By name; the one without a name serves everything. */
+  readonly parts: ReadonlyMap<string, { readonly handler: HttpHandler; readonly server: ToolServer }>
   /** Requests in progress, without streams that only listen. */
   running: number
 }
@@ -365,7 +394,12 @@ export class McpEndpoint {
     return [this.#current, ...this.#old].some(({ running }) => running > 0)
   }
 
-  async handle(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Whether there is a server of this name. */
+  has(name: string): boolean {
+    return this.#current.parts.has(name)
+  }
+
+  async handle(caller: Caller, name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#callers.set(request, caller)
     const generation = this.#current
     if (request.method === 'POST') {
@@ -375,12 +409,14 @@ export class McpEndpoint {
         this.#endIfIdle(generation)
       })
     }
-    await generation.handler.handle(request, response)
+    await generation.parts.get(name)?.handler.handle(request, response)
   }
 
   /** Ends the sessions and streams of these callers, and cancels their calls. */
   endCallers(ids: ReadonlySet<string>): void {
-    for (const { handler } of [this.#current, ...this.#old]) handler.endCallers(ids)
+    for (const { parts } of [this.#current, ...this.#old]) {
+      for (const { handler } of parts.values()) handler.endCallers(ids)
+    }
   }
 
   /** Ends all sessions and streams, and cancels running calls. */
@@ -394,19 +430,29 @@ export class McpEndpoint {
     const { manager, log, clock, config } = this.#installation
     const executor = manager.getExecutor()
     const servers = manager.getMcpServers()
-    const server = new ToolServer({
-      registry: manager.getRegistry(),
-      executor,
-      version: this.#version,
-      log,
-      clock,
-      effectOf: ({ name }) => executor.effectOf(name),
-      approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
-      ...(servers.names.length > 0 && { library: servers.library }),
-    })
+    const all = new Map<string, ServedPart | undefined>([
+      ['', undefined],
+      ...Object.entries(config.mcp?.servers_out ?? {}),
+    ])
+    const maxSessions = Math.ceil(MAX_SESSIONS / all.size)
     const hosts = config.server?.hosts ?? []
-    const options = { contextOf: this.#contextOf, hosts, onForeignSession: this.#recordForeign }
-    return { handler: new HttpHandler(server, options), server, running: 0 }
+    const options = { contextOf: this.#contextOf, hosts, onForeignSession: this.#recordForeign, maxSessions }
+    const open = (part: ServedPart | undefined) => {
+      const server = new ToolServer({
+        registry: manager.getRegistry(),
+        executor,
+        version: this.#version,
+        log,
+        clock,
+        part,
+        effectOf: ({ name }) => executor.effectOf(name),
+        approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
+        discovery: manager.getDiscovery(),
+        ...(servers.names.length > 0 && { library: servers.library }),
+      })
+      return { server, handler: new HttpHandler(server, options) }
+    }
+    return { parts: new Map([...all].map(([name, part]) => [name, open(part)])), running: 0 }
   }
 
   readonly #contextOf = (request: IncomingMessage): CallContext | undefined => {
@@ -426,9 +472,12 @@ export class McpEndpoint {
   }
 }
 
-async function end({ handler, server }: Generation): Promise<void> {
-  await handler.close()
-  server.close()
+async function end({ parts }: Generation): Promise<void> {
+  const closed = [...parts.values()].map(async ({ handler, server }) => {
+    await handler.close()
+    server.close()
+  })
+  await Promise.all(closed)
 }
 
 const METHODS = {
@@ -437,23 +486,32 @@ const METHODS = {
   DELETE: 'Ends a session',
 } as const
 
-/** `/mcp`: the tools over the Model Context Protocol, streamable HTTP. */
+/** `/mcp` and `/mcp/<name>`: the tools over the Model Context Protocol, streamable HTTP. */
 export function mcpRoutes(app: FastifyInstance): void {
   const { mcp } = app
   app.register(async (routes) => {
     // The MCP handler reads bodies itself, by the rules of the protocol.
     routes.removeAllContentTypeParsers()
     routes.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    for (const [method, summary] of Object.entries(METHODS)) {
-      routes.route({
+    const all = Object.entries(METHODS).flatMap(([method, summary]) => [
+      { method, url: '/mcp', schema: { summary } },
+      {
         method,
-        url: '/mcp',
+        url: '/mcp/:name',
+        schema: { summary: `${summary}, for a part of the tools (mcp.servers_out)`, params: pathParameter('name', 64) },
+      },
+    ])
+    for (const { method, url, schema } of all) {
+      routes.route<{ Params: { name?: string } }>({
+        method,
+        url,
         config: { scope: 'call', stays: true },
-        schema: { summary, tags: ['mcp'] },
-        handler: async ({ caller, raw }, reply) => {
+        schema: { ...schema, tags: ['mcp'] },
+        handler: async ({ caller, raw, params: { name = '' } }, reply) => {
+          found(mcp.has(name) || undefined, `MCP server '${name}'`, 'mcp.servers_out in the configuration lists them')
           reply.hijack()
           for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
-          await mcp.handle(caller, raw, reply.raw)
+          await mcp.handle(caller, name, raw, reply.raw)
         },
       })
     }
