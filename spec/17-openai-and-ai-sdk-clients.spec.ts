@@ -14,7 +14,7 @@ describe('OpenAI and AI SDK clients', () => {
   test('[17.1-1] /v1/chat/completions takes response_format (JSON Schema, checked)', async () => {
     const place = z.object({ town: z.string(), degrees: z.number().max(60) })
     const good = '{"town":"Oslo","degrees":5}'
-    const turns = [good, '{"town":"Oslo"}', good, '{"degrees":99}', 'Oslo', '{}', good]
+    const turns = [good, '{"town":"Oslo"}', good, '{"degrees":99}', 'Oslo', '{}', good, '{"to":"b"}', '{"to":"a@b.no"}']
     const { url, model } = await openScriptedServer(turns)
     const client = clientOf(url)
     const response_format = zodResponseFormat(place, 'place')
@@ -29,6 +29,12 @@ describe('OpenAI and AI SDK clients', () => {
     expect(whole.choices[0]?.message.content).toBe('{}')
     const chunks = await chunksOf(client, { response_format })
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(good)
+    const mail = zodResponseFormat(z.object({ to: z.email() }), 'mail')
+    const sent = await completionOf(client, { response_format: mail })
+    expect([sent.choices[0]?.message.content, model.requests.length]).toEqual(['{"to":"a@b.no"}', 9])
+    const long = z.object({ town: z.string().describe('x'.repeat(40_000)) })
+    const tooLong = completionOf(client, { response_format: zodResponseFormat(long, 'long') })
+    await expect(tooLong).rejects.toMatchObject({ status: 400, param: 'response_format' })
     const endless = { type: 'object', properties: { a: { $ref: '#/properties/b' } } }
     const unusable = { type: 'json_schema', json_schema: { name: 'x', schema: endless } } as const
     const refused = completionOf(client, { response_format: unusable })

@@ -103,7 +103,8 @@ export class RunState {
   /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
-  readonly demands: Demands
+  /** Undefined if the model may answer as it likes. */
+  readonly demands: Demands | undefined
   readonly #replay: Replay | undefined
   /** Whether the current turn is a stored one. */
   #replayed = false
@@ -129,7 +130,10 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
         : new RunBudget(budget ?? {}, prices, messages, tools, outer)
-    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow([message], []))
+    this.demands =
+      request.tool_choice === undefined && request.output === undefined
+        ? undefined
+        : new Demands(request, this.messages, (message) => this.#budget?.grow([message], []))
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs
@@ -140,7 +144,7 @@ export class RunState {
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
   async ask(offered: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
     const { model, temperature, context } = this.#request
-    const tools = this.demands.toolsOf(offered)
+    const tools = this.demands?.toolsOf(offered) ?? offered
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
     if (stored !== undefined) {
@@ -156,7 +160,7 @@ export class RunState {
     this.#isAsked = true
     const cancellation = last ? whole : work
     const { tools: before, max_tokens: most } = this.#question ?? {}
-    const isUsual = !last && !this.demands.holdText
+    const isUsual = !last && !this.demands?.holdText
     if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
       return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
@@ -174,7 +178,7 @@ export class RunState {
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
     if (context?.tenant !== undefined) request.tenant = context.tenant
-    this.demands.addTo(request, last)
+    this.demands?.addTo(request, last)
     if (isUsual) this.#question = request
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
@@ -326,7 +330,7 @@ export class RunState {
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
-      ...(this.demands.output !== undefined && { output: this.demands.output }),
+      ...(this.demands?.output !== undefined && { output: this.demands.output }),
       ...(error !== undefined && { error }),
       ...provider,
       ...(usage !== undefined && { usage }),

@@ -128,21 +128,21 @@ export class ToolLoop {
           ending = turn
           break
         }
-        const { holdText } = run.demands
+        const demands = run.demands?.holdText ? run.demands : undefined
         for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
-          if (streams && (!holdText || event.type !== 'text-delta')) yield event
+          if (streams && (demands === undefined || event.type !== 'text-delta')) yield event
         }
         ending = this.#endingAt(run, turn)
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
-        if (holdText) {
-          const { text, settled } = await run.demands.settle(turn, ending)
+        if (demands !== undefined) {
+          const { text, settled } = await demands.settle(turn, ending)
           if (settled === 'again') {
             ending = undefined
             continue
           }
           ending = settled
-          if (text !== '') yield { type: 'text-delta', text }
+          if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break
         const { iteration } = run
@@ -235,7 +235,7 @@ export class ToolLoop {
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands?.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)

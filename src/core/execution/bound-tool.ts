@@ -295,11 +295,18 @@ export async function loadCompiler(): Promise<void> {
   if (compiler() === undefined) await import('../schema/compiled-schema.ts')
 }
 
-/** The library that described itself with such a pattern checks it too. A child process need not. */
-export const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
-  JSON.parse(JSON.stringify(schema), (key, value) =>
-    key === 'pattern' && typeof value === 'string' && !seemsLinear(value) ? undefined : value,
-  )
+/**
+ * The library that described itself with such a pattern checks it too. A child process need not. `isChecked`: which schemas
+ * need their patterns no more.
+ */
+export const withoutSlowPatterns = (
+  schema: JsonSchema,
+  isChecked: (schema: { readonly format?: unknown }) => boolean = () => true,
+): JsonSchema =>
+  JSON.parse(JSON.stringify(schema), function (this: { readonly format?: unknown }, key, value) {
+    const isSlow = key === 'pattern' && typeof value === 'string' && !seemsLinear(value)
+    return isSlow && isChecked(this) ? undefined : value
+  })
 
 const MAX_TENANTS = 10_000
 

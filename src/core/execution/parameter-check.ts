@@ -91,7 +91,7 @@ export class ParameterCheck {
     if (compiled.check === undefined) problems = await this.#checkInChild(call, tool, schema, result)
     else if (!compiled.check(result)) problems = compiled.explain(result)
     if (problems.length === 0 && refinement !== undefined) {
-      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), `tool '${tool.name}'`)
+      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), tool)
     }
     if (problems.length === 0) return
     const sentence = problems.map(({ message }) => message.replace(/^parameters /, 'the result ')).join(', ')
@@ -173,15 +173,16 @@ const MAX_ISSUES = 50
 const MAX_ISSUE_LENGTH = 300
 
 function accept(call: Call, tool: BoundTool, result: RefineResult): readonly Explained[] {
-  const problems = issuesOf(result, `tool '${tool.name}'`)
+  const problems = issuesOf(result, tool)
   if (problems === NO_PROBLEMS) call.refined = result as StandardSchemaV1.SuccessResult<unknown>
   return problems
 }
 
-function issuesOf(result: RefineResult | undefined, owner: string): readonly Explained[] {
+function issuesOf(result: RefineResult | undefined, tool?: BoundTool): readonly Explained[] {
   const issues = result?.issues
   if (issues) return issues.length > 0 ? issues.slice(0, MAX_ISSUES).map(explained) : [explained(NO_REASON)]
   if (typeof result === 'object' && result !== null && 'value' in result) return NO_PROBLEMS
+  const owner = tool === undefined ? 'the output' : `tool '${tool.name}'`
   const message = `The schema of ${owner} did not say whether the value matches`
   throw new ToolExecutionError('EXECUTION_ERROR', message)
 }
@@ -212,7 +213,10 @@ export function objectProblems(
   given: object,
 ): MaybePromise<{ readonly problems: readonly string[]; readonly value: unknown }> {
   guardParameters(schema)
-  const compiled = compile(refinement === undefined ? schema : withoutSlowPatterns(schema))
+  // A library adds a pattern to a format, such as that of emails, which only a child process could check.
+  const compiled = compile(
+    withoutSlowPatterns(schema, ({ format }) => refinement !== undefined || PATTERNED.has(format)),
+  )
   const snapshot = snapshotParams(given)
   const value = snapshot.params
   if (!isInline(compiled, snapshot)) throw new ToolExecutionError('EXECUTION_ERROR', TOO_EXPENSIVE)
@@ -220,14 +224,20 @@ export function objectProblems(
   if (!compiled.check(value)) return { problems: messages(compiled.explain(value)), value }
   if (refinement === undefined) return { problems: [], value }
   const accept = (result: RefineResult) => ({
-    problems: messages(issuesOf(result, 'the output')),
+    problems: messages(issuesOf(result)),
     value: result.issues ? value : result.value,
   })
   const result = refinement.validate(value)
   return result instanceof Promise ? result.then(accept) : accept(result)
 }
 
-const TOO_EXPENSIVE = 'the schema is too expensive to check: use fewer nested alternatives, patterns and references'
+/** The formats that are checked, and that libraries describe with a pattern, too. */
+const PATTERNED: ReadonlySet<unknown> = new Set([
+  ...['email', 'date', 'time', 'date-time', 'duration', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'],
+])
+
+const TOO_EXPENSIVE =
+  'the schema is too expensive to check: use simpler patterns, and fewer nested alternatives and references'
 
 /** Throws if there are problems. */
 function refuse({ definition }: BoundTool, problems: readonly Explained[], params: Params): void {

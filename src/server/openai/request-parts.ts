@@ -60,10 +60,16 @@ export function readFormat(format: Optional<Wire>, place: string): ReadSchema | 
   }
   // The two APIs have the schema at different places.
   const { schema } = Object(format?.json_schema ?? format) as Wire
+  const { length } = JSON.stringify(schema ?? {})
+  if (length > MAX_FORMAT_CHARACTERS) {
+    throw invalid(place, `${place}: the schema must have at most ${MAX_FORMAT_CHARACTERS} characters, not ${length}`)
+  }
   if (!isObject(schema)) throw invalid(place, `${place} must have a schema: the JSON Schema of an object`)
   return { schema: readSchema(schema, place) }
 }
 
+/** It is compiled for every request. */
+const MAX_FORMAT_CHARACTERS = 32_768
 const ANY_OBJECT: ReadSchema = { schema: { type: 'object' } }
 
 /** Throws an `OpenAiError` if answers can't be checked against the schema. */
