@@ -29,7 +29,7 @@ import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
-import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
+import { APPROVAL_WEBHOOK, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
@@ -39,6 +39,7 @@ import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './serv
 import { BoundedOnce, Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
+import { WebhookQueue } from './webhook-queue.ts'
 
 type Pins = Readonly<Record<string, string>>
 
@@ -92,19 +93,10 @@ export interface InstallationOptions {
 }
 
 const REFRESH_EVERY_MS = 1_000
-const MAX_UNDELIVERED = 10_000
-
-/** What a webhook sends, and how often that has failed before, which is not sent. */
-export type News = (ApprovalNews | AlertNews) & { readonly attempt?: number }
-
-/** The task that posts news to a webhook. */
-type TaskName = `toolyard/${string}`
 
 /** A configuration in use: its tools, the store and the callers. */
 export class Installation {
   #refreshing = false
-  /** News for webhooks that waits for its next attempt. */
-  readonly #undelivered = new Map<News, { readonly task: TaskName; readonly cancel: () => void }>()
   /** The changes that could not be read, and how to cancel their next attempt. */
   readonly #retries = new Map<Change, () => void>()
   #refreshedMs = Number.NEGATIVE_INFINITY
@@ -125,6 +117,7 @@ export class Installation {
   readonly rollouts: Rollouts
   /** Service level objectives and their alerts. */
   readonly objectives: Objectives
+  readonly webhooks: WebhookQueue
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -194,10 +187,11 @@ export class Installation {
     const { callers, events, clock, log } = this
     const onTurn = (turn: TurnEntry) => this.sink.turn(turn)
     this.budgets = new Budgets({ store: storage.spending, callers, clock, log, onTurn })
+    this.webhooks = new WebhookQueue({ jobs: storage.jobs, config: () => this.#config, clock, log })
     this.approvals = new Approvals({
       ...{ pauses: storage.pauses, callers, events, clock },
       manager: () => this.manager,
-      tell: (news) => void this.#deliverOrLog(APPROVAL_WEBHOOK, news),
+      tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
     this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
@@ -217,9 +211,10 @@ export class Installation {
     })
     const { settings, ledger } = storage
     const registry = () => this.manager.getRegistry()
-    this.rollouts = new Rollouts({ settings, ledger, events, clock, log: this.log, registry })
-    const tell = (news: AlertNews) => this.#deliver(ALERT_WEBHOOK, news)
-    this.objectives = new Objectives({ settings, ledger, events, clock, log: this.log, tell })
+    const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
+    const shared = { settings, ledger, events, clock, log: this.log }
+    this.objectives = new Objectives({ ...shared, tell })
+    this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -368,36 +363,6 @@ export class Installation {
     }
   }
 
-  /** Queues news for a webhook again after a pause; at once if the installation closes before. */
-  deliverLater(task: TaskName, news: News, ms: number): void {
-    if (this.#undelivered.size >= MAX_UNDELIVERED) {
-      this.log.error({ task, news: news.id }, 'The queue of the webhooks is full: a notification is dropped')
-      return
-    }
-    const cancel = this.clock.after(ms, () => {
-      this.#undelivered.delete(news)
-      void this.#deliverOrLog(task, news)
-    })
-    this.#undelivered.set(news, { task, cancel })
-  }
-
-  /** Queues news for a webhook. A server delivers it, also if a command has decided. */
-  async #deliver(task: TaskName, news: News): Promise<void> {
-    const section = task === APPROVAL_WEBHOOK ? 'approvals' : 'alerts'
-    if (this.#config[section]?.webhook === undefined) return
-    const at = new Date(this.clock.wall()).toISOString()
-    const job = { id: randomUUID(), tenant: news.tenant, caller: null, tool: task, params: news }
-    await this.storage.jobs.create({ ...job, timeout_ms: JOB_TIMEOUT_MS, created_at: at })
-  }
-
-  async #deliverOrLog(task: TaskName, news: News): Promise<void> {
-    try {
-      await this.#deliver(task, news)
-    } catch (err) {
-      this.log.error({ err, task, news: news.id }, 'A notification could not be queued for its webhook')
-    }
-  }
-
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
   #recordRun(run: StoredRun, { storage }: Config): void {
     this.sink.run(storage?.runs === false ? withoutContents(run) : run)
@@ -456,10 +421,7 @@ export class Installation {
   async #close(): Promise<void> {
     this.#stopListening()
     for (const cancel of this.#retries.values()) cancel()
-    for (const [news, { task, cancel }] of this.#undelivered) {
-      cancel()
-      await this.#deliverOrLog(task, news)
-    }
+    await this.webhooks.close()
     for (const cancel of this.#retired.values()) cancel()
     await this.rollouts.close()
     await this.objectives.close()

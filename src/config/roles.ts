@@ -14,7 +14,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   approve: 'approving and rejecting calls',
   manage: 'the keys of the tenant',
   installation:
-    'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
+    'audit logs, runs, metrics and reports of all tenants, MCP servers, packages and rollouts; with manage, also the flags of all tenants',
 }
 
 /** What callers of a role may do. */

@@ -1,13 +1,14 @@
 import type { Config, ObjectiveConfig } from '../../config/config.ts'
 import type { Clock } from '../../core/clock.ts'
+import { matchesGlobs } from '../../core/execution/permit.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { CallCounts, Ledger, ObjectiveCalls } from '../../core/storage/ledger.ts'
+import type { CallCounts, Ledger, ObjectiveCalls, VersionCall } from '../../core/storage/ledger.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolErrorCode } from '../../core/tool-result.ts'
 import type { AuditEvents } from '../audit-events.ts'
 
 /** Failures that spend no error budget: the caller's mistakes, refusals, and calls that the caller cancelled. */
-const NOT_COUNTED: readonly ToolErrorCode[] = [
+export const NOT_COUNTED: readonly ToolErrorCode[] = [
   'TOOL_NOT_FOUND',
   'INVALID_PARAMETERS',
   'PERMISSION_DENIED',
@@ -142,6 +143,21 @@ export class ObjectiveReader {
   /** The state of all objectives, counted now; of one tenant's calls or of all. */
   async report(tenant?: string): Promise<readonly ObjectiveReport[]> {
     return (await this.measure(tenant)).map(({ report }) => report)
+  }
+
+  /** Says that these calls of a tool alone would open a fast alert; undefined if they would not. */
+  burnOf(tool: string, calls: readonly VersionCall[]): string | undefined {
+    const now = this.#parts.clock.wall()
+    const [{ short, long, factor }] = RULES
+    for (const target of this.#targets) {
+      if (target.tool !== null && !matchesGlobs([target.tool], tool)) continue
+      const isBad = ({ failed, ms }: VersionCall) => (target.indicator === 'success' ? failed : ms > target.target)
+      const [last, all] = [short, long].map((name) => calls.filter(({ at }) => at >= now - WINDOWS[name]))
+      const rateOf = (some: readonly VersionCall[] = []) => some.filter(isBad).length / some.length / budgetOf(target)
+      if ((all?.length ?? 0) < target.minCalls || !(rateOf(last) >= factor && rateOf(all) >= factor)) continue
+      return `its calls spend the error budget of '${target.id}' ${rateOf(all).toFixed(1)} times as fast as planned`
+    }
+    return undefined
   }
 
   /** Open and resolved alerts, and the state of the objectives at the last evaluation by any server. */

@@ -99,6 +99,8 @@ export interface VersionQuery {
   /** Milliseconds since 1970. */
   readonly from: number
   readonly limit: number
+  /** Calls that failed with these codes don't count. Default: those that were refused or cancelled. */
+  readonly without?: readonly ToolErrorCode[]
 }
 
 export interface VersionCall {

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { APPROVAL_WEBHOOK, type ApprovalNews } from '../../app/approvals.ts'
-import type { Installation, News } from '../../app/installation.ts'
+import type { Installation } from '../../app/installation.ts'
 import { ALERT_WEBHOOK } from '../../app/service-levels/objectives.ts'
+import type { News, WebhookTask } from '../../app/webhook-queue.ts'
 import { expandVariables, variableProblem } from '../../core/environment.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
@@ -22,7 +23,7 @@ interface Webhook {
   readonly idOf: (news: News) => string
 }
 
-const WEBHOOKS = new Map<TaskName, Webhook>([
+const WEBHOOKS = new Map<WebhookTask, Webhook>([
   [
     APPROVAL_WEBHOOK,
     { section: 'approvals', what: 'approval', idOf: (news) => `${news.id}.${(news as ApprovalNews).status}` },
@@ -38,7 +39,7 @@ export const webhookTasks = (installation: Installation): [TaskName, Task][] =>
   [...WEBHOOKS].map(([name, webhook]) => [name, webhookTask(installation, name, webhook)])
 
 /** Between attempts the news holds no place of a job. */
-function webhookTask(installation: Installation, name: TaskName, webhook: Webhook): Task {
+function webhookTask(installation: Installation, name: WebhookTask, webhook: Webhook): Task {
   const { clock, log } = installation
   let downUntil = Number.NEGATIVE_INFINITY
   return {
@@ -53,7 +54,7 @@ function webhookTask(installation: Installation, name: TaskName, webhook: Webhoo
       const level = wait === undefined ? 'error' : 'warn'
       writeLog(log, level, { [webhook.what]: news.id, problem }, `The ${webhook.section} webhook was not delivered`)
       if (wait === undefined) throw new TaskError(problem)
-      installation.deliverLater(name, { ...news, attempt: attempt + 1 }, wait)
+      installation.webhooks.addLater(name, { ...news, attempt: attempt + 1 }, wait)
       return null
     },
   }

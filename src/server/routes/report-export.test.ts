@@ -59,7 +59,7 @@ test('HTML escapes every value, loads nothing and says what is missing', () => {
   expect(html).toContain("default-src 'none'; style-src 'sha256-")
   for (const shown of [
     'Rows exist from 2026-01-05',
-    'The audit log is not intact (1 faults)',
+    'The audit log is not intact (1 fault)',
     'Row 2 is missing',
     '7 more are left out',
     '-100.00 %',

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ComplianceReport } from '../../app/service-levels/compliance-report.ts'
 import type { ObjectiveReport } from '../../app/service-levels/objectives.ts'
+import { counted } from '../../core/schema/problem-words.ts'
 import type { SummarisedEvent } from '../../core/storage/ledger.ts'
 import { escapeMarkup } from '../../validation/reports/report-text.ts'
 import { csvCell } from './audit-export.ts'
@@ -89,10 +90,10 @@ const inPercent = (share: number): string => `${(share * 100).toFixed(2)} %`
 
 /** Whether the chains are whole, in one sentence. */
 export function integritySentence({ integrity: { rows, chains, expired, faults } }: ComplianceReport): string {
-  const checked = `${rows} rows in ${chains} chains were verified, ${expired} had been removed after their retention`
+  const checked = `${counted(rows, 'row')} in ${counted(chains, 'chain')} verified, ${expired} removed after their retention`
   return faults.length === 0
     ? `The audit log is intact: ${checked}.`
-    : `The audit log is not intact (${faults.length} faults): ${checked}.`
+    : `The audit log is not intact (${counted(faults.length, 'fault')}): ${checked}.`
 }
 
 const STYLE = `

@@ -135,7 +135,7 @@ export class StorageLedger implements Ledger {
   }
 
   versionCalls(query: VersionQuery): Promise<readonly VersionCall[]> {
-    return this.#tables.versionCalls(query, NO_VERSION)
+    return this.#tables.versionCalls(query, query.without ?? NO_VERSION)
   }
 
   async objectiveCalls(query: ObjectiveQuery): Promise<readonly ObjectiveCalls[]> {
