@@ -354,7 +354,8 @@ export class Callers {
   }
 
   #rights({ id, tenant, tools, models, user }: Caller): Rights {
-    const keyId = this.#stored.has(id) ? id : undefined
+    // A budget of each key is one of each user, too.
+    const keyId = this.#stored.has(id) || user !== undefined ? id : undefined
     const flags = this.#tenants.flags(tenant)
     return { flags, tools, models, ...(keyId !== undefined && { keyId }), ...(user !== undefined && { user }) }
   }

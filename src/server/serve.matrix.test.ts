@@ -105,6 +105,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/session/oidc/callback': open,
   'GET /.well-known/oauth-protected-resource': open,
   'GET /.well-known/oauth-protected-resource/mcp': open,
+  'GET /.well-known/oauth-protected-resource/mcp/:name': open,
   'GET /health': open,
   'HEAD /health': open,
   'GET /ready': open,

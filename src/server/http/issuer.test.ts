@@ -27,7 +27,16 @@ beforeAll(async () => {
   issuer = await openIssuer()
   const { config, handlers } = toolConfig({ who: { run: async () => 'done' } })
   const auth: Config['auth'] = { oidc: issuer.settings }
-  server = await openTestServer({ ...config, roles: ROLES, auth, limits: { calls_per_minute: 1_000 } }, { handlers })
+  server = await openTestServer(
+    {
+      ...config,
+      roles: ROLES,
+      auth,
+      mcp: { servers_out: { small: { tools: ['who'] } } },
+      limits: { calls_per_minute: 1_000 },
+    },
+    { handlers },
+  )
   issuer.serves(server.url)
   key = await server.key('acme')
 })
@@ -60,10 +69,13 @@ describe('the MCP endpoint', () => {
       scopes_supported: ['openid', 'profile'],
       bearer_methods_supported: ['header'],
     }
-    for (const path of ['', '/mcp']) {
+    for (const path of ['', '/mcp', '/mcp/small']) {
       const { text } = await ask(`/.well-known/oauth-protected-resource${path}`)
       expect(JSON.parse(text)).toEqual({ resource: server.url + path, resource_name: 'Toolyard', ...shared })
     }
+    expect((await ask('/.well-known/oauth-protected-resource/mcp/other')).status).toBe(404)
+    const part = await ask('/mcp/small', undefined, { method: 'POST' })
+    expect(part.headers.get('www-authenticate')).toBe(`Bearer resource_metadata="${metadata}/small"`)
     expect((await ask('/api/tools/list')).headers.get('www-authenticate')).toBe('Bearer')
     const elsewhere = await rawRequest(`${server.url}/mcp`, { method: 'POST', headers: { host: 'evil.example' } })
     expect(elsewhere.headers['www-authenticate']).toBe('Bearer')

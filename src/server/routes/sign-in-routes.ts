@@ -123,7 +123,7 @@ const PENDING = /(?:^|;\s*)(__Host-)?toolyard_sign_in=([\w-]{1,200})\.([\w-]{1,2
 
 /** Sign-in at the configured issuer: code flow with PKCE. The browser keeps only random values of this flow. */
 export function oidcRoutes(app: FastifyInstance): void {
-  const { authenticator } = app
+  const { authenticator, mcp } = app
   const issuerOf = (): Issuer => found(authenticator.issuer, 'Sign-in', 'auth.oidc is not configured')
   const originOf = (request: FastifyRequest): string => {
     const origin = authenticator.publicUrl(request.raw.headers)
@@ -191,16 +191,8 @@ export function oidcRoutes(app: FastifyInstance): void {
     },
   )
 
-  const metadata = (path: string) => async (request: FastifyRequest) => ({
-    resource: `${originOf(request)}${path}`,
-    authorization_servers: [issuerOf().settings.issuer],
-    // Clients ask for these if they know no others. Some issuers refuse requests without any.
-    scopes_supported: SIGN_IN_SCOPE.split(' '),
-    bearer_methods_supported: ['header'],
-    resource_name: 'Toolyard',
-  })
-  for (const path of ['', '/mcp']) {
-    app.get(
+  for (const path of ['', '/mcp', '/mcp/:name']) {
+    app.get<{ Params: { name?: string } }>(
       `${RESOURCE_METADATA}${path}`,
       route(null, 'session', 'Returns where clients get a token for this server (RFC 9728)', {
         response: {
@@ -216,7 +208,18 @@ export function oidcRoutes(app: FastifyInstance): void {
           ),
         },
       }),
-      metadata(path),
+      async (request) => {
+        const { name = '' } = request.params
+        found(mcp.has(name) || undefined, `MCP server '${name}'`)
+        return {
+          resource: `${originOf(request)}${path.replace(':name', name)}`,
+          authorization_servers: [issuerOf().settings.issuer],
+          // Clients ask for these if they know no others. Some issuers refuse requests without any.
+          scopes_supported: SIGN_IN_SCOPE.split(' '),
+          bearer_methods_supported: ['header'],
+          resource_name: 'Toolyard',
+        }
+      },
     )
   }
 }
