@@ -129,7 +129,7 @@ export class Jobs {
 
   /** The newest jobs that the caller may see, without their results. */
   async list(caller: Caller, limit: number): Promise<readonly Omit<JobView, 'result'>[]> {
-    const only = caller.role === 'user' ? caller.id : undefined
+    const only = caller.scopes.has('observe') ? undefined : caller.id
     const jobs = await this.#installation.storage.jobs.list(caller.tenant, limit, only)
     return jobs
       .filter((job) => this.#does(job, undefined))
@@ -290,8 +290,8 @@ export class Jobs {
   }
 }
 
-/** Users see the jobs of their own key, other roles all jobs of the tenant. */
-const maySee = ({ id, role }: Caller, job: Job): boolean => role !== 'user' || job.caller === id
+/** A key sees its own jobs; with the scope `observe`, all jobs of the tenant. */
+const maySee = ({ id, scopes }: Caller, job: Job): boolean => scopes.has('observe') || job.caller === id
 
 const keyedId = ({ tenant, id }: Caller, key: string): string =>
   hash('sha256', JSON.stringify([tenant, id, key])).slice(0, 32)
