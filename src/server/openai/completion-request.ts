@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../app/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import { guardSchema } from '../../core/schema/guard-schema.ts'
@@ -10,6 +9,7 @@ import type { JsonSchema } from '../../core/tool.ts'
 import { hasSignature, type MediaPart, mediaFromUrl, readMedia } from '../../core/tool-result.ts'
 import { MAX_MEDIA_CHARACTERS, mediaIn, mediaProblem, textIn } from '../../models/content.ts'
 import type { AssistantMessage, Content, Message, Model, OfferedTool, Part, ToolCall } from '../../models/model.ts'
+import { TenantCache } from '../http/tenant-cache.ts'
 import { invalid } from './openai-error.ts'
 
 const OBJECT = { type: ['object', 'null'], additionalProperties: true } as const
@@ -295,10 +295,6 @@ function refuse(param: string, message: string): never {
   throw invalid(param, message, 'unsupported_value')
 }
 
-const TTL_MS = 60 * 60_000
-const MAX_ENTRIES = 10_000
-const MAX_CHARACTERS = 64 * 1024 * 1024
-
 type Result = Extract<Message, { role: 'tool' }>
 
 /** The part of a conversation that the client doesn't have. */
@@ -318,18 +314,11 @@ interface HandedBack {
  * The ids of models may not be unique, so clients get ids of ours.
  */
 export class HandedBackCalls {
-  readonly #entries: LRUCache<string, HandedBack>
+  readonly #entries: TenantCache<HandedBack>
 
   constructor(clock: Clock) {
-    this.#entries = new LRUCache({
-      max: MAX_ENTRIES,
-      maxSize: MAX_CHARACTERS,
-      sizeCalculation: ({ before, turn, postponed }) => JSON.stringify([before, turn, postponed]).length,
-      ttl: TTL_MS,
-      updateAgeOnGet: true,
-      ttlResolution: 0,
-      perf: { now: () => clock.now() },
-    })
+    const sizeOf = ({ before, turn, postponed }: HandedBack) => JSON.stringify([before, turn, postponed]).length
+    this.#entries = new TenantCache(clock, sizeOf)
   }
 
   /** Stores the messages that a run added; `ids` are the ids that the client got. */
@@ -338,7 +327,7 @@ export class HandedBackCalls {
     const turn = added[at] as AssistantMessage
     const postponed = added.slice(at + 1) as Result[]
     const entry = { before: added.slice(0, at), turn, postponed, ids }
-    for (const id of ids.keys()) this.#entries.set(keyOf(caller, id), entry)
+    for (const id of ids.keys()) this.#entries.set(caller.tenant, keyOf(caller, id), entry)
   }
 
   /** Adds the stored turns to the conversation of a client. */
@@ -365,7 +354,7 @@ export class HandedBackCalls {
   /** The entry of calls that were handed back together. */
   #find(caller: Caller, calls: readonly ToolCall[]): HandedBack | undefined {
     const [first] = calls
-    const entry = first && this.#entries.get(keyOf(caller, first.id))
+    const entry = first && this.#entries.get(caller.tenant, keyOf(caller, first.id))
     return entry?.ids.size === calls.length && calls.every(({ id }) => entry.ids.has(id)) ? entry : undefined
   }
 }
@@ -382,4 +371,4 @@ function resultsOf({ turn, postponed, ids }: HandedBack, given: readonly Result[
   return (turn.tool_calls ?? []).map(({ id }) => results.get(id) as Result)
 }
 
-const keyOf = ({ tenant, id: caller }: Caller, id: string): string => JSON.stringify([tenant, caller, id])
+const keyOf = ({ id: caller }: Caller, id: string): string => JSON.stringify([caller, id])
