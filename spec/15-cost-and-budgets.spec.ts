@@ -1,25 +1,397 @@
-import { describe, test } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Installation } from '../src/app/installation.ts'
+import { complianceReport } from '../src/app/service-levels/compliance-report.ts'
+import { checkConfig } from '../src/config/check-config.ts'
+import { silentLog } from '../src/core/log.ts'
+import type { KeyStore } from '../src/core/storage/key-store.ts'
+import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
+import { openIssuer } from '../src/server/fixtures/open-issuer.ts'
+import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
+import { openToolServer, toolConfig } from '../src/server/fixtures/open-tool-server.ts'
+import { call } from '../src/storage/fixtures/call-entry.ts'
+import { openLedger, run } from '../src/storage/ledger/fixtures/open-ledger.ts'
+import { migrate } from '../src/storage/sqlite/migrations.ts'
+import { SqliteDatabase } from '../src/storage/sqlite/sqlite-database.ts'
+import { sqliteEngine } from '../src/storage/sqlite/sqlite-engine.ts'
+import { ManualClock } from '../src/testing/stand-ins.ts'
+import { withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
+
+const DAY = 86_400_000
+const noKeys: KeyStore = {
+  ...{ list: async () => [], create: async () => {}, revoke: async () => false },
+  ...{ users: async () => [], putUser: async () => {} },
+}
+const PRICES = { input: 2, output: 10, cached_input: 0.5 }
+const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
+
+const paid = (per_call: number) => ({ run: () => 'done', cost: { per_call } })
+const tenantBudget = { scope: 'tenant', per: 'day', amount: 0.5 } as const
+// biome-ignore lint/suspicious/noExplicitAny: the answers of a server are read as they come.
+const json = async (response: Response | Promise<Response>): Promise<any> => (await response).json()
+const chat = (url: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}/chat`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ message: 'hello' }),
+  })
 
 describe('Cost and budgets', () => {
-  test.todo(
-    '[15.2-1] cost {per_call?, from_result? (JSONPath)} on a definition gives the cost of a call, all in one costs.currency (USD). Models have prices',
-  )
-  test.todo(
-    '[15.2-2] GET /api/costs?by=tool|model|tenant|key|run&period= reports costs, and so do the page and /metrics',
-  )
-  test.todo(
-    '[15.2-3] budgets [{scope: "tenant" | "key" | "tool" | "model", match?, per: "day" | "month", amount, action: "warn" | "refuse"}]: refused calls and runs are RATE_LIMITED with the budget named',
-  )
-  test.todo('[15.2-4] Budgets are exact across servers to within one call per server')
-  test.todo('[15.2-5] Budget counters are rows of their own, stored for 13 months')
-  test.todo('[15.2-6] Audit rows gain cost, key and version (chain format with a version)')
-  test.todo('[15.2-7] storage.audit_days may exceed keep_days')
-  test.todo('[15.2-8] A report says from when rows exist')
-  test.todo('[15.2-9] period of a cost report is day, week, month, or from/to')
-  test.todo('[15.2-10] A refused budget has Retry-After')
-  test.todo(
-    '[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them',
-  )
-  test.todo('[15.2-12] Lists, calls, search, MCP and the page respect roles')
-  test.todo('[15.2-13] Keys may carry tools: [patterns], models: [patterns], calls_per_minute, budget and expires_at')
+  test('[15.2-1] cost {per_call?, from_result? (JSONPath)} on a definition gives the cost of a call, all in one costs.currency (USD). Models have prices', async () => {
+    let costs: unknown = 0.000001
+    const { call, records, get, installation } = await openToolServer({
+      flat: paid(0.25),
+      metered: { run: () => ({ usage: { costs } }), cost: { per_call: 0.1, from_result: '$.usage.costs' } },
+      summed: { run: () => [{ cost: 0.5 }, { cost: 0.25 }], cost: { from_result: '$[*].cost' } },
+      free: paid(0),
+      silent: () => 'done',
+      failing: {
+        run: () => {
+          throw new Error('no')
+        },
+        cost: { per_call: 0.5 },
+      },
+      wrong: { run: () => 1, cost: { from_result: '$[' } },
+      misspelt: { run: () => 1, cost: { perCall: 1 } as object },
+      tiny: paid(0.0000001),
+    })
+    const costOf = async (name: string, params: unknown = {}) => (await json(call(name, params))).cost
+    expect(await costOf('flat')).toBe(0.25)
+    expect(await costOf('metered')).toBe(0.100001)
+    for (const unknown of [undefined, null, -1, '1', Number.MAX_VALUE, []]) {
+      costs = unknown
+      expect(await costOf('metered')).toBe(Array.isArray(unknown) ? 0.1 : null)
+    }
+    expect([await costOf('summed'), await costOf('free'), await costOf('silent')]).toEqual([0.75, 0, undefined])
+    expect([await costOf('failing'), await costOf('flat', 1)]).toEqual([0.5, 0])
+    const rows = await records()
+    expect(rows.slice(0, 3).map(({ cost }) => cost)).toEqual([0.25, 0.100001, null])
+    const { tools } = await json(get('/api/tools/list'))
+    const names = tools.map(({ name }: { name: string }) => name)
+    expect(names).not.toEqual(expect.arrayContaining(['wrong']))
+    expect(names.filter((name: string) => ['wrong', 'misspelt', 'tiny'].includes(name))).toEqual([])
+    expect(installation.budgets.currency).toBe('USD')
+
+    const turns = [
+      { calls: [{ name: 'look', arguments: {} }], usage },
+      { text: 'Done.', usage: { ...usage, cached_tokens: 400 } },
+    ]
+    const scripted = await openScriptedServer(turns, {
+      tools: { look: () => 'seen' },
+      definition: { cost: { per_call: 0.01 } },
+      prices: PRICES,
+    })
+    // 1000 × 2 + 100 × 10, then 600 × 2 + 400 × 0.5 + 100 × 10 millionths, and the call.
+    expect(await json(chat(scripted.url))).toMatchObject({ cost: 0.003 + 0.0024 + 0.01 })
+    const { runs } = await json(fetch(`${scripted.url}/api/runs`))
+    expect(runs[0].cost).toBe(0.0154)
+  })
+
+  test('[15.2-2] GET /api/costs?by=tool|model|tenant|key|run&period= reports costs, and so do the page and /metrics', async () => {
+    const server = await openScriptedServer(
+      [
+        { calls: [{ name: 'look', arguments: {} }], usage },
+        { text: 'Done.', usage },
+      ],
+      { tools: { look: () => 'seen' }, definition: { cost: { per_call: 0.01 } }, prices: PRICES, local: false },
+    )
+    const [key, other] = [await server.key('acme'), await server.key('globex')]
+    const headers = { authorization: `Bearer ${key}` }
+    const costs = (query: string, used = key) =>
+      json(fetch(`${server.url}/api/costs?${query}`, { headers: { authorization: `Bearer ${used}` } }))
+    await json(chat(server.url, headers))
+    const model = { name: 'scripted:turns', cost: 0.006, calls: 2, unknown_calls: 0 }
+    const tool = { name: 'look', cost: 0.01, calls: 1, unknown_calls: 0 }
+    const total = { cost: 0.016, calls: 3, unknown_calls: 0 }
+    expect(await costs('by=model&period=day')).toMatchObject({
+      currency: 'USD',
+      rows: [model],
+      days: [{ cost: 0.006 }],
+    })
+    expect((await costs('by=tool&period=month')).rows).toEqual([tool])
+    expect((await costs('by=tenant&period=week')).rows).toEqual([{ name: 'acme', ...total }])
+    const [ofKey] = (await costs('by=key')).rows
+    expect(ofKey).toMatchObject({ name: expect.stringMatching(/^[\w-]{36}$/), ...total })
+    expect(key).not.toContain(ofKey.name)
+    expect((await costs('by=run')).rows).toMatchObject([{ cost: 0.016, calls: 1 }])
+    expect((await costs('by=tool', other)).rows).toEqual([])
+    const refused = await fetch(`${server.url}/api/costs?by=tenant&tenant=*`, { headers })
+    expect(refused.status).toBe(403)
+    const all = await server.key('acme', 'admin', ['observe', 'installation'])
+    expect((await costs('by=tenant&tenant=*', all)).rows).toHaveLength(1)
+    const metrics = await (await fetch(`${server.url}/metrics`, { headers })).text()
+    expect(metrics).toContain('toolyard_tool_cost_total{tool="look"} 0.01')
+    expect(metrics).toContain('toolyard_run_cost_total{model="scripted:turns"} 0.016')
+  })
+
+  test('[15.2-3] budgets [{scope: "tenant" | "key" | "tool" | "model", match?, per: "day" | "month", amount, action: "warn" | "refuse"}]: refused calls and runs are RATE_LIMITED with the budget named', async () => {
+    const budgets = [
+      { scope: 'tool', match: 'se*', per: 'day', amount: 0.2 },
+      { scope: 'tenant', per: 'month', amount: 0.25, action: 'warn' },
+    ] as const
+    const { call, log, installation } = await openToolServer(
+      { search: paid(0.1), other: paid(0.1), free: paid(0) },
+      { budgets },
+    )
+    const calls = []
+    for (const name of ['search', 'search', 'search', 'other', 'other', 'free']) calls.push(await json(call(name)))
+    expect(calls.map(({ success }) => success)).toEqual([true, true, false, true, true, true])
+    expect(calls[2]).toMatchObject({
+      error_code: 'RATE_LIMITED',
+      error: expect.stringMatching(
+        /^The budget of tool 'search', 0.2 USD a day, is spent: 0.2 USD so far. It starts anew at \S+Z$/,
+      ),
+      cost: 0,
+      details: { budget: { scope: 'tool', name: 'search', per: 'day', amount: 0.2, spent: 0.2, currency: 'USD' } },
+    })
+    expect(calls[3].warnings).toBeUndefined()
+    expect(calls[4].warnings).toEqual([
+      expect.stringMatching(/^The budget of tenant 'local', 0.25 USD a month, is spent/),
+    ])
+    await json(call('other'))
+    expect(log.lines.filter(({ message }) => message.startsWith('The budget of tenant'))).toHaveLength(1)
+    expect([installation.budgets.refusals, installation.budgets.warnings]).toEqual([1, 2])
+
+    const turn = { text: 'Hi.', usage }
+    const scripted = await openScriptedServer([turn, turn, turn], {
+      config: { budgets: [{ scope: 'model', match: 'scripted:*', per: 'month', amount: 0.004 }] },
+      prices: PRICES,
+    })
+    expect([(await chat(scripted.url)).status, (await chat(scripted.url)).status]).toEqual([200, 200])
+    const third = await chat(scripted.url)
+    expect(third.status).toBe(429)
+    expect(Number(third.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await third.text()).toContain("The budget of model 'scripted:turns', 0.004 USD a month, is spent")
+    expect(scripted.model.requests).toHaveLength(2)
+  })
+
+  test('[15.2-4] Budgets are exact across servers to within one call per server', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-budgets-'))
+    const { config, handlers } = toolConfig({ paid: { run: async () => 'done', cost: { per_call: 0.1 } } })
+    const options = {
+      config: { ...config, budgets: [tenantBudget] },
+      handlers,
+      log: silentLog,
+      env: { TOOLYARD_DATA: folder },
+    }
+    const servers = [await Installation.open(options), await Installation.open(options)]
+    onTestFinished(async () => {
+      for (const server of servers) await server.close()
+      await rm(folder, { recursive: true })
+    })
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => {
+        const server = servers[index % 2] as Installation
+        return server.manager.getExecutor().execute('paid', {}, server.localContext('code'))
+      }),
+    )
+    const ran = answers.filter(({ success }) => success).length
+    expect(ran).toBe(5)
+    for (const server of servers) {
+      server.manager.getExecutor().flush()
+      await server.sink.flush()
+    }
+    const { total } = await (servers[0] as Installation).storage.spending.report({
+      ...{ tenant: 'local', by: 'tenant', from: 0, to: Number.MAX_SAFE_INTEGER, limit: 10 },
+    })
+    expect(total).toEqual({ spent: 500_000, calls: 5, unknown: 0 })
+  })
+
+  test('[15.2-5] Budget counters are rows of their own, stored for 13 months', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-spending-'))
+    const database = new SqliteDatabase(folder)
+    migrate(database)
+    const clock = new ManualClock(Date.UTC(2026, 0, 15))
+    const engine = sqliteEngine(database, { folder, instance: 'one', keepDays: 1 }, { log: silentLog, clock })
+    onTestFinished(async () => {
+      await engine.close()
+      vi.useRealTimers()
+      await rm(folder, { recursive: true })
+    })
+    const calls = [Date.UTC(2024, 10, 30), Date.UTC(2024, 11, 1), clock.wall()].map((at) => call({ at, cost: 100_000 }))
+    await engine.tables.write({ rows: [], runs: [], cells: [], calls })
+    const days = async () => {
+      const query = { tenant: 'acme', by: 'tool', from: 0, to: Number.MAX_SAFE_INTEGER, limit: 10 } as const
+      return (await engine.spending.report(query)).days.map(({ start }) => new Date(start).toISOString().slice(0, 10))
+    }
+    expect(await days()).toEqual(['2024-11-30', '2024-12-01', '2026-01-15'])
+    vi.advanceTimersByTime(60_000)
+    await vi.waitFor(async () => expect(await days()).toEqual(['2024-12-01', '2026-01-15']))
+    const rows = database.all<{ scope: string; per: string }>('SELECT DISTINCT scope, per FROM spending ORDER BY 1, 2')
+    expect(rows.map(({ scope, per }) => `${scope} ${per}`)).toEqual([
+      ...['tenant day', 'tenant month', 'tool day', 'tool month'],
+    ])
+  })
+
+  test('[15.2-6] Audit rows gain cost, key and version (chain format with a version)', async () => {
+    const { call, records, key, installation, get } = await openToolServer(
+      { paid: { ...paid(0.1), version: '1.2.0' }, plain: () => 1 },
+      {},
+      { local: false },
+    )
+    const secret = await key('acme')
+    const headers = { authorization: `Bearer ${secret}` }
+    await json(call('paid', {}, headers))
+    await json(call('plain', {}, headers))
+    const rows = await records('acme')
+    const [own] = await installation.storage.keys.list()
+    expect(rows.map(({ cost, key, version }) => ({ cost, key, version }))).toEqual([
+      { cost: 0.1, key: own?.id, version: '1.2.0' },
+      { cost: null, key: own?.id, version: null },
+    ])
+    const csv = await (await get('/audit?format=csv&type=call', headers)).text()
+    expect(csv).toContain(`1.2.0,0.1,${own?.id},`)
+    expect(csv).not.toContain(secret)
+    expect(await installation.storage.ledger.verify()).toMatchObject({ faults: [] })
+  })
+
+  test('[15.2-7] storage.audit_days may exceed keep_days', async () => {
+    expect(() => checkConfig({ storage: { keep_days: 7, audit_days: 3 } }, 'config')).toThrow(
+      'storage.audit_days is 3, less than keep_days (7): raise it, or lower keep_days.',
+    )
+    const { ledger, clock, stored } = openLedger({ keepDays: 7, auditDays: 365 })
+    await ledger.append([call({ at: clock.wall() })], [run()])
+    clock.advance(364 * DAY)
+    await ledger.append([], [])
+    await ledger.expire(clock.wall())
+    expect([stored.rows.length, stored.runs.size]).toEqual([1, 0])
+    await ledger.expire(clock.wall() + 2 * DAY)
+    expect(stored.rows).toEqual([])
+  })
+
+  test('[15.2-8] A report says from when rows exist', async () => {
+    const { ledger, clock } = openLedger({ keepDays: 30 })
+    const start = clock.wall()
+    await ledger.append([call({ at: start })], [])
+    clock.advance(8 * DAY)
+    await ledger.append([call({ at: clock.wall() })], [])
+    const noticeFrom = async (from: number) => {
+      const parts = { storage: { ledger, keys: noKeys }, objectives: { report: async () => [] }, clock }
+      return (await complianceReport({ tenant: undefined, from, to: clock.wall() + 1 }, parts)).notice
+    }
+    expect(await noticeFrom(start)).toBe(null)
+    expect(await noticeFrom(start - DAY)).toBe(
+      'Rows exist from 2026-01-01T00:00:00.000Z on: nothing was recorded before',
+    )
+    await ledger.expire(clock.wall() + 25 * DAY)
+    const removed = 'Rows exist from 2026-01-01T00:00:00.000Z on: older ones were removed after storage.audit_days'
+    expect(await noticeFrom(start)).toBe(removed)
+    expect(await noticeFrom(clock.wall())).toBe(null)
+  })
+
+  test('[15.2-9] period of a cost report is day, week, month, or from/to', async () => {
+    const clock = new ManualClock(Date.UTC(2026, 6, 1, 12))
+    const { call, get } = await openToolServer({ paid: paid(1) }, {}, { clock })
+    const total = async (query: string) => (await json(get(`/api/costs?${query}`))).total?.cost
+    // 1 July 2026 is a Wednesday: calls on that day, the Thursday, and the Monday after.
+    await json(call('paid'))
+    clock.advance(DAY)
+    await json(call('paid'))
+    clock.advance(4 * DAY)
+    await json(call('paid'))
+    expect(await total('period=day')).toBe(1)
+    expect(await total('period=week')).toBe(1)
+    expect(await total('period=month')).toBe(3)
+    expect(await total('')).toBe(3)
+    expect(await total('from=2026-07-01&to=2026-07-03')).toBe(2)
+    expect(await total('from=2026-07-02')).toBe(2)
+    for (const wrong of [
+      'period=year',
+      'from=2026-02-30',
+      'from=yesterday',
+      'to=2026-07-03',
+      'period=day&from=2026-07-01',
+      'from=2026-07-03&to=2026-07-03',
+      'from=2020-01-01',
+    ]) {
+      expect([wrong, (await get(`/api/costs?${wrong}`)).status]).toEqual([wrong, 400])
+    }
+  })
+
+  test('[15.2-10] A refused budget has Retry-After', async () => {
+    const clock = new ManualClock(Date.UTC(2026, 6, 1, 23, 59))
+    const { call } = await openToolServer({ paid: paid(1) }, { budgets: [tenantBudget] }, { clock })
+    expect((await call('paid')).status).toBe(200)
+    const refused = await call('paid')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+    expect((await json(refused)).details).toMatchObject({
+      retry_after_ms: 60_000,
+      budget: { resets_at: '2026-07-02T00:00:00.000Z' },
+    })
+    clock.advance(60_000)
+    expect((await call('paid')).status).toBe(200)
+  })
+
+  test('[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them', async () => {
+    const issuer = await openIssuer()
+    onTestFinished(() => issuer.close())
+    const roles = { reviewer: { scopes: ['read', 'approve'] }, owner: { scopes: ['read'], tools: ['get_*'] } } as const
+    const auth = { oidc: { ...issuer.settings, roles: { reviewers: 'reviewer', owners: 'owner' } } }
+    const guarded = { ...mock('pay'), approval: { by: ['reviewer'] } }
+    const { ask, post, execute, key } = await withServer([guarded, mock('get_weather')], { roles, auth })
+    const { id } = (await execute('pay')).body.details.approval
+    const decide = (used: string) => post(`/api/approvals/${id}`, { decision: 'approve' }, { key: used })
+    expect((await decide(await key('acme', 'operator'))).body.error).toContain('decided by the role reviewer')
+    expect((await decide(await key('acme', 'owner'))).status).toBe(403)
+    expect((await decide(issuer.token({ sub: 'bob', roles: 'reviewers' }))).status).toBe(200)
+    expect((await ask('/api/session', { key: issuer.token({ roles: 'owners' }) })).body).toMatchObject({
+      role: 'owner',
+    })
+    const made = await post('/api/keys', { name: 'x', role: 'owner' })
+    expect([made.status, made.body.role]).toEqual([201, 'owner'])
+    await expect(withServer([{ ...mock('pay'), approval: { by: ['revewer'] } }], { roles })).rejects.toThrow(
+      'Unknown role "revewer". Did you mean "reviewer"?',
+    )
+  })
+  test('[15.2-12] Lists, calls, search, MCP and the page respect roles', async () => {
+    const roles = { reader: { scopes: ['read', 'call'], tools: ['get_*'] } } as const
+    const { ask, execute, post, key } = await withServer([mock('get_weather'), mock('set_weather')], { roles })
+    const used = { key: await key('acme', 'reader') }
+    for (const path of ['/schema/tools', '/api/tools/list', '/api/page/tools']) {
+      const { tools } = (await ask(path, used)).body as { tools: { name: string }[] }
+      expect([path, tools.map(({ name }) => name)]).toEqual([path, ['get_weather']])
+    }
+    const statuses = [await execute('get_weather', {}, used), await execute('set_weather', {}, used)]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 403])
+    expect((await execute('set_wether', {}, used)).body.suggestions ?? []).not.toContain('set_weather')
+    const { message, headers } = statelessMessage('tools/list')
+    const { text } = await post('/mcp', message, { ...used, headers: { ...POST_HEADERS, ...headers } })
+    expect([text.includes('get_weather'), text.includes('set_weather')]).toEqual([true, false])
+    expect((await ask('/audit', used)).status).toBe(403)
+  })
+
+  test('[15.2-13] Keys may carry tools: [patterns], models: [patterns], calls_per_minute, budget and expires_at', async () => {
+    const { call, post, get } = await openToolServer({ paid: paid(0.1), other: paid(0.1) })
+    const admin = { authorization: `Bearer ${(await json(post('/api/keys', { name: 'root', role: 'admin' }))).key}` }
+    const expires_at = '2099-01-01T00:00:00.000Z'
+    const limits = {
+      tools: ['pa*'],
+      models: ['mini:*'],
+      calls_per_minute: 3,
+      budget: { per: 'day', amount: 0.1 },
+      expires_at,
+    }
+    const { key, id } = await json(post('/api/keys', { name: 'ci', ...limits }, admin))
+    const listed = (await json(get('/api/keys', admin))).keys.find((one: { id: string }) => one.id === id)
+    expect(listed).toMatchObject(limits)
+    const own = { authorization: `Bearer ${key}` }
+    const codes = []
+    for (const name of ['paid', 'other', 'paid']) codes.push((await json(call(name, {}, own))).error_code)
+    expect(codes).toEqual([undefined, 'PERMISSION_DENIED', 'RATE_LIMITED'])
+    expect((await json(call('paid', {}, own))).error).toContain(
+      "The budget of key 'ci', 0.1 USD a day, is spent: 0.1 USD so far",
+    )
+    expect((await call('paid', {}, own)).headers.get('retry-after')).not.toBeNull()
+    const wrong = await post('/api/keys', { name: 'x', budget: { per: 'year', amount: 1 } }, admin)
+    expect(wrong.status).toBe(400)
+    const limited = await json(
+      post('/api/keys', { name: 'lead', role: 'admin', budget: { per: 'month', amount: 5 } }, admin),
+    )
+    const more = await post('/api/keys', { name: 'more' }, { authorization: `Bearer ${limited.key}` })
+    expect([more.status, (await json(more)).title]).toEqual([403, 'A key with a budget cannot create keys'])
+  })
 })

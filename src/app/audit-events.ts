@@ -9,6 +9,8 @@ import { type Flags, storedFlags } from './tenants.ts'
 
 /** What the audit log records besides calls. */
 export type EventName =
+  | 'alert.opened'
+  | 'alert.resolved'
   | 'approval.asked'
   | 'approval.decided'
   | 'config.loaded'
@@ -182,11 +184,11 @@ export class Access {
   }
 
   async createKey(key: StoredKey, by: Actor): Promise<void> {
-    const { id, tenant, name, role, scopes, calls_per_minute, expires_at } = key
+    const { id, tenant, name, role, scopes, calls_per_minute, budget, expires_at } = key
     const isNew = await this.#isNew(tenant)
     await this.#keys.create(key)
     if (isNew) await this.#events.record('tenant.created', { by, tenant, subject: tenant })
-    const detail = { name, role, scopes, calls_per_minute, expires_at }
+    const detail = { name, role, scopes, calls_per_minute, ...(budget && { budget }), expires_at }
     await this.#events.record('key.created', { by, tenant, subject: id, detail })
   }
 

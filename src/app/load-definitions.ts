@@ -2,6 +2,7 @@ import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
 import { includedFile, placeOf } from '../config/include-tools.ts'
 import { hasSourced, SOURCED_ELSEWHERE, valueIn } from '../core/environment.ts'
 import { approvalFault } from '../core/execution/approvals.ts'
+import { bindCost } from '../core/execution/tool-cost.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { versionOf, versionProblem, withJsonSchema } from '../core/execution/tool-view.ts'
 import type { Kind } from '../core/handler.ts'
@@ -11,6 +12,7 @@ import { parametersProblem } from '../core/schema/json-schema-of.ts'
 import { shortened, unknownKeys } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
+import { JsonPath } from '../kinds/path/json-path.ts'
 import type { PackagedEntry } from '../packages/load-packages.ts'
 
 /** The result of loading `tools.registry`. */
@@ -18,7 +20,7 @@ export interface LoadReport {
   readonly loaded: readonly string[]
   /** Invalid definitions that were skipped. */
   readonly skipped: readonly { readonly name: string; readonly problem: string }[]
-  /** Tools that are loaded but will fail when called. */
+  /** Problems of tools that are loaded, such as a variable that is not set or a cache that is ignored. */
   readonly warnings: readonly { readonly name: string; readonly problem: string }[]
 }
 
@@ -165,11 +167,22 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
   if (missing !== undefined) {
     return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
   }
+  const price = priceProblem(tool)
+  if (price !== undefined) return price
   const approval = approvalFault(tool, true)
   if (approval !== undefined) return approval
   const kind = kindOf(tool, kinds)
   const unknown = unknownKeys({ ...tool }, definitionSchema(kind))
   return unknown.length > 0 ? unknown.join(', ') : kind?.problem?.(tool)
+}
+
+function priceProblem(tool: ToolDefinition): string | undefined {
+  try {
+    bindCost(tool, (path) => new JsonPath(path))
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 function unknownName(name: string, known: readonly string[]): string {

@@ -1,7 +1,9 @@
 import type { CallContext } from '../core/call-context.ts'
+import { inUnits } from '../core/costs.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { Span, SpanFacts, Tracer } from '../core/tracer.ts'
 import type { Model, Usage } from '../models/model.ts'
+import { type ModelPrices, turnCost } from '../models/model-info.ts'
 import type { RunAnswer, StopReason, TrackedCall } from './run.ts'
 import type { TurnReader } from './turn-reader.ts'
 
@@ -37,11 +39,19 @@ export class RunTrace implements RunObserver {
   readonly #tracer: Tracer
   readonly #model: Model
   readonly #log: Log
+  readonly #prices: ModelPrices | undefined
   readonly #about: SpanFacts
   readonly #run: Span | undefined
   #turn: Span | undefined
 
-  constructor(tracer: Tracer, model: Model, { tenant, runId, traceparent }: CallContext, log: Log) {
+  constructor(
+    tracer: Tracer,
+    model: Model,
+    { tenant, runId, traceparent }: CallContext,
+    log: Log,
+    prices?: ModelPrices,
+  ) {
+    this.#prices = prices
     this.#tracer = tracer
     this.#model = model
     this.#log = log
@@ -63,9 +73,10 @@ export class RunTrace implements RunObserver {
 
   turnEnded({ reason, usage }: TurnReader, failed?: StopReason): void {
     const turn = this.#turn
+    const cost = turnCost(this.#prices, usage)
     this.#turn = undefined
     const facts = { ...this.#about, finishReason: failed ?? reason, ...tokens(usage), ...errorType(failed) }
-    this.#safely(() => turn?.end(facts))
+    this.#safely(() => turn?.end(cost === undefined ? facts : { ...facts, cost: inUnits(cost) }))
   }
 
   runEnded({ stop_reason, usage, cost }: RunAnswer): void {

@@ -1,5 +1,6 @@
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { inUnits } from '../core/costs.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactedJson, redactText } from '../core/redact.ts'
@@ -9,7 +10,7 @@ import type { ToolResult } from '../core/tool-result.ts'
 import { type TextMessage, textMessage } from '../models/content.ts'
 import type { Message, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { costOf, type ModelPrices } from '../models/model-info.ts'
+import { type ModelPrices, turnCost } from '../models/model-info.ts'
 import { readArguments } from './call-batch.ts'
 import type { JournalStep } from './journal.ts'
 import type { Budget, RunAnswer, RunRequest, StopReason, TrackedCall } from './run.ts'
@@ -242,7 +243,7 @@ export class RunRecord implements RunObserver {
 
   turnEnded(turn: TurnReader, failed?: StopReason): void {
     const { text, calls, reason, usage } = turn
-    const cost = usage && costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
+    const cost = turnCost(this.#request.prices, usage)
     const startedMs = this.#turn?.startedMs ?? this.#options.clock.now()
     this.#turn = undefined
     const duration_ms = this.#since(startedMs)
@@ -256,7 +257,7 @@ export class RunRecord implements RunObserver {
       text: redactText(text, MAX_CONTENT_CHARACTERS),
       tool_calls: calls.length,
       ...(usage !== undefined && { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }),
-      ...(cost !== undefined && { cost }),
+      ...(cost !== undefined && { cost: inUnits(cost) }),
     })
   }
 

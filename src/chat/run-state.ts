@@ -1,17 +1,22 @@
+import { hash } from 'node:crypto'
 import type { Allowance, ParentCall } from '../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
+import { type Budgets, type Hold, inUnits, toMicros } from '../core/costs.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { asToolError } from '../core/failure.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { costOf } from '../models/model-info.ts'
+import { turnCost } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
-import type { PendingApproval, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
+import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
+import { Demands, type Draft, type Ending } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
@@ -80,20 +85,6 @@ class RunSignals {
 
 type EffectOf = NonNullable<ModelRequest['effectOf']>
 
-/** How a run ended. */
-export interface Ending {
-  readonly reason: StopReason
-  readonly content?: string
-  readonly error?: string
-  /** How the provider failed. */
-  readonly provider?: Pick<RunAnswer, 'error_status' | 'retry_after_ms'>
-  /** The exhausted limit, as part of a sentence. */
-  readonly limit?: string
-  readonly approvals?: readonly PendingApproval[]
-  /** The calls of client tools, and their turn. */
-  readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
-}
-
 /** The state of a run: its conversation, budget, signals and observers. */
 export class RunState {
   readonly messages: Message[]
@@ -101,6 +92,7 @@ export class RunState {
   observers: readonly RunObserver[] = NO_OBSERVERS
   /** The decisions of the validation gate. */
   gate: readonly GateDecision[] | undefined = undefined
+  budgets: Budgets | undefined = undefined
   readonly #signals: RunSignals
   iteration = 0
   usage: Usage | undefined = undefined
@@ -111,9 +103,17 @@ export class RunState {
   /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
+  readonly demands: Demands
   readonly #replay: Replay | undefined
   /** Whether the current turn is a stored one. */
   #replayed = false
+  /** What budgets have set aside for the current turn. */
+  #hold: Hold | undefined = undefined
+  /** Whether a turn has begun whose cost is not counted yet. */
+  #isAsked = false
+  /** The cost of all turns in millionths, and how many have an unknown one. */
+  #warnings: readonly string[] = []
+  #turnCosts = { known: 0, micros: 0, unknown: 0 }
   readonly #startedMs: number
   readonly #wallTimeMs: number | undefined
 
@@ -129,6 +129,7 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
         : new RunBudget(budget ?? {}, prices, messages, tools, outer)
+    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow([message], []))
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs
@@ -137,8 +138,9 @@ export class RunState {
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
-  ask(tools: readonly OfferedTool[], last: boolean): TurnReader | Ending {
+  async ask(offered: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
     const { model, temperature, context } = this.#request
+    const tools = this.demands.toolsOf(offered)
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
     if (stored !== undefined) {
@@ -149,13 +151,20 @@ export class RunState {
     if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
+    const refused = await this.#takeBudgets()
+    if (refused !== undefined) return refused
+    this.#isAsked = true
     const cancellation = last ? whole : work
-    if (!last && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
+    const { tools: before, max_tokens: most } = this.#question ?? {}
+    const isUsual = !last && !this.demands.holdText
+    if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
       return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
-    const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
+    const request: Draft = {
       messages: this.messages,
       tools,
+      // A hash takes as long as a call, and few models use it.
+      cache: lazyKey(this.#request),
       effectOf: this.#effectOf,
       // Created lazily: an AbortSignal is expensive.
       get signal() {
@@ -165,7 +174,8 @@ export class RunState {
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
     if (context?.tenant !== undefined) request.tenant = context.tenant
-    if (!last) this.#question = request
+    this.demands.addTo(request, last)
+    if (isUsual) this.#question = request
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
 
@@ -173,6 +183,7 @@ export class RunState {
     const { interruption } = this.#signals
     this.#budget?.release()
     for (const observer of this.observers) observer.turnEnded?.(turn, interruption ?? 'error')
+    this.#charge(turn)
     if (interruption !== undefined) return this.#interrupted(interruption)
     const thrown = turn.failure?.thrown
     return { reason: 'error', content: turn.text, error: problemOf(thrown, this.model.id), provider: failureOf(thrown) }
@@ -181,6 +192,7 @@ export class RunState {
   spent(turn: TurnReader): void {
     const { usage, text, calls } = turn
     for (const observer of this.observers) observer.turnEnded?.(turn)
+    this.#charge(turn)
     if (usage !== undefined) this.usage = this.usage === undefined ? usage : sum(this.usage, usage)
     this.#budget?.spend(
       usage,
@@ -191,8 +203,8 @@ export class RunState {
   /** Undefined if the provider doesn't report usage. */
   usageOf({ usage }: TurnReader): RunEvent | undefined {
     if (usage === undefined) return undefined
-    const cost = costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
-    return { type: 'usage', usage, ...(cost !== undefined && { cost }) }
+    const cost = turnCost(this.#request.prices, usage)
+    return { type: 'usage', usage, ...(cost !== undefined && { cost: inUnits(cost) }) }
   }
 
   add(calls: readonly ToolCall[], tracked: readonly TrackedCall[]): void {
@@ -205,9 +217,14 @@ export class RunState {
       const content = resultContent(call.result, this.model.accepts)
       const message = { role: 'tool', tool_call_id: id, name, content } as const
       this.messages.push(message)
-      this.#budget?.grow(message)
+      this.#budget?.grow([message], [])
       this.tracked.push(call)
     }
+  }
+
+  /** Tools that the next requests offer in addition. */
+  offer(added: readonly OfferedTool[]): void {
+    if (added.length > 0) this.#budget?.grow([], added)
   }
 
   /** Stores the calls of a turn before they run, unless they are stored. Returns the results so far. */
@@ -296,7 +313,7 @@ export class RunState {
     const limitReached = reason === 'max_iterations'
     const content =
       said === '' && reason === 'stop' ? '' : limitReached || said === '' ? stopSentence(reason, limit) : said
-    const { usage, cost, gate } = this
+    const { usage, gate } = this
     return {
       content,
       service: this.#request.service ?? id.slice(0, Math.max(colon, 0)),
@@ -305,13 +322,15 @@ export class RunState {
       stop_reason: reason,
       ...(approvals !== undefined && { status: 'waiting' as const, approvals }),
       ...(gate !== undefined && { gate }),
+      ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
+      ...(this.demands.output !== undefined && { output: this.demands.output }),
       ...(error !== undefined && { error }),
       ...provider,
       ...(usage !== undefined && { usage }),
-      ...(cost !== undefined && { cost }),
+      ...this.#costs(),
     }
   }
 
@@ -333,6 +352,8 @@ export class RunState {
 
   close(): void {
     this.#budget?.release()
+    // The caller left during a turn.
+    if (this.#isAsked) this.#charge({ usage: undefined, failure: { thrown: undefined } })
     this.#signals.close()
   }
 
@@ -344,15 +365,72 @@ export class RunState {
     return this.#signals.work
   }
 
-  get cost(): number | undefined {
-    const { usage } = this
-    return usage && costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
+  /** Ends the run if a budget is spent, before the model is asked. */
+  async #takeBudgets(): Promise<Ending | undefined> {
+    try {
+      const taken = await this.budgets?.take(this.#spender)
+      this.#hold = taken?.hold
+      if (taken !== undefined) this.#warnings = [...new Set([...this.#warnings, ...taken.warnings])]
+      return undefined
+    } catch (thrown) {
+      this.#budget?.release()
+      const { message, code, extras } = asToolError(thrown, this.model.id)
+      const wait = extras.details?.retry_after_ms
+      const provider = {
+        error_status: code === 'RATE_LIMITED' ? (429 as const) : (503 as const),
+        ...(wait !== undefined && { retry_after_ms: wait }),
+      }
+      // A run that has begun ends with what it has.
+      if (this.iteration > 0) return { reason: 'budget', limit: `a budget. ${message}` }
+      return { reason: 'error', error: message, provider }
+    }
+  }
+
+  /** Counts what a turn cost. Stored turns were counted before. */
+  #charge({ usage, failure }: Pick<TurnReader, 'usage' | 'failure'>): void {
+    const cost = turnCost(this.#request.prices, usage)
+    const costs = this.#turnCosts
+    if (cost === undefined) costs.unknown++
+    else {
+      costs.known++
+      costs.micros += cost
+    }
+    const hold = this.#hold
+    this.#hold = undefined
+    this.#isAsked = false
+    // A turn that failed at a model without prices says nothing, and callers may name any model.
+    const isSilent = failure !== undefined && this.#request.prices === undefined && hold === undefined
+    if (!this.#replayed && !isSilent) this.budgets?.turn(this.#spender, cost, hold)
+  }
+
+  get #spender() {
+    const { tenant = LOCAL_TENANT, keyId } = this.#request.context ?? {}
+    return { tenant, keyId, model: this.model.id }
+  }
+
+  /** What the turns and calls of the run cost together; nothing if no cost is known. */
+  #costs(): Pick<RunAnswer, 'cost' | 'unknown_costs'> {
+    let { known, micros, unknown } = this.#turnCosts
+    for (const { cost } of this.tracked.map(({ result }) => result)) {
+      if (cost === null) unknown++
+      if (typeof cost !== 'number') continue
+      known++
+      micros += toMicros(cost)
+    }
+    return known === 0 ? {} : { cost: inUnits(micros), ...(unknown > 0 && { unknown_costs: unknown }) }
   }
 
   #interrupted(reason: Interruption): Ending {
     return { reason, limit: `the time limit of ${(this.#wallTimeMs ?? 0) / 1_000} s` }
   }
 }
+
+/** Tenants share no cache, so that none learns from its speed what others ask. */
+const lazyKey = ({ context, cache_key = '' }: RunRequest): { readonly key: string } => ({
+  get key() {
+    return hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
+  },
+})
 
 /** A run that a call makes ends with the call. */
 function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
@@ -381,5 +459,6 @@ function sum(a: Usage, b: Usage): Usage {
     prompt_tokens: a.prompt_tokens + b.prompt_tokens,
     completion_tokens: a.completion_tokens + b.completion_tokens,
     total_tokens: a.total_tokens + b.total_tokens,
+    ...(a.cached_tokens || b.cached_tokens ? { cached_tokens: (a.cached_tokens ?? 0) + (b.cached_tokens ?? 0) } : {}),
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import type { Budgets } from '../core/costs.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
@@ -10,13 +11,15 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
+import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tools.ts'
+import { type DiscoverySettings, ToolDiscovery } from './discovery.ts'
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
+import type { Ending } from './run-output.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
-import { type Ending, RunState } from './run-state.ts'
-import { type Offer, type ToolGate, ToolOffer, versionsIn } from './tool-offer.ts'
+import { RunState } from './run-state.ts'
+import { type Offer, type ToolGate, versionsIn } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 export interface ToolLoopOptions {
@@ -25,10 +28,14 @@ export interface ToolLoopOptions {
   readonly maxIterations?: number
   readonly maxParallelCalls?: number
   readonly tracer?: Tracer
+  /** Refuse turns, and count what they cost. */
+  readonly budgets?: Budgets
   readonly onRun?: (run: StoredRun) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
+  /** What a run is offered of a long list of tools. */
+  readonly discovery?: ToolDiscovery | DiscoverySettings
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
@@ -39,7 +46,7 @@ const ASKED_ONCE_MORE: ReadonlySet<StopReason> = new Set(['max_iterations', 'rep
 /** The loop between a model and its tools. Every run ends in an answer. */
 export class ToolLoop {
   readonly #executor: ToolExecutor
-  readonly #offer: ToolOffer
+  readonly #discovery: ToolDiscovery
   readonly #log: Log
   readonly #clock: Clock
   readonly #silence: SilenceWatch
@@ -49,10 +56,15 @@ export class ToolLoop {
   readonly #onCalls: OnCalls | undefined
   readonly #gate: ToolGate | undefined
   readonly #tracer: Tracer | undefined
+  readonly #budgets: Budgets | undefined
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
     this.#executor = executor
-    this.#offer = new ToolOffer(registry)
+    const { discovery } = options
+    const isMade = discovery instanceof ToolDiscovery
+    this.#discovery = isMade
+      ? discovery
+      : new ToolDiscovery({ registry, metrics: executor.metrics, settings: discovery })
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#silence = { clock: this.#clock, wheel: new DeadlineWheel(this.#clock) }
@@ -63,6 +75,7 @@ export class ToolLoop {
     this.#onCalls = options.onCalls
     this.#gate = options.gate
     this.#tracer = options.tracer
+    this.#budgets = options.budgets
   }
 
   async answer(request: RunRequest): Promise<RunAnswer> {
@@ -81,10 +94,15 @@ export class ToolLoop {
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }
-    const whole = this.#offer.to(rights, request.allowed_tools)
+    const whole = this.#discovery.offers.to(rights, request.allowed_tools)
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
-    const offer = gated?.offer ?? whole
-    const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
+    const permitted = gated?.offer ?? whole
+    const chosen = await this.#discovery.choose(permitted, request)
+    const offer = chosen?.offer ?? permitted
+    const offered = chosen?.tools ?? offer.tools
+    const first = chosen === undefined ? offer : { ...offer, tools: [...offered] }
+    let tools = besideClientTools(first, request.client_tools ?? NO_CLIENT_TOOLS)
+    requireChoice(tools, request.tool_choice)
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
@@ -94,8 +112,9 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
+    run.budgets = this.#budgets
     const guard = new CallGuard()
-    const context = this.#begin(run, request, offer, gated?.decisions)
+    const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
     const most = this.#maxParallelCalls
     const maxIterations = request.max_iterations ?? this.#maxIterations
@@ -104,15 +123,27 @@ export class ToolLoop {
     try {
       if (run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
       while (ending === undefined) {
-        const turn = run.ask(tools, false)
+        const turn = await run.ask(tools, false)
         if (!(turn instanceof TurnReader)) {
           ending = turn
           break
         }
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) if (streams) yield event
+        const { holdText } = run.demands
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
+          if (streams && (!holdText || event.type !== 'text-delta')) yield event
+        }
         ending = this.#endingAt(run, turn)
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
+        if (holdText) {
+          const { text, settled } = await run.demands.settle(turn, ending)
+          if (settled === 'again') {
+            ending = undefined
+            continue
+          }
+          ending = settled
+          if (text !== '') yield { type: 'text-delta', text }
+        }
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
@@ -122,6 +153,9 @@ export class ToolLoop {
           if (streams) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
+        const found = chosen?.found(batch.tracked) ?? []
+        if (found.length > 0) tools = [...tools, ...found]
+        run.offer(found)
         if (journal !== undefined) ending = await run.endCalls(batch, journal)
         if (ending !== undefined) break
         if (batch.endsRun) ending = { reason: 'repeated_calls' }
@@ -153,7 +187,7 @@ export class ToolLoop {
       signal: run.signal,
       allowance: run.allowance,
     }
-    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
+    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
     const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
@@ -195,13 +229,13 @@ export class ToolLoop {
 
   /** Asks once more without tools, because a limit stopped the model before its answer. */
   async *#conclude(run: RunState, ending: Ending): AsyncGenerator<RunEvent, void, undefined> {
-    const last = run.ask([], true)
+    const last = await run.ask([], true)
     if (!(last instanceof TurnReader)) {
       yield run.answered(last.reason === 'cancelled' ? last : ending, '')
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations') yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)

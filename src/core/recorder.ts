@@ -1,4 +1,5 @@
 import { type Clock, within } from './clock.ts'
+import type { Hold } from './costs.ts'
 import { type Log, writeLog } from './log.ts'
 import type { Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-result.ts'
@@ -28,6 +29,12 @@ export interface CallRecord {
   readonly schemaHash: string | undefined
   /** The version of the tool, if it has one. */
   readonly version?: string | undefined
+  /** In millionths of the currency; undefined if it is unknown. */
+  readonly cost?: number | undefined
+  /** What budgets have set aside for the call, until its cost is stored. */
+  readonly hold?: Hold | undefined
+  /** The id of the API key that called, if there was one. */
+  readonly keyId?: string | undefined
   readonly model: string | undefined
   /** Monotonic; add `CallBatch.epoch` for the time of day. */
   readonly startedMs: number

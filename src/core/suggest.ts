@@ -31,7 +31,7 @@ export function checkKeys(method: string, options: object, known: Readonly<Recor
 }
 
 /** The Levenshtein distance. */
-function distance(one: string, other: string): number {
+export function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (let line = 1; line <= one.length; line++) {
     const next = [line]

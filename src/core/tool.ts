@@ -1,3 +1,5 @@
+import type { CostRule } from './costs.ts'
+
 /** A JSON Schema. It is untrusted until `guardSchema` has checked it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -13,15 +15,12 @@ export interface Implementation {
   readonly [option: string]: unknown
 }
 
-/** A role that may decide about approvals. */
-export type Approver = 'operator' | 'admin'
-
 /** Which calls need approval, and who decides. */
 export interface ApprovalRule {
   /** Only calls whose parameters match this schema need approval. Default: all. */
   readonly when?: JsonSchema
-  /** Default: both. */
-  readonly by?: readonly Approver[]
+  /** The roles that decide. Default: `operator` and `admin`. */
+  readonly by?: readonly string[]
   /** Whether the caller that asked may decide. */
   readonly self?: boolean
   /** How long it can be decided. Default: 24 hours. */
@@ -84,4 +83,6 @@ export interface ToolDefinition {
   /** Calls run only after a person has approved them. */
   readonly approval?: boolean | ApprovalRule
   readonly rate_limit?: { readonly calls: number; readonly per_ms: number }
+  /** What a call costs. Without it, the cost of calls is unknown. */
+  readonly cost?: CostRule
 }

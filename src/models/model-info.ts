@@ -1,3 +1,5 @@
+import type { Usage } from './model.ts'
+
 /** A model of the configuration, or of its provider's list. */
 export interface ModelInfo {
   /** `provider:model`, split at the first colon. */
@@ -17,6 +19,8 @@ export type PrintedCalls = 'off' | 'read' | 'all'
 export interface ModelPrices {
   readonly input: number
   readonly output: number
+  /** For input tokens that the provider read from its cache. Default: `input`. */
+  readonly cached_input?: number
 }
 
 /** Undefined without prices. */
@@ -24,6 +28,16 @@ export function costOf(prices: ModelPrices, prompt: number, completion: number):
 export function costOf(prices: ModelPrices | undefined, prompt: number, completion: number): number | undefined
 export function costOf(prices: ModelPrices | undefined, prompt: number, completion: number): number | undefined {
   return prices && (prompt * prices.input + completion * prices.output) / 1_000_000
+}
+
+/** The cost of a turn in millionths of the currency; undefined without prices or usage. */
+export function turnCost(prices: ModelPrices | undefined, usage: Usage | undefined): number | undefined {
+  if (prices === undefined || usage === undefined) return undefined
+  const { prompt_tokens, completion_tokens, cached_tokens = 0 } = usage
+  const cached = Math.min(cached_tokens, prompt_tokens)
+  const { input, output, cached_input = input } = prices
+  // Prices are per million tokens, so the sum is in millionths.
+  return Math.round((prompt_tokens - cached) * input + cached * cached_input + completion_tokens * output)
 }
 
 /** The id of a rule's model. Its name may already start with the provider. */

@@ -2,8 +2,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Log, writeLog } from '../core/log.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
-import type { CallEntry, EventEntry } from '../core/storage/ledger.ts'
-import type { StoredRun } from '../core/storage/run-store.ts'
+import type { Ledger } from '../core/storage/ledger.ts'
 import type { Change, Storage, StorageStatus } from '../core/storage/storage.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { CHANGES, ChangeListeners, type StorageOptions } from './sql/engine.ts'
@@ -36,8 +35,8 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
   return {
     ledger: {
       ...part('ledger'),
-      async append(calls: readonly CallEntry[], runs: readonly StoredRun[], events: readonly EventEntry[] = []) {
-        await thread.call('ledger', 'append', [packCalls(calls), runs, events])
+      async append(...[calls, runs, events = [], turns = []]: Parameters<Ledger['append']>) {
+        await thread.call('ledger', 'append', [packCalls(calls), runs, events, turns])
       },
     },
     runs: part('runs'),
@@ -48,6 +47,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     toolUse: part('toolUse'),
     once: part('once'),
     jobs: part('jobs'),
+    spending: part('spending'),
     chats: part('chats'),
     pauses: part('pauses'),
     durableRuns: part('durableRuns'),

@@ -1,4 +1,5 @@
 import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
+import { inUnits } from '../core/costs.ts'
 import type { CallBatch, RecordSink } from '../core/recorder.ts'
 import type { SpanFacts } from '../core/tracer.ts'
 import { ATTRIBUTE, DURATION, modelAttributes, TOKENS, UNKNOWN_MODALITY } from './gen-ai-names.ts'
@@ -14,6 +15,7 @@ export class GenAiMeasures implements RecordSink {
   readonly #runDuration: Histogram
   readonly #inputTokens: Counter
   readonly #outputTokens: Counter
+  readonly #cost: Counter
 
   constructor(meter: Meter) {
     this.#toolDuration = duration(meter, 'execute_tool')
@@ -21,6 +23,7 @@ export class GenAiMeasures implements RecordSink {
     this.#runDuration = duration(meter, 'invoke_agent')
     this.#inputTokens = tokens(meter, 'input')
     this.#outputTokens = tokens(meter, 'output')
+    this.#cost = meter.createCounter(ATTRIBUTE.cost, { description: 'The known cost of tool calls and turns.' })
   }
 
   write({ records }: CallBatch): void {
@@ -28,15 +31,18 @@ export class GenAiMeasures implements RecordSink {
       const attributes: Attributes = { [ATTRIBUTE.toolName]: this.#tools.toolOf(record) }
       if (record.code !== undefined) attributes[ATTRIBUTE.errorType] = record.code
       this.#toolDuration.record(record.executionTimeMs / 1_000, attributes)
+      const { toolName } = ATTRIBUTE
+      if (record.cost) this.#cost.add(inUnits(record.cost), { [toolName]: attributes[toolName] })
     }
   }
 
-  turn(model: string, seconds: number, { errorType, inputTokens = 0, outputTokens = 0 }: SpanFacts): void {
+  turn(model: string, seconds: number, { errorType, inputTokens = 0, outputTokens = 0, cost }: SpanFacts): void {
     const of = { [ATTRIBUTE.operationName]: 'chat', ...modelAttributes(model) }
     this.#turnDuration.record(seconds, errorType === undefined ? of : { ...of, [ATTRIBUTE.errorType]: errorType })
     const counted = { ...of, [ATTRIBUTE.tokenModality]: UNKNOWN_MODALITY }
     this.#inputTokens.add(inputTokens, counted)
     this.#outputTokens.add(outputTokens, counted)
+    if (cost !== undefined) this.#cost.add(cost, of)
   }
 
   run(agent: string, seconds: number, { errorType }: SpanFacts): void {

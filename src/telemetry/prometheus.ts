@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { systemClock, within } from '../core/clock.ts'
+import { inUnits } from '../core/costs.ts'
 import type { CallBatch, CallRecord, RecordSink } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { KnownNames } from './known-names.ts'
@@ -12,10 +13,15 @@ export interface GaugeSource {
   read(): number | Promise<number>
 }
 
-export interface ToolGaugeSource {
-  readonly name: string
-  readonly help: string
-  read(): Iterable<readonly [tool: string, value: number]>
+type Labelled<Label extends string> = readonly (readonly [
+  labels: Readonly<Partial<Record<Label, string>>>,
+  value: number,
+])[]
+
+/** A gauge with a value for each of several things. */
+export interface LabelledGaugeSource<Label extends string> extends Omit<GaugeSource, 'read'> {
+  readonly labels: readonly Label[]
+  read(): Promise<Labelled<Label>>
 }
 
 const MAX_TENANTS = 1_000
@@ -53,21 +59,22 @@ export class Prometheus implements RecordSink {
       registers: [this.#rest],
       async collect() {
         const value = await soon(read)
-        if (value === undefined) this.remove()
-        else this.set(value)
+        if (!Number.isFinite(value)) this.remove()
+        else this.set(value as number)
       },
     })
   }
 
-  toolGauge({ name, help, read }: ToolGaugeSource): void {
-    new Gauge({
+  labelledGauge<Label extends string>({ name, help, labels, read }: LabelledGaugeSource<Label>): void {
+    new Gauge<Label>({
       name,
       help,
-      labelNames: ['tool'],
+      labelNames: [...labels],
       registers: [this.#rest],
-      collect() {
+      async collect() {
+        const values = (await soon(read)) ?? []
         this.reset()
-        for (const [tool, value] of read()) this.set({ tool }, value)
+        for (const [names, value] of values) this.set(names, value)
       },
     })
   }
@@ -100,10 +107,8 @@ export class Prometheus implements RecordSink {
 }
 
 /** A slow store must not block the scrape. */
-async function soon(read: () => number | Promise<number>): Promise<number | undefined> {
-  const value = await within(READ_TIMEOUT_MS, Promise.try(read), systemClock).catch(() => undefined)
-  return Number.isFinite(value) ? value : undefined
-}
+const soon = <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> =>
+  within(READ_TIMEOUT_MS, Promise.try(read), systemClock).catch(() => undefined)
 
 const MAX_TOOLS = 500
 const MAX_MODELS = 200
@@ -119,6 +124,7 @@ class CallFigures {
   readonly #models = new KnownNames(MAX_MODELS, '(other models)')
   readonly #calls = this.#counter('tool_calls_total', 'Tool calls, by outcome.', CALL_LABELS)
   readonly #callTimes = this.#histogram('tool_call_duration_seconds', 'Duration of tool calls.', 'tool', CALL_BOUNDS)
+  readonly #callCost = this.#counter('tool_cost_total', 'Cost of tool calls, as far as it is known.', ['tool'])
   readonly #runs = this.#counter('runs_total', 'Model runs, by stop reason.', ['model', 'stop_reason'])
   readonly #runTimes = this.#histogram(
     'run_duration_seconds',
@@ -127,7 +133,7 @@ class CallFigures {
     RUN_BOUNDS,
   )
   readonly #tokens = this.#counter('run_tokens_total', 'Tokens used by runs.', ['model', 'type'])
-  readonly #cost = this.#counter('run_cost_total', 'Cost of runs, by the prices in the configuration.', ['model'])
+  readonly #cost = this.#counter('run_cost_total', 'Cost of runs, with their tool calls.', ['model'])
 
   /** The number of tools and models, at least one. */
   get rows(): number {
@@ -141,6 +147,7 @@ class CallFigures {
     if (code === undefined) this.#calls.inc({ tool, outcome: 'success', ...versioned })
     else this.#calls.inc({ tool, outcome: outcomeUnknown ? 'unknown' : 'failure', error_code: code, ...versioned })
     this.#callTimes.observe({ tool }, executionTimeMs / 1_000)
+    if (record.cost !== undefined) this.#callCost.inc({ tool }, inUnits(record.cost))
   }
 
   run({ model: name, stop_reason, duration_ms, prompt_tokens, completion_tokens, cost }: StoredRun): void {

@@ -22,7 +22,8 @@ export async function openBusyServer(): Promise<BusyServer> {
   const models = [
     { id: 'mini:v1', name: 'Mini', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
   ]
-  const server = await openTestServer({ ...config, models }, { local: true, handlers })
+  const objectives = [{ tool: 'hello', success: 0.99 }, { p95_ms: 100_000 }]
+  const server = await openTestServer({ ...config, models, objectives }, { local: true, handlers })
   await server.installation.storage.ledger.append(
     Array.from({ length: PAST }, (_, index) =>
       callEntry({
@@ -32,6 +33,8 @@ export async function openBusyServer(): Promise<BusyServer> {
         tool: index % 3 === 0 ? 'hello' : 'slow',
         code: index % 7 === 0 ? 'TIMEOUT' : index % 11 === 0 ? 'RATE_LIMITED' : null,
         durationMs: 20 + ((index * 37) % 400),
+        cost: index % 3 === 0 ? 250_000 : null,
+        key: 'key-of-the-past',
       }),
     ),
     Array.from({ length: 9 }, (_, index) => storedRun(index)),

@@ -1,10 +1,17 @@
+import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CostReport } from '../../src/app/cost-report.ts'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
+import type { ObjectivesView } from '../../src/server/http/views.ts'
 import { addressOf, type BusyServer, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
 let server: BusyServer
+const money = (cost: number | null): string =>
+  cost === null
+    ? 'unknown'
+    : cost.toLocaleString('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 })
 
 beforeAll(async () => {
   server = await openBusyServer()
@@ -66,6 +73,31 @@ describe('the charts', () => {
     expect((await tableOf(page, 'Cost')).length).toBe(runs.buckets.length)
   })
 
+  test('of costs show what GET /api/costs answers', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/costs?period=week`)
+    const rows = await tableOf(page, 'Cost by day')
+    const whole = await server.answer<CostReport>('/api/costs?by=tenant&period=week')
+    expect(rows.map(([, cost]) => cost)).toEqual(whole.days.map(({ cost }) => money(cost)))
+    for (const [title, by] of [
+      ['Tools', 'tool'],
+      ['Models', 'model'],
+      ['Keys', 'key'],
+      ['Runs', 'run'],
+    ] as const) {
+      const top = await server.answer<CostReport>(`/api/costs?by=${by}&period=week&limit=10`)
+      const table = page.getByRole('region', { name: `Most expensive: ${title}` })
+      const shown = await table.locator('tbody tr').allInnerTexts()
+      expect(shown).toEqual(
+        top.rows.map((row) =>
+          [row.label ?? row.name, money(row.cost), row.calls, row.unknown_calls].map(String).join('\t'),
+        ),
+      )
+    }
+    await page.getByRole('button', { name: 'This day' }).click()
+    await expect.poll(() => addressOf(page)).toEqual({ period: 'day' })
+  })
+
   test('switch the time range and the tool and keep both in the address', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity/metrics`)
@@ -119,5 +151,40 @@ describe('the charts', () => {
     await picture('metrics-full')
     await tableOf(page, 'Latency')
     await checkLooks('metrics-table')
+  })
+})
+
+describe('the objectives', () => {
+  test('show their error budget, alerts and days, and pass axe', async () => {
+    const { page, checkLooks } = await open()
+    await server.answer('/api/objectives')
+    await server.installation.objectives.evaluate()
+    await page.goto(`${server.url}/activity/objectives`)
+    const hello = page.getByRole('listitem', { name: 'hello success 0.99 30d' })
+    await hello.getByText('slow burn').waitFor()
+    const { objectives } = await server.answer<ObjectivesView>('/api/objectives?tenant=*')
+    const [report] = objectives
+    expect(await hello.locator('dd').allTextContents()).toEqual(
+      expect.arrayContaining([`${((report?.error_budget_left ?? 0) * 100).toFixed(1)} %`, String(report?.calls)]),
+    )
+    await page.getByRole('listitem', { name: '* p95_ms 100000 30d' }).getByText('met').waitFor()
+    await page.getByRole('region', { name: 'Alerts' }).getByText('open', { exact: true }).waitFor()
+    await hello.getByText('with calls').click()
+    await checkLooks('objectives')
+  })
+
+  test('download the compliance report', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/objectives`)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Report HTML' }).click(),
+    ])
+    expect(download.suggestedFilename()).toMatch(/^report-\d{4}-\d\d-\d\d\.html$/)
+    const html = await text(await download.createReadStream())
+    expect(html).toContain('The audit log is intact')
+    expect(html).toContain('broken')
+    await page.getByLabel('From').fill('2999-01-01')
+    await page.getByText('From must be earlier than to.').waitFor()
   })
 })

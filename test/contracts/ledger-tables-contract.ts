@@ -27,6 +27,8 @@ const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): Cha
   subject: null,
   detail: null,
   version: null,
+  cost: null,
+  key: null,
   hash: `hash ${seq}`,
   ...more,
 })
@@ -106,7 +108,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     await tables.write({
       ...NOTHING,
       rows: [
-        of(1),
+        of(1, { cost: 250 }),
         of(2, failed),
         of(3, { ...failed, code: 'RATE_LIMITED' }),
         of(4, { tenant: 'globex' }),
@@ -119,9 +121,9 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     const query = { tenant: undefined, tool: 'add', version: '1.0.0', from: 1_000, limit: 10 }
     const { durationMs: ms } = of(1)
     const [first, second, fourth] = [
-      { at: 1_001, failed: false, ms },
-      { at: 1_002, failed: true, ms: 30.5 },
-      { at: 1_004, failed: false, ms },
+      { at: 1_001, failed: false, ms, cost: 250 },
+      { at: 1_002, failed: true, ms: 30.5, cost: null },
+      { at: 1_004, failed: false, ms, cost: null },
     ]
     assert.deepEqual(await tables.versionCalls(query, ['RATE_LIMITED', 'CANCELLED']), [first, second, fourth])
     assert.deepEqual(await tables.versionCalls({ ...query, tenant: 'acme', limit: 1 }, ['RATE_LIMITED']), [first])
@@ -137,6 +139,8 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       runId: 'run',
       model: 'mini:one',
       version: '1.0.0-beta+ä',
+      cost: 9_007_199_254_740_991,
+      key: 'key-1',
       schemaHash: 'a',
       paramsHash: 'b',
       outcome: 'unknown',
@@ -252,8 +256,9 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       cells: [cell()],
       runs: [run, { ...run, id: 'later', started_at: new Date(2_000).toISOString() }],
     })
-    assert.equal(await other.tables.removeCells('hour', 3_600_000), 0)
-    assert.equal(await other.tables.removeCells('hour', 3_600_001), 2)
+    assert.equal(await other.tables.removeCells('hour', 3_600_000, ['call']), 0)
+    assert.equal(await other.tables.removeCells('hour', 3_600_001, ['run', 'set']), 0)
+    assert.equal(await other.tables.removeCells('hour', 3_600_001, ['call', 'set']), 2)
     assert.deepEqual(plain(await one.tables.cells(CALLS)), plain([cell({ start: 7_200_000 })]))
     assert.equal(await one.tables.removeRuns(1_000), 0)
     assert.equal(await one.tables.removeRuns(1_001), 1)

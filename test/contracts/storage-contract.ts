@@ -12,6 +12,7 @@ import { pauseClauses } from './storage/pause-clauses.ts'
 import { runClauses } from './storage/run-clauses.ts'
 import { settingClauses } from './storage/setting-clauses.ts'
 import { sharedClauses } from './storage/shared-clauses.ts'
+import { spendingClauses } from './storage/spending-clauses.ts'
 import { toolUseClauses } from './storage/tool-use-clauses.ts'
 import { validationClauses } from './storage/validation-clauses.ts'
 import { wholeClauses } from './storage/whole-clauses.ts'
@@ -31,6 +32,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...durableRunClauses,
     ...runClauses,
     ...auditClauses,
+    ...spendingClauses,
     ...ledgerClauses,
     ...changeClauses,
     ...(shared && sharedClauses),

@@ -58,8 +58,20 @@ beforeAll(async () => {
     implementation: { type: 'mock', mock_response: version },
   }))
   const guarded = { ...limited, name: 'guarded', permissions: ['special'], rate_limit: undefined }
+  const paid = { ...limited, name: 'paid', rate_limit: undefined, cost: { per_call: 0.1 } }
+  const metered = {
+    ...paid,
+    name: 'metered',
+    implementation: { type: 'mock', mock_response: { cost: 0.000007 } },
+    cost: { per_call: 0.01, from_result: '$.cost' },
+  }
   const config = {
-    tools: { enabled: true, registry: [limited, guarded, payment, ...greets] },
+    tools: { enabled: true, registry: [limited, guarded, payment, paid, metered, ...greets] },
+    budgets: [
+      { scope: 'tool', match: 'paid', per: 'month', amount: 3 },
+      { scope: 'tenant', per: 'month', amount: 1_000 },
+      { scope: 'tenant', per: 'day', amount: 0.5, action: 'warn' },
+    ],
     http: { allow_private: ['127.0.0.1'] },
     storage: { audit: 'durable' },
     server: { drain_ms: 0 },
@@ -161,6 +173,39 @@ describe('two servers on one Postgres', () => {
     expect(other).toEqual(one)
     await command(['rollout', 'promote', 'greet'], env, folder)
     await expect.poll(seen).toEqual([['1.0.0'], ['1.0.0']])
+  })
+
+  test('share budgets to the call, and the counters are what the audit log says', async () => {
+    const calls = Array.from({ length: FULL ? 4_000 : 240 }, (_, index) => index)
+    const ran: string[] = []
+    const caller = async () => {
+      for (let index = calls.pop(); index !== undefined; index = calls.pop()) {
+        const name = index % 3 === 0 ? 'metered' : 'paid'
+        const { status, body, headers } = await execute((servers[index % 2] as StartedServer).url, name, {})
+        if (status === 200) ran.push(name)
+        else {
+          expect([status, body.error]).toEqual([
+            429,
+            expect.stringMatching(/^The budget of tool 'paid', 3 USD a month/),
+          ])
+          expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, caller))
+    expect(ran.filter((name) => name === 'paid')).toHaveLength(30)
+    const { url } = servers[1]
+    const { rows } = await (await fetch(`${url}/api/costs?by=tool`, { headers: headers() })).json()
+    const metered = ran.length - 30
+    const costs = Object.fromEntries(rows.map((row: { name: string; cost: number }) => [row.name, row.cost]))
+    expect(costs).toMatchObject({ paid: 3, metered: (metered * 10_007) / 1e6 })
+    const audit = await (await fetch(`${url}/audit?format=json&type=call`, { headers: headers() })).json()
+    const cents = audit.reduce(
+      (sum: number, { cost }: { cost: number | null }) => sum + Math.round((cost ?? 0) * 1e6),
+      0,
+    )
+    const { total } = await (await fetch(`${url}/api/costs?by=tenant`, { headers: headers() })).json()
+    expect(Math.round(total.cost * 1e6)).toBe(cents)
   })
 
   test('share approvals: of two decisions one counts, and an approved call runs once', async () => {

@@ -1,3 +1,4 @@
+import { inUnits } from '../../core/costs.ts'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 
 export interface Interval {
@@ -15,7 +16,7 @@ export interface VersionFigures {
   readonly p50_interval: Interval | null
   readonly p95_ms: number | null
   readonly p95_interval: Interval | null
-  /** Null: calls have no cost. */
+  /** The average of the calls whose cost is known; null if there are none. */
   readonly cost: number | null
 }
 
@@ -57,8 +58,13 @@ export function figuresOf(calls: readonly VersionCall[]): VersionFigures {
     p50_interval: quantileInterval(times, 0.5, z),
     p95_ms: quantile(times, 0.95),
     p95_interval: quantileInterval(times, 0.95, z),
-    cost: null,
+    cost: averageCost(calls),
   }
+}
+
+function averageCost(calls: readonly VersionCall[]): number | null {
+  const known = calls.flatMap(({ cost }) => cost ?? [])
+  return known.length === 0 ? null : inUnits(known.reduce((sum, cost) => sum + cost, 0) / known.length)
 }
 
 interface Side {

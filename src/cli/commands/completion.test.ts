@@ -54,6 +54,8 @@ describe('the words that fit', () => {
         'versions',
         'diff',
         'audit',
+        'report',
+        'objectives',
         'runs',
         'validations',
         'storage',

@@ -1,4 +1,5 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
+import type { CompilePath } from '../costs.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -15,6 +16,7 @@ import { type Call, clampTimeout } from './call.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
 import { toolHash } from './result-cache.ts'
+import { bindCost, type ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, REFINEMENT, RESULT, versionOf, versionProblem, viewOf } from './tool-view.ts'
 
@@ -57,6 +59,7 @@ function bindToParent(call: Call, { deadline, path }: ParentCall): void {
 }
 
 const CODE = 'code'
+const DISCOVERY = 'discovery'
 const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by tool() and registered in code'
 
 /** Tools in code. */
@@ -79,6 +82,7 @@ export class BoundTools {
   readonly #defaultTimeoutMs: number
   /** Whether there is a store for approvals. */
   readonly #canAsk: boolean
+  readonly #compilePath: CompilePath | undefined
   /** By name, if there is only one version. */
   readonly #tools = new Map<string, BoundTool>()
   readonly #bound = new Map<ToolDefinition, BoundTool>()
@@ -88,10 +92,12 @@ export class BoundTools {
     kinds: Readonly<Record<string, Kind>>,
     defaultTimeoutMs: number,
     canAsk: boolean,
+    compilePath: CompilePath | undefined,
   ) {
+    this.#compilePath = compilePath
     this.#registry = registry
     this.#canAsk = canAsk
-    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
+    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, [DISCOVERY]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => {
       // The effect of a tool that calls others depends on them.
@@ -160,7 +166,8 @@ export class BoundTools {
   bind(definition: ToolDefinition): BoundTool {
     const isOne = !this.#registry.hasVersions(definition.name)
     const version = isOne ? definition.version : versionOf(definition)
-    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs, version)
+    const kind = this.#kinds.get(definition.implementation?.type)
+    return new BoundTool(definition, kind, this.#defaultTimeoutMs, version, this.#compilePath)
   }
 
   /** The tool of a name; without a caller, its current version. Throws if there is none. */
@@ -222,6 +229,7 @@ export function checkFields(tool: ToolDefinition): void {
   toolEffect(tool, 'write')
   toolLimits(tool, Number.POSITIVE_INFINITY)
   bindApproval(tool)
+  bindCost(tool)
   deprecation(tool, tool.version)
 }
 
@@ -288,7 +296,7 @@ export async function loadCompiler(): Promise<void> {
 }
 
 /** The library that described itself with such a pattern checks it too. A child process need not. */
-const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
+export const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema), (key, value) =>
     key === 'pattern' && typeof value === 'string' && !seemsLinear(value) ? undefined : value,
   )
@@ -303,6 +311,8 @@ export class BoundTool implements ExecutionHost {
   readonly limits: ToolLimits
   /** Set if calls may need approval. */
   readonly approval: BoundApproval | undefined
+  /** Undefined if the definition names no cost. */
+  readonly cost: ToolCost | undefined
   /** Set if the kind renames parameters. */
   readonly rename: ((params: Params) => Params) | undefined
   /** Set if the parameters came as a schema of a validation library. */
@@ -326,7 +336,13 @@ export class BoundTool implements ExecutionHost {
   readonly #kind: Kind | undefined
   readonly #rates = new Map<string, CallerRate>()
 
-  constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number, version?: string) {
+  constructor(
+    definition: ToolDefinition,
+    kind: Kind | undefined,
+    defaultTimeoutMs: number,
+    version?: string,
+    compilePath?: CompilePath,
+  ) {
     this.name = definition.name
     this.version = version
     this.warning = deprecation(definition, version)
@@ -334,6 +350,7 @@ export class BoundTool implements ExecutionHost {
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
     this.approval = bindApproval(definition)
+    this.cost = bindCost(definition, compilePath)
     this.#kind = kind
     this.refinement = viewOf(definition)[REFINEMENT]
     this.isCode = definition.implementation?.type === CODE
@@ -364,6 +381,11 @@ export class BoundTool implements ExecutionHost {
     if (result === undefined) return undefined
     this.#result ??= compile(result.refinement === undefined ? result.schema : withoutSlowPatterns(result.schema))
     return { ...result, compiled: this.#result }
+  }
+
+  /** Whether the result is for this caller only, because the call may ask its client. */
+  isPrivate({ context }: { readonly context: CallContext }): boolean {
+    return context.client !== undefined && this.#kind?.asksClient?.(this.definition) === true
   }
 
   get dependsOnCaller(): boolean {

@@ -1,5 +1,7 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
+import type { Clock } from '../clock.ts'
+import { type Hold, inUnits } from '../costs.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { Progress } from '../progress.ts'
@@ -11,6 +13,7 @@ import { type ToolErrorCode, ToolExecutionError } from '../tool-result.ts'
 import type { Span, Tracer } from '../tracer.ts'
 import type { Execution } from './execution.ts'
 import { NO_FLAGS } from './permit.ts'
+import type { ToolCost } from './tool-cost.ts'
 
 export const LOCAL_TENANT = 'local'
 
@@ -23,6 +26,7 @@ interface Bound {
   readonly effect: Effect
   readonly version: string | undefined
   readonly dependsOnCaller: boolean
+  readonly cost: ToolCost | undefined
 }
 
 /** The state of one call, from its start to its record. */
@@ -36,6 +40,10 @@ export class Call extends DeadlineEntry implements CallRecord {
   code: ToolErrorCode | undefined = undefined
   outcomeUnknown = false
   attempts = 0
+  /** In millionths of the currency; undefined if it is unknown. */
+  cost: number | undefined = undefined
+  /** What budgets have set aside for the call. */
+  hold: Hold | undefined = undefined
   timeoutMs = 0
   span: Span | undefined = undefined
   bound: Bound | undefined = undefined
@@ -53,6 +61,9 @@ export class Call extends DeadlineEntry implements CallRecord {
   id: string | undefined = undefined
   #wheel: DeadlineWheel | undefined = undefined
   #reject: ((reason: unknown) => void) | undefined = undefined
+  /** How many questions wait for the client, and since when. */
+  #questions = 0
+  #askedMs = 0
 
   constructor(tool: string, context: CallContext, startedMs: number) {
     super()
@@ -86,6 +97,10 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   get caller(): string | undefined {
     return this.context.caller
+  }
+
+  get keyId(): string | undefined {
+    return this.context.keyId
   }
 
   get source(): CallContext['source'] {
@@ -146,7 +161,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   endSpan(errorType: ToolErrorCode | undefined, result: unknown): void {
-    const { tool, tenant, runId, model, params, span } = this
+    const { tool, tenant, runId, model, params, span, cost } = this
     try {
       span?.end({
         tool,
@@ -155,6 +170,7 @@ export class Call extends DeadlineEntry implements CallRecord {
         ...(runId !== undefined && { runId }),
         ...(model !== undefined && { model }),
         ...(errorType !== undefined && { errorType }),
+        ...(cost !== undefined && { cost: inUnits(cost) }),
       })
     } catch {
       // A failing tracer must not fail the call.
@@ -172,7 +188,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     return new Promise((resolve, reject) => {
       this.#wheel = wheel
       this.#reject = reject
-      wheel.add(this, this.deadline)
+      if (this.#questions === 0) wheel.add(this, this.deadline)
       if (this.context.signal) this.#listen(this.context.signal)
       const failed = (error: unknown): void => {
         execution.end()
@@ -188,6 +204,22 @@ export class Call extends DeadlineEntry implements CallRecord {
         failed(thrown)
       }
     })
+  }
+
+  /** Waits for an answer of the client. The deadline moves by as long as it takes. */
+  async whileAsking<T>(answer: Promise<T>, clock: Clock): Promise<T> {
+    if (this.#questions++ === 0) {
+      this.#askedMs = clock.now()
+      this.#wheel?.remove(this)
+    }
+    try {
+      return await answer
+    } finally {
+      if (--this.#questions === 0) {
+        this.timeoutMs += clock.now() - this.#askedMs
+        if (this.#reject !== undefined) this.#wheel?.add(this, this.deadline)
+      }
+    }
   }
 
   override expire(): void {

@@ -1,5 +1,6 @@
 import type { CallContext } from '../call-context.ts'
 import { type Clock, systemClock, Turns } from '../clock.ts'
+import { type Budgets, inUnits } from '../costs.ts'
 import { asToolError } from '../failure.ts'
 import type { CircuitState, ToolHealth } from '../handler.ts'
 import { type Log, silentLog } from '../log.ts'
@@ -9,7 +10,7 @@ import { Recorder } from '../recorder.ts'
 import { boundedJson, knownKey, redactText, withoutCredentials } from '../redact.ts'
 import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
-import { snapshotResult } from '../snapshot.ts'
+import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import {
   type FailureExtras,
@@ -27,6 +28,7 @@ import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner, type ToolExecutorOptions } from './runner.ts'
+import type { ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
 
@@ -55,6 +57,7 @@ export class ToolExecutor {
   readonly #continuations: (() => Promise<Continuations>) | undefined
   readonly #cache: ResultCache
   readonly #rates: Rates
+  readonly #budgets: Budgets | undefined
   readonly #tracer: Tracer | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
@@ -68,7 +71,7 @@ export class ToolExecutor {
     const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS } = options
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
-    this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, approvals !== undefined)
+    this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, approvals !== undefined, options.compilePath)
     this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.#call(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#approvals = new Approvals(approvals, this.#clock)
@@ -81,6 +84,7 @@ export class ToolExecutor {
       })
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
+    this.#budgets = options.budgets
     this.#tracer = options.tracer
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
@@ -128,6 +132,7 @@ export class ToolExecutor {
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
       }
+      if (tool.cost !== undefined) await this.#takeBudgets(call, tool.cost)
       const stored = guarded ? await this.#approve(call, tool, snapshot.params) : undefined
       // The person who approved may have changed them.
       const { params: approved } = call.snapshot ?? snapshot
@@ -148,6 +153,15 @@ export class ToolExecutor {
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
+  }
+
+  /** Throws `RATE_LIMITED` if a budget is spent. Tools that cost nothing may always run. */
+  async #takeBudgets(call: Call, { expected }: ToolCost): Promise<void> {
+    const { tenant, keyId, tool } = call
+    if (expected === 0) return
+    const taken = await this.#budgets?.take({ tenant, keyId, tool }, expected)
+    call.hold = taken?.hold
+    for (const warning of taken?.warnings ?? []) call.warn(warning)
   }
 
   /** Runs a call that a tool makes. Tools that answer at once would block the process, and no deadline would end them. */
@@ -174,6 +188,33 @@ export class ToolExecutor {
     } catch (thrown) {
       return { refused: this.#fail(call, thrown) }
     }
+  }
+
+  /**
+   * Reads something besides tools for a caller: it counts against the limits of the caller, and is recorded. `name` can't be
+   * that of a tool. Throws what `read` throws.
+   */
+  async access<T>(name: string, params: Params, context: CallContext, read: () => Promise<T>): Promise<T> {
+    const call = new Call(name, context, this.#clock.now())
+    try {
+      if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
+      call.snapshot = snapshotParams(params)
+      await takeRates(call, undefined, this.#rates, this.#clock)
+      call.attempts++
+      const value = snapshotResult(await read(), LIMITS.resultBytes)
+      this.#envelope(call, value)
+      return value as T
+    } catch (thrown) {
+      this.#fail(call, thrown)
+      throw thrown
+    } finally {
+      if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
+    }
+  }
+
+  /** Counts a request that calls no tool against the caller's limits. Throws RATE_LIMITED. */
+  count(context: CallContext): Promise<void> {
+    return takeRates(new Call('', context, this.#clock.now()), undefined, this.#rates, this.#clock)
   }
 
   /** Without a caller, the strongest effect of the versions that callers may get: a write must not count as a read. */
@@ -286,7 +327,7 @@ export class ToolExecutor {
 
   #envelope(call: Call, result: unknown, now = this.#clock.now()): ToolResult {
     const execution_time_ms = this.#end(call, now, undefined, result)
-    const said = { success: true, result, tool_name: call.tool, execution_time_ms } as const
+    const said = { success: true, result, tool_name: call.tool, execution_time_ms, ...costOf(call) } as const
     const envelope = call.warnings === undefined ? said : { ...said, warnings: call.warnings }
     logCall(this.#log, call, envelope, this.#clock)
     return envelope
@@ -304,6 +345,7 @@ export class ToolExecutor {
       error_code,
       tool_name: call.tool,
       execution_time_ms,
+      ...costOf(call),
       ...more,
       ...(call.warnings && { warnings: call.warnings }),
     } as const
@@ -315,6 +357,7 @@ export class ToolExecutor {
     const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
+    call.cost = call.bound?.cost?.of(call, result)
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
@@ -325,7 +368,8 @@ export class ToolExecutor {
 
 /** Computed only if there is a cache, or another call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
-  if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0)) return undefined
+  if (tool.effect !== 'read' || tool.isPrivate(call)) return undefined
+  if (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0) return undefined
   return callKey(tool.hash, call.scope, params)
 }
 
@@ -338,6 +382,10 @@ function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: Too
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
 }
+
+/** Nothing for tools that name no cost. */
+const costOf = ({ bound, cost }: Call): { readonly cost?: number | null } | undefined =>
+  bound?.cost && { cost: cost === undefined ? null : inUnits(cost) }
 
 /** Where a tool that calls others was when its time was over. */
 function runningSteps({ details }: FailureExtras): string {

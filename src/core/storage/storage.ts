@@ -9,6 +9,7 @@ import type { OnceStore } from './once-store.ts'
 import type { PauseStore } from './pause-store.ts'
 import type { RunStore } from './run-store.ts'
 import type { SettingStore } from './setting-store.ts'
+import type { SpendingStore } from './spending-store.ts'
 import type { ToolUseStore } from './tool-use-store.ts'
 import type { ValidationStore } from './validation-store.ts'
 
@@ -38,6 +39,7 @@ export interface Storage {
   readonly chats: ChatStore
   readonly pauses: PauseStore
   readonly durableRuns: DurableRunStore
+  readonly spending: SpendingStore
   /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
   readonly leases?: LeaseStore

@@ -114,7 +114,7 @@ const turnOf = (messages: readonly Message[]): Message[] =>
     .map((message) => (message.role === 'tool' ? textMessage(message) : message))
 
 /** Chats that are only in memory. */
-class MemoryChats implements ChatStore {
+export class MemoryChats implements ChatStore {
   readonly #chats: TenantCache<readonly ChatTurn[]>
 
   constructor(clock: Clock) {
@@ -127,6 +127,10 @@ class MemoryChats implements ChatStore {
 
   async add(key: ChatKey, turn: ChatTurn): Promise<void> {
     this.#chats.set(key.tenant, nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
+  }
+
+  async remove(key: ChatKey): Promise<void> {
+    this.#chats.delete(key.tenant, nameOf(key))
   }
 
   async update(key: ChatKey, turn: ChatTurn): Promise<void> {

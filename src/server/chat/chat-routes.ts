@@ -184,7 +184,7 @@ class RunFailure extends HttpProblem {
 
   constructor(status: number, { error, retry_after_ms, ...answer }: RunAnswer, runId: string) {
     const wait = retry_after_ms === undefined ? {} : { 'retry-after': waitSeconds(retry_after_ms) }
-    super(status, 'The model failed', error, wait)
+    super(status, status === 429 ? 'A budget is spent' : 'The model failed', error, wait)
     this.#answer = { ...answer, run_id: runId }
   }
 
@@ -195,7 +195,8 @@ class RunFailure extends HttpProblem {
 
 /** The body of the answer. Throws if the provider failed, with `status` or the one of the failure. */
 function givenAnswer(answer: RunAnswer, run_id: string, status?: number): object {
-  if (answer.error_status !== undefined) throw new RunFailure(status ?? answer.error_status, answer, run_id)
+  const { error_status: failed } = answer
+  if (failed !== undefined) throw new RunFailure(failed === 429 ? failed : (status ?? failed), answer, run_id)
   return { ...answer, run_id }
 }
 
@@ -222,7 +223,8 @@ function late({ log }: Installation, error: unknown): unknown {
 
 /** Answers as `/tools/execute` does. */
 function refuse(reply: FastifyReply, { result }: ToolRefusedError, { waitMs }: ClientRun): FastifyReply {
-  if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(waitMs))
+  const wait = result.success ? undefined : result.details?.retry_after_ms
+  if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(wait ?? waitMs))
   return reply.code(TOOL_ERRORS[result.error_code].status).send(result)
 }
 

@@ -30,6 +30,10 @@ export class TenantCache<Value extends object> {
     for (let most = this.#greediest(); most !== undefined; most = this.#greediest()) most.pop()
   }
 
+  delete(tenant: string, key: string): void {
+    this.#tenants.get(tenant)?.delete(key)
+  }
+
   #newCache(): LRUCache<string, Value> {
     return new LRUCache({
       maxSize: MAX_CHARACTERS,

@@ -258,7 +258,7 @@ export class Jobs {
     const { storage, events } = this.#installation
     const job = await storage.jobs.get(caller.tenant, id, parts)
     if (job === undefined) events.crossed(caller, `job ${id}`, storage.jobs.tenantOf(id))
-    return job !== undefined && this.#does(job, task) && maySee(caller, job) ? job : undefined
+    return job !== undefined && this.#does(job, task) && (task !== undefined || maySee(caller, job)) ? job : undefined
   }
 
   /** Tasks have their own routes and scopes. */
@@ -290,7 +290,7 @@ export class Jobs {
   }
 }
 
-/** A key sees its own jobs; with the scope `observe`, all jobs of the tenant. */
+/** Callers see their own jobs, and with the scope `observe` all jobs of the tenant. */
 const maySee = ({ id, scopes }: Caller, job: Job): boolean => scopes.has('observe') || job.caller === id
 
 const keyedId = ({ tenant, id }: Caller, key: string): string =>

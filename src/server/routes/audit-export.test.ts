@@ -21,6 +21,8 @@ const row = (id: string, tool = 'hello'): AuditRow => ({
   subject: null,
   detail: null,
   version: null,
+  cost: 0.25,
+  key: null,
   hash: 'def',
 })
 
@@ -37,7 +39,7 @@ describe('the audit as a file', () => {
   test('has all pages, as comma-separated values', async () => {
     const lines = (await text(auditCsv(pagesOf([row('1'), row('2')], [row('3')])))).split('\r\n')
     expect(lines[0]).toBe(
-      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,event,subject,detail,version,hash',
+      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,event,subject,detail,version,cost,key,hash',
     )
     expect(lines.slice(1)).toEqual([
       ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,,,,,def`),

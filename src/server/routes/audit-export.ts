@@ -22,6 +22,8 @@ const COLUMNS: readonly (keyof AuditRow)[] = [
   'subject',
   'detail',
   'version',
+  'cost',
+  'key',
   'hash',
 ]
 

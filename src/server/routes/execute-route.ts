@@ -204,7 +204,8 @@ function envelope(reply: FastifyReply, result: ToolResult, context?: RestContext
   reply.code(result.success ? 200 : TOOL_ERRORS[result.error_code].status)
   reply.headers(rateHeaders(context))
   if (!result.success) {
-    if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(context?.rateState?.waitMs))
+    if (result.error_code === 'RATE_LIMITED')
+      reply.header('retry-after', waitSeconds(result.details?.retry_after_ms ?? context?.rateState?.waitMs))
     else if (result.error_code === 'SERVICE_UNAVAILABLE') reply.header('retry-after', waitSeconds())
   }
   return JSON.stringify(result)
@@ -264,6 +265,8 @@ class RestContext implements CallContext {
   readonly source = 'rest'
   readonly tenant: Of<'tenant'>
   readonly caller: Of<'caller'>
+  readonly keyId: CallContext['keyId']
+  readonly user: CallContext['user']
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
   session?: string
@@ -282,6 +285,8 @@ class RestContext implements CallContext {
   constructor(ofCaller: CallContext) {
     this.tenant = ofCaller.tenant as string
     this.caller = ofCaller.caller as string
+    this.keyId = ofCaller.keyId
+    this.user = ofCaller.user
     this.flags = ofCaller.flags as Of<'flags'>
     this.tools = ofCaller.tools
     this.models = ofCaller.models

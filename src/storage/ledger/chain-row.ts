@@ -16,7 +16,21 @@ export const GENESIS = '0'.repeat(64)
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
-  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model, event, subject, detail, version } = row
+  const {
+    schemaHash,
+    paramsHash,
+    outcome,
+    code,
+    durationMs,
+    attempts,
+    model,
+    event,
+    subject,
+    detail,
+    version,
+    cost,
+    key,
+  } = row
   const fields: unknown[] = [
     before,
     chain,
@@ -37,7 +51,9 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   if (model !== null) fields.push(model)
   // An array, so that no model can be taken for an event.
   if (event !== null || subject !== null || detail !== null) fields.push([event, subject, detail])
-  if (version !== null) fields.push({ version })
+  if (version !== null || cost !== null || key !== null) {
+    fields.push({ ...(version !== null && { version }), ...(cost !== null && { cost }), ...(key !== null && { key }) })
+  }
   return hash('sha256', JSON.stringify(fields), 'hex')
 }
 
@@ -77,6 +93,8 @@ export function chainRow(
     subject: storableText(approval?.id ?? null),
     detail: approval || nesting ? JSON.stringify({ ...asked, ...nesting }) : null,
     version: storableText(entry.version ?? null),
+    cost: entry.cost ?? null,
+    key: storableText(entry.key ?? null),
     hash: '',
   }
   row.hash = rowHash(before, row)

@@ -29,6 +29,8 @@ describe('batches', () => {
       runId: null,
       tool: 'a',
       version: null,
+      cost: null,
+      key: null,
       model: null,
       schemaHash: 'schema-1',
       params: '{"city":"Hamburg"}',

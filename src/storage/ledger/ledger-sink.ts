@@ -1,7 +1,7 @@
 import { type Clock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { CallBatch, CallRecord, RecordSink } from '../../core/recorder.ts'
-import type { CallEntry, EventEntry, Ledger } from '../../core/storage/ledger.ts'
+import type { CallEntry, EventEntry, Ledger, TurnEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /** How long records wait for others, and the minimum time between two batches, unless a caller waits. */
@@ -72,6 +72,11 @@ export class LedgerSink implements RecordSink {
     this.#take([run])
   }
 
+  /** Counts the cost of a model's turn. */
+  turn(turn: TurnEntry): void {
+    this.#take([turn])
+  }
+
   /** Records an event. */
   event(event: EventEntry): void | Promise<void> {
     this.#take([event])
@@ -132,8 +137,8 @@ export class LedgerSink implements RecordSink {
     )
   }
 
-  async #append({ calls, runs, events }: EntryBatch): Promise<void> {
-    await this.#ledger.append(calls, runs, events)
+  async #append({ calls, runs, events, turns }: EntryBatch): Promise<void> {
+    await this.#ledger.append(calls, runs, events, turns)
   }
 
   #written(): void {
@@ -208,6 +213,9 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   model: record.model ?? null,
   schemaHash: record.schemaHash ?? null,
   version: record.version ?? null,
+  cost: record.cost ?? null,
+  key: record.keyId ?? null,
+  hold: record.hold,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
   nesting:
@@ -276,13 +284,14 @@ const BATCH_BYTES_LIMIT = 4 * 1024 * 1024
 /** The approximate size of an entry without its parameters. */
 const ENTRY_BYTES = 400
 
-type Entry = CallEntry | StoredRun | EventEntry
+type Entry = CallEntry | StoredRun | EventEntry | TurnEntry
 
 interface EntryBatch {
   readonly calls: readonly CallEntry[]
   readonly runs: readonly StoredRun[]
   readonly events: readonly EventEntry[]
-  /** The number of calls, runs and events. */
+  readonly turns: readonly TurnEntry[]
+  /** The number of calls, runs, events and turns. */
   readonly size: number
 }
 
@@ -314,7 +323,9 @@ class WaitingEntries {
 
   /** Returns false if the buffer is full. */
   add(entry: Entry): boolean {
-    const bytes = isRun(entry) ? 2 * JSON.stringify(entry).length : ENTRY_BYTES + 2 * (entry.params?.length ?? 0)
+    const bytes = isRun(entry)
+      ? 2 * JSON.stringify(entry).length
+      : ENTRY_BYTES + 2 * (('params' in entry && entry.params?.length) || 0)
     if (this.#entries.length >= this.#maxEntries || this.#bytes + bytes > this.#maxBytes) return false
     this.#entries.push(entry)
     this.#sizes.push(bytes)
@@ -327,16 +338,18 @@ class WaitingEntries {
     const calls: CallEntry[] = []
     const runs: StoredRun[] = []
     const events: EventEntry[] = []
+    const turns: TurnEntry[] = []
     let size = 0
     for (let bytes = 0; size < BATCH_LIMIT && bytes < BATCH_BYTES_LIMIT; size++) {
       const entry = this.#entries[size]
       if (entry === undefined) break
       if (isRun(entry)) runs.push(entry)
       else if ('event' in entry) events.push(entry)
+      else if ('turn' in entry) turns.push(entry)
       else calls.push(entry)
       bytes += this.#sizes[size] as number
     }
-    return { calls, runs, events, size }
+    return { calls, runs, events, turns, size }
   }
 
   remove(count: number): void {

@@ -1,4 +1,4 @@
-import type { AuditFilter, VersionCall, VersionQuery } from '../../core/storage/ledger.ts'
+import type { AuditFilter, CallEntry, TurnEntry, VersionCall, VersionQuery } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /**
@@ -31,6 +31,10 @@ export interface ChainRow {
   readonly detail: string | null
   /** The version of the tool; null if it has none. */
   readonly version: string | null
+  /** In millionths of the currency; null if it is unknown. */
+  readonly cost: number | null
+  /** The id of the API key that called; null if there was none. */
+  readonly key: string | null
   /** Hexadecimal. */
   readonly hash: string
 }
@@ -79,6 +83,9 @@ export interface LedgerTables {
     readonly rows: readonly ChainRow[]
     readonly runs: readonly StoredRun[]
     readonly cells: readonly Cell[]
+    /** Their costs are added to the counters. */
+    readonly calls?: readonly CallEntry[]
+    readonly turns?: readonly TurnEntry[]
   }): Promise<void>
   /**
    * Newest first, at most `filter.limit` (up to 1,001); `before` is the place in that order (time, chain, seq) of the
@@ -117,7 +124,7 @@ export interface LedgerTables {
     /** Only cells of this tool; the empty name is one, too. */
     readonly tool?: string
   }): Promise<readonly Cell[]>
-  /** Removes the cells of all instances that start before `before`. */
-  removeCells(width: Cell['width'], before: number): Promise<number>
+  /** Removes the cells of these kinds, of all instances, that start before `before`. */
+  removeCells(width: Cell['width'], before: number, kinds: readonly Cell['kind'][]): Promise<number>
   removeRuns(before: number): Promise<number>
 }

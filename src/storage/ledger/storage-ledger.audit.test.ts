@@ -21,6 +21,8 @@ describe('audit', () => {
         run_id: 'run-1',
         tool: 'weather',
         version: null,
+        cost: null,
+        key: null,
         model: 'mini:one',
         schema_hash: 'schema-1',
         params_hash: stored.rows[0]?.paramsHash,

@@ -60,6 +60,8 @@ describe('finds changes by somebody with access to the database but without the 
     ['a row is changed', (stored) => change(stored, 5, { tool: 'harmless' }), 5, changed(5)],
     ['a model is added', (stored) => change(stored, 5, { model: 'mini:one' }), 5, changed(5)],
     ['a version is added', (stored) => change(stored, 5, { version: '1.0.0' }), 5, changed(5)],
+    ['a cost is added', (stored) => change(stored, 5, { cost: 0 }), 5, changed(5)],
+    ['a key is added', (stored) => change(stored, 5, { key: 'key-9' }), 5, changed(5)],
     ['a call becomes an event', (stored) => change(stored, 5, { event: 'key.created' }), 5, changed(5)],
     ['a call gets a subject', (stored) => change(stored, 5, { subject: 'key-9' }), 5, changed(5)],
     ['an event becomes a call', (stored) => change(stored, 6, { event: null }), 6, changed(6)],

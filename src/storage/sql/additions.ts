@@ -40,4 +40,100 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
         subject, detail, version, hash
       FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
   },
+  // What a call cost, in millionths of the currency, and the API key that made it.
+  {
+    sqlite: `
+    ALTER TABLE audit ADD COLUMN cost INTEGER;
+    ALTER TABLE audit ADD COLUMN key TEXT;
+    DROP VIEW audit_log;
+    CREATE VIEW audit_log AS
+      SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, at, tenant,
+        caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
+        event, subject, detail, version, cost / 1e6 AS cost, key, hash
+      FROM audit JOIN chains ON chains.id = audit.chain`,
+    postgres: `
+    ALTER TABLE toolyard.audit ADD COLUMN cost bigint;
+    ALTER TABLE toolyard.audit ADD COLUMN key text;
+    DROP VIEW toolyard.audit_log;
+    CREATE VIEW toolyard.audit_log AS
+      SELECT chains.name || ':' || seq AS id,
+        to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS time, at, tenant, caller,
+        source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, event,
+        subject, detail, version, round(cost / 1000000.0, 6) AS cost, key, hash
+      FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
+  },
+  // What was spent, by day and month, what servers have set aside of budgets, and the budgets of keys.
+  {
+    sqlite: `
+    CREATE TABLE spending (
+      tenant TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      name TEXT NOT NULL,
+      per TEXT NOT NULL,
+      start INTEGER NOT NULL,
+      spent INTEGER NOT NULL,
+      calls INTEGER NOT NULL,
+      unknown INTEGER NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX spending_by_start ON spending (start);
+    CREATE TABLE budget_holds (
+      tenant TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      name TEXT NOT NULL,
+      per TEXT NOT NULL,
+      start INTEGER NOT NULL,
+      instance TEXT NOT NULL,
+      held INTEGER NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start, instance)
+    ) STRICT, WITHOUT ROWID;
+    ALTER TABLE keys ADD COLUMN budget TEXT`,
+    postgres: `
+    CREATE TABLE toolyard.spending (
+      tenant text COLLATE "C" NOT NULL,
+      scope text NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      per text NOT NULL,
+      start double precision NOT NULL,
+      spent bigint NOT NULL,
+      calls bigint NOT NULL,
+      unknown bigint NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start)
+    );
+    CREATE INDEX spending_by_start ON toolyard.spending (start);
+    CREATE TABLE toolyard.budget_holds (
+      tenant text COLLATE "C" NOT NULL,
+      scope text NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      per text NOT NULL,
+      start double precision NOT NULL,
+      instance text COLLATE "C" NOT NULL,
+      held bigint NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start, instance)
+    );
+    ALTER TABLE toolyard.keys ADD COLUMN budget text;`,
+  },
+  // Users of the configured issuer.
+  {
+    sqlite: `
+    CREATE TABLE users (
+      id TEXT PRIMARY KEY,
+      tenant TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      name TEXT NOT NULL,
+      role TEXT NOT NULL,
+      expires_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX users_by_expiry ON users (expires_at)`,
+    postgres: `
+    CREATE TABLE toolyard.users (
+      id text COLLATE "C" PRIMARY KEY,
+      tenant text COLLATE "C" NOT NULL,
+      subject text COLLATE "C" NOT NULL,
+      name text NOT NULL,
+      role text COLLATE "C" NOT NULL,
+      expires_at double precision NOT NULL
+    );
+    CREATE INDEX users_by_expiry ON toolyard.users (expires_at);`,
+  },
 ]

@@ -44,12 +44,14 @@ export interface CopyChunk extends CopyRow {
 
 /** Tables that belong to running servers, or that `write` derives from others. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
+  'budget_holds',
   'changes',
   'instances',
   'leases',
   'migrations',
   'reserve',
   'sessions',
+  'users',
   'knowledge_codes',
   'knowledge_labels',
   'knowledge_vectors',

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
-import { ask, type Database, type Statement, Where } from './database.ts'
+import { ask, type Database, placeholders, type Statement, Where } from './database.ts'
 import { insertRuns } from './runs.ts'
+import { addSpending } from './spending.ts'
 
 type Filter = Parameters<LedgerTables['rows']>[0]
 
@@ -31,12 +32,14 @@ const ROW_COLUMNS = {
   subject: 'text',
   detail: 'text',
   version: 'text',
+  cost: 'bigint',
+  key: 'text',
   hash: 'text',
 }
 const SELECT_ROWS = `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
     schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
-    event, subject, detail, version, hash
+    event, subject, detail, version, cost, key, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
@@ -85,7 +88,7 @@ export class SqlLedgerTables implements LedgerTables {
     this.#database = database
   }
 
-  async write({ rows, runs, cells }: Parameters<LedgerTables['write']>[0]): Promise<void> {
+  async write({ rows, runs, cells, calls = [], turns = [] }: Parameters<LedgerTables['write']>[0]): Promise<void> {
     const database = this.#database
     const chains = new Map<string, number>()
     for (const { chain } of rows) if (!chains.has(chain)) chains.set(chain, await this.#createChain(chain))
@@ -93,6 +96,8 @@ export class SqlLedgerTables implements LedgerTables {
       if (rows.length > 0) yield insertRows(database, rows, chains)
       if (runs.length > 0) yield insertRuns(database, runs)
       if (cells.length > 0) yield insertCells(database, cells)
+      // Last, so that the rows of the counters are locked for a short time.
+      if (calls.length + turns.length > 0) yield* addSpending(database, calls, turns)
     })
   }
 
@@ -124,15 +129,15 @@ export class SqlLedgerTables implements LedgerTables {
     where.and('tenant = ?', tenant)
     const codes = without.map(() => '?').join(', ')
     const sql = [
-      'SELECT at, outcome, duration_ms AS ms FROM toolyard.audit WHERE',
+      'SELECT at, outcome, duration_ms AS ms, cost FROM toolyard.audit WHERE',
       ...[where.sql, 'AND (code IS NULL OR code NOT IN (', codes, ')) ORDER BY at LIMIT ?'],
     ].join(' ')
-    const { rows } = await this.#database.run<{ at: number; outcome: string; ms: number }>(
+    const { rows } = await this.#database.run<{ at: number; outcome: string; ms: number; cost: number | null }>(
       sql,
       [...where.values, ...without, limit],
       SEARCH_TIMEOUT_MS,
     )
-    return rows.map(({ at, outcome, ms }) => ({ at, failed: outcome !== 'success', ms }))
+    return rows.map(({ at, outcome, ms, cost }) => ({ at, failed: outcome !== 'success', ms, cost }))
   }
 
   async chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]> {
@@ -186,9 +191,9 @@ export class SqlLedgerTables implements LedgerTables {
     }))
   }
 
-  async removeCells(width: Cell['width'], before: number): Promise<number> {
-    const sql = 'DELETE FROM toolyard.cells WHERE width = ? AND start < ?'
-    return (await this.#database.run(sql, [width, before], REMOVAL_TIMEOUT_MS)).count
+  async removeCells(width: Cell['width'], before: number, kinds: readonly Cell['kind'][]): Promise<number> {
+    const sql = ['DELETE FROM toolyard.cells WHERE width = ? AND start < ? AND kind IN', placeholders(kinds)].join(' ')
+    return (await this.#database.run(sql, [width, before, ...kinds], REMOVAL_TIMEOUT_MS)).count
   }
 
   async removeRuns(before: number): Promise<number> {
@@ -247,6 +252,8 @@ function insertRows(database: Database, rows: readonly ChainRow[], chains: Reado
     row.subject,
     row.detail,
     row.version,
+    row.cost,
+    row.key,
     row.hash,
   ])
   return database.insert('toolyard.audit', ROW_COLUMNS, values)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
-import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
+import type { KeyStore, SessionStore, StoredKey, StoredSession, StoredUser } from '../../core/storage/key-store.ts'
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
@@ -10,6 +10,7 @@ import type { Engine } from './engine.ts'
 import { Once } from './once.ts'
 import { Pauses } from './pauses.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
+import { Spending } from './spending.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
 const DAY_MS = 86_400_000
@@ -28,6 +29,7 @@ type Stores = Pick<
   | 'chats'
   | 'pauses'
   | 'durableRuns'
+  | 'spending'
 >
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
@@ -41,6 +43,7 @@ export function sqlStores(
   const chats = new Chats(database, clock)
   const pauses = new Pauses(database)
   const durableRuns = new DurableRuns(database)
+  const spending = new Spending(database)
   return {
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
@@ -54,6 +57,7 @@ export function sqlStores(
     chats,
     pauses,
     durableRuns,
+    spending,
     async sweep() {
       await once.sweep()
       const before = clock.wall() - keepDays * DAY_MS
@@ -61,7 +65,9 @@ export function sqlStores(
       await chats.sweep(before)
       await pauses.sweep(before, SWEEP_LIMIT)
       await durableRuns.sweep(clock.wall() - DAY_MS)
+      await spending.sweep(clock.wall())
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
+      await database.run(SWEEP_USERS, [clock.wall(), SWEEP_LIMIT])
     },
   }
 }
@@ -69,11 +75,17 @@ export function sqlStores(
 const LIST_KEYS = 'SELECT * FROM toolyard.keys ORDER BY created_at, id'
 const CREATE_KEY = `
   INSERT INTO toolyard.keys (id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at,
-    created_by, scopes, tools, models)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    created_by, scopes, tools, models, budget)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 /** Stored as JSON. */
-const LISTS = ['scopes', 'tools', 'models'] as const
+const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
+const PUT_USER = `
+  INSERT INTO toolyard.users (id, tenant, subject, name, role, expires_at) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, expires_at = excluded.expires_at`
+const SWEEP_USERS = `
+  DELETE FROM toolyard.users WHERE id IN (SELECT id FROM toolyard.users WHERE expires_at <= ? LIMIT ?)`
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
 
 /** API keys of the installation. */
@@ -94,7 +106,7 @@ class Keys implements KeyStore {
 
   async create(key: StoredKey): Promise<void> {
     const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, created_by } = key
-    const lists = LISTS.map((list) => (key[list] === null ? null : JSON.stringify(key[list])))
+    const lists = LISTS.map((list) => (key[list] ? JSON.stringify(key[list]) : null))
     const times = [created_at, expires_at, revoked_at]
     const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...lists]
     await this.#database.change('keys', () => ask(CREATE_KEY, values))
@@ -107,6 +119,14 @@ class Keys implements KeyStore {
       return count > 0
     }
     return this.#database.change('keys', revoke, true)
+  }
+
+  async users(): Promise<readonly StoredUser[]> {
+    return (await this.#database.run<StoredUser>(LIST_USERS)).rows
+  }
+
+  async putUser({ id, tenant, subject, name, role, expires_at }: StoredUser): Promise<void> {
+    await this.#database.change('keys', () => ask(PUT_USER, [id, tenant, subject, name, role, expires_at]))
   }
 }
 
@@ -186,11 +206,12 @@ class Settings implements SettingStore {
 
   async replace(setting: Setting, before?: unknown): Promise<boolean> {
     const [kind, name, value] = valuesOf(setting)
-    const { count } = await this.#database.change('settings', () =>
+    const work = () =>
       before === undefined
-        ? ask(PUT_FIRST_SETTING, [kind, name, value])
-        : ask(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)]),
-    )
+        ? ask<never>(PUT_FIRST_SETTING, [kind, name, value])
+        : ask<never>(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)])
+    const isTold = kind !== 'alerts'
+    const { count } = await (isTold ? this.#database.change('settings', work) : this.#database.transaction(work))
     return count > 0
   }
 

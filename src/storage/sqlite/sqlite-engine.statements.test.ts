@@ -42,6 +42,8 @@ const row = (index: number): ChainRow => ({
   subject: null,
   detail: null,
   version: null,
+  cost: null,
+  key: null,
   hash: `${index}`,
 })
 

@@ -8,6 +8,8 @@ it('calls come out as they went in, whatever they have in common', () => {
     call({ at: 2, params: null, code: 'TIMEOUT', unknown: true }),
     call({ at: 3, params: '', attempts: 3 }),
     ...Array.from({ length: 40 }, (_, index) => call({ at: 4, tool: `tool_${index % 20}`, runId: `${index % 3}` })),
+    call({ at: 5, cost: 0, key: 'key-1' }),
+    call({ at: 5, cost: 1_250_000, key: 'key-2' }),
     call({ at: 5, nesting: { call_id: 'a', parent_id: undefined } }),
     call({ at: 5, nesting: { call_id: undefined, parent_id: 'a' } }),
     call({ at: 5, params: '{}', caller: null, source: null, model: null, schemaHash: null }),

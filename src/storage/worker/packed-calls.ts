@@ -11,6 +11,8 @@ type Origin = Pick<
   | 'model'
   | 'schemaHash'
   | 'version'
+  | 'key'
+  | 'hold'
   | 'approval'
   | 'nesting'
   | 'code'
@@ -23,13 +25,13 @@ type Origin = Pick<
  */
 export interface PackedCalls {
   readonly origins: readonly Origin[]
-  /** `WIDTH` for each call: its origin, when it began, how long it took, attempts, and the length of its parameters. */
+  /** `WIDTH` for each call: its origin, when it began, how long it took, attempts, the length of its parameters, its cost. */
   readonly numbers: Float64Array
   readonly params: string
 }
 
-const WIDTH = 5
-/** The length of missing parameters. */
+const WIDTH = 6
+/** The length of missing parameters, and an unknown cost. */
 const NONE = -1
 /** How many of the last origins are compared. */
 const NEAR = 8
@@ -49,6 +51,7 @@ export function packCalls(calls: readonly CallEntry[]): PackedCalls {
       numbers[place + 4] = call.params.length
       params.push(call.params)
     }
+    numbers[place + 5] = call.cost ?? NONE
     place += WIDTH
   }
   return { origins, numbers, params: params.join('') }
@@ -58,8 +61,22 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
   const calls: CallEntry[] = []
   let read = 0
   for (let place = 0; place < numbers.length; place += WIDTH) {
-    const { tenant, caller, source, runId, tool, model, schemaHash, version, approval, nesting, code, unknown } =
-      origins[numbers[place] as number] as Origin
+    const {
+      tenant,
+      caller,
+      source,
+      runId,
+      tool,
+      model,
+      schemaHash,
+      version,
+      key,
+      hold,
+      approval,
+      nesting,
+      code,
+      unknown,
+    } = origins[numbers[place] as number] as Origin
     const length = numbers[place + 4] as number
     const text = length === NONE ? null : params.slice(read, read + length)
     if (text !== null) read += length
@@ -73,6 +90,9 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
       model,
       schemaHash,
       version,
+      key,
+      hold,
+      cost: numbers[place + 5] === NONE ? undefined : numbers[place + 5],
       params: text,
       approval,
       nesting,
@@ -91,8 +111,38 @@ function originOf(call: CallEntry, origins: Origin[]): number {
   for (let index = end - 1; index >= 0 && index >= end - NEAR; index--) {
     if (isSame(call, origins[index] as Origin)) return index
   }
-  const { tenant, caller, source, runId, tool, model, schemaHash, version, approval, nesting, code, unknown } = call
-  origins.push({ tenant, caller, source, runId, tool, model, schemaHash, version, approval, nesting, code, unknown })
+  const {
+    tenant,
+    caller,
+    source,
+    runId,
+    tool,
+    model,
+    schemaHash,
+    version,
+    key,
+    hold,
+    approval,
+    nesting,
+    code,
+    unknown,
+  } = call
+  origins.push({
+    tenant,
+    caller,
+    source,
+    runId,
+    tool,
+    model,
+    schemaHash,
+    version,
+    key,
+    hold,
+    approval,
+    nesting,
+    code,
+    unknown,
+  })
   return end
 }
 
@@ -105,6 +155,8 @@ const isSame = (a: Origin, b: Origin): boolean =>
   a.model === b.model &&
   a.schemaHash === b.schemaHash &&
   a.version === b.version &&
+  a.key === b.key &&
+  a.hold === b.hold &&
   a.approval === b.approval &&
   a.nesting === b.nesting &&
   a.code === b.code &&

@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { EventEntry } from '../../core/storage/ledger.ts'
+import type { EventEntry, TurnEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import type { Change, Storage } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
@@ -79,8 +79,9 @@ function callsOf(storage: Served): (request: Request) => Promise<unknown> {
   return async ({ part, method, args }) => {
     if (part === 'storage') return method === 'close' ? storage.close() : storage.status()
     if (part === 'ledger' && method === 'append') {
-      const [calls, runs, events] = args as [PackedCalls, readonly StoredRun[], readonly EventEntry[]]
-      return storage.ledger?.append?.(unpackCalls(calls), runs, events)
+      type Appended = [PackedCalls, readonly StoredRun[], readonly EventEntry[], readonly TurnEntry[]]
+      const [calls, ...others] = args as Appended
+      return storage.ledger?.append?.(unpackCalls(calls), ...others)
     }
     const target = storage[part] as Readonly<Record<string, Method>> | undefined
     const known = Object.hasOwn(STORAGE_PARTS[part], method) ? target?.[method] : undefined

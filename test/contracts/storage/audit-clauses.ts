@@ -38,6 +38,8 @@ export const auditClauses: Clauses = {
       model: 'mini:one',
       schemaHash: 'abcdef',
       version: '1.2.0',
+      cost: 1_250_001,
+      key: 'key-1',
       params: '{"secret":"swordfish"}',
       code: 'TIMEOUT',
       unknown: true,
@@ -65,6 +67,8 @@ export const auditClauses: Clauses = {
       subject: null,
       detail: null,
       version: '1.2.0',
+      cost: 1.250001,
+      key: 'key-1',
     })
     assert.match(hash, HEX)
     assert.match(params_hash ?? '', HEX)
@@ -111,6 +115,8 @@ export const auditClauses: Clauses = {
       subject: UNICODE,
       detail,
       version: null,
+      cost: null,
+      key: null,
     })
     assert.deepEqual(await toolsOf(other, { type: 'call' }), ['add'])
     assert.equal((await rowsOf(other)).length, 2)

@@ -12,6 +12,7 @@ const key = (id: string, more: Partial<StoredKey> = {}): StoredKey => ({
   tools: null,
   models: null,
   calls_per_minute: null,
+  budget: null,
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
   revoked_at: null,
@@ -80,6 +81,19 @@ export const keyClauses: Clauses = {
     assert.equal(await keys.revoke('one', '2026-02-01T00:00:00.000Z'), true)
     assert.equal(await keys.revoke('one', '2026-03-01T00:00:00.000Z'), true)
     assert.deepEqual(await keys.list(), [key('one', { revoked_at: '2026-02-01T00:00:00.000Z' }), key('two')])
+  },
+
+  'users: they are stored and replaced, for all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    const ada = { id: 'user:acme/ada', tenant: 'acme', subject: 'ada', name: 'Ada', role: 'user', expires_at: 2e12 }
+    await one.keys.putUser(ada)
+    await one.keys.putUser({ ...ada, id: 'user:acme/bob', subject: 'bob' })
+    assert.deepEqual((await other.keys.users())[0], ada)
+    await other.keys.putUser({ ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
+    const [first, ...rest] = await one.keys.users()
+    assert.deepEqual(first, { ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
+    assert.equal(rest.length, 1)
+    assert.deepEqual(await one.keys.list(), [])
   },
 
   'sessions: they are stored, extended and ended, for all instances': async (store) => {

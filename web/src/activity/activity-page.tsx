@@ -6,15 +6,19 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 
 const AuditLog = lazyPart(async () => (await import('./audit/audit-log.tsx')).AuditLog)
 const Charts = lazyPart(async () => (await import('./charts/charts.tsx')).Charts)
+const Costs = lazyPart(async () => (await import('./costs/costs.tsx')).Costs)
+const Objectives = lazyPart(async () => (await import('./objectives/objectives.tsx')).Objectives)
 const Connections = lazyPart(async () => (await import('./connections/connections.tsx')).Connections)
 
 const PARTS = [
   { href: '/activity', title: 'Audit log' },
   { href: '/activity/metrics', title: 'Metrics' },
+  { href: '/activity/costs', title: 'Costs' },
+  { href: '/activity/objectives', title: 'Objectives' },
   { href: '/activity/connections', title: 'Connections and limits' },
 ]
 
-/** The audit log, metrics, connections and limits. */
+/** The audit log, metrics, costs, objectives, connections and limits. */
 export function ActivityPage() {
   usePageTitle('Activity')
   const [location] = useLocation()
@@ -37,6 +41,8 @@ export function ActivityPage() {
         <Switch>
           <Route path="/activity" component={AuditLog} />
           <Route path="/activity/metrics" component={Charts} />
+          <Route path="/activity/costs" component={Costs} />
+          <Route path="/activity/objectives" component={Objectives} />
           <Route path="/activity/connections" component={Connections} />
           <Route>
             <Empty title="Page not found">Choose one above.</Empty>

@@ -17,8 +17,8 @@ interface KeyEntryProps {
 
 /** An API key with its rights, and a button to revoke it. */
 export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
-  const { id, name, role, scopes, tools, models, calls_per_minute, created_at, expires_at, revoked_at, last_used_at } =
-    shown
+  const { id, name, role, scopes, tools, models, calls_per_minute, budget } = shown
+  const { created_at, expires_at, revoked_at, last_used_at } = shown
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
     <li className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
@@ -41,6 +41,12 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
         {tools !== null && <Fact name="Tools">{tools.join(', ')}</Fact>}
         {models !== null && <Fact name="Models">{models.join(', ')}</Fact>}
         {calls_per_minute !== null && <Fact name="Calls per minute">{inNumber(calls_per_minute)}</Fact>}
+        {budget && (
+          <Fact name="Budget">
+            {budget.amount} a {budget.per}
+            {budget.action === 'warn' && ', warns only'}
+          </Fact>
+        )}
         <Fact name="Id">
           <span className="font-mono text-xs break-all">{id}</span>
         </Fact>

@@ -15,6 +15,11 @@ const EXPIRIES = [
   { value: '365', label: 'for a year' },
 ]
 
+const BUDGET_PERIODS = [
+  { value: 'day', label: 'a day' },
+  { value: 'month', label: 'a month' },
+]
+
 interface KeyFormProps {
   readonly onMade: (made: MadeKey) => void
   /** The first key has all rights, and the server signs this browser in with it. */
@@ -31,6 +36,8 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
   const [chosen, setRole] = useState<string>()
   const [days, setDays] = useState('')
   const [calls, setCalls] = useState('')
+  const [budget, setBudget] = useState('')
+  const [per, setPer] = useState('month')
   const [tools, setTools] = useState('')
   const [models, setModels] = useState('')
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
@@ -48,6 +55,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
         ...(listOf(tools).length > 0 && { tools: listOf(tools) }),
         ...(listOf(models).length > 0 && { models: listOf(models) }),
         ...(calls !== '' && { calls_per_minute: Number(calls) }),
+        ...(budget !== '' && { budget: { amount: Number(budget), per } }),
         ...(days !== '' && { expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString() }),
       }
       const made = await requestJson<MadeKey>('/api/keys', { method: 'POST', body })
@@ -56,6 +64,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
     onSuccess: async () => {
       setName('')
       setCalls('')
+      setBudget('')
       setTools('')
       setModels('')
       setRole(undefined)
@@ -131,7 +140,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
         </p>
       ) : (
         <>
-          <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
+          <div className="grid grid-cols-1 gap-3 sm:grid-cols-[1fr_1fr_9rem_9rem]">
             <PatternField
               id={`${ids}tools`}
               label="Only these tools"
@@ -146,6 +155,24 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
               value={models}
               onChange={setModels}
             />
+            <label htmlFor={`${ids}budget`} className="grid gap-1 text-sm font-medium">
+              Budget
+              <input
+                id={`${ids}budget`}
+                type="number"
+                min={0}
+                max={1_000_000_000}
+                step="any"
+                className="field font-normal"
+                placeholder="no limit"
+                value={budget}
+                onChange={(event) => setBudget(event.target.value)}
+              />
+            </label>
+            <div className="grid gap-1 text-sm font-medium">
+              <span aria-hidden="true">Budget per</span>
+              <Choice label="Budget per" value={per} options={BUDGET_PERIODS} onChange={setPer} />
+            </div>
           </div>
           <fieldset>
             <legend className="text-sm font-medium">Scopes</legend>

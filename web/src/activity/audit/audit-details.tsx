@@ -92,6 +92,8 @@ const Call = ({ row }: RowProps) => (
           <Same name="run_id" value={row.run_id} what="this run" />
         </Fact>
       )}
+      {row.key !== null && <Fact name="API key">{row.key}</Fact>}
+      <Fact name="Cost">{row.cost === null ? 'unknown' : row.cost}</Fact>
       <Fact name="Parameters">{row.params_hash === null ? 'not readable' : <Code>{row.params_hash}</Code>}</Fact>
       <Fact name="Definition">{row.schema_hash === null ? 'none' : <Code>{row.schema_hash}</Code>}</Fact>
       <Place row={row} />

@@ -1,11 +1,10 @@
 import { useId } from 'react'
 import { Bar, CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts'
-import type { MetricWindow } from '../../../../src/core/storage/ledger.ts'
 import { ChartFrame } from './chart-frame.tsx'
 import { ChartTooltip } from './chart-tooltip.tsx'
 import type { Drawn } from './drawn.ts'
 import { Hatching, Swatch } from './swatch.tsx'
-import { atTime, onAxis } from './time-labels.ts'
+import { atTime, type Buckets, onAxis } from './time-labels.ts'
 
 /** The values of one bucket; null for no value. */
 export interface TimeRow {
@@ -16,7 +15,7 @@ export interface TimeRow {
 interface TimeChartProps {
   readonly title: string
   readonly note: string
-  readonly window: MetricWindow
+  readonly window: Buckets
   readonly rows: readonly TimeRow[]
   readonly drawn: readonly Drawn[]
   readonly format: (value: number) => string
@@ -31,7 +30,7 @@ const TICK = { fill: 'var(--muted)', fontSize: 12 }
 export function TimeChart({ title, note, window, rows, drawn, format, most, whole = false }: TimeChartProps) {
   const hatching = useId()
   const columns = [
-    { label: 'From', text: ({ start }: TimeRow) => atTime(start) },
+    { label: window === 'days' ? 'Day' : 'From', text: ({ start }: TimeRow) => atTime(start, window) },
     ...drawn.map(({ key, label }) => ({
       label,
       text: ({ [key]: value }: TimeRow) => (typeof value === 'number' ? format(value) : '–'),
@@ -83,7 +82,7 @@ export function TimeChart({ title, note, window, rows, drawn, format, most, whol
               content={({ active, label, payload }) => (
                 <ChartTooltip
                   active={active}
-                  title={label === undefined ? '' : atTime(String(label))}
+                  title={label === undefined ? '' : atTime(String(label), window)}
                   payload={payload}
                   format={format}
                 />

@@ -10,9 +10,18 @@ const full = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 })
 
-/** A full timestamp in local time. */
-export const atTime = (iso: string): string => full.format(new Date(iso))
+const date = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+
+/** Buckets of a window, or days of UTC. */
+export type Buckets = MetricWindow | 'days'
+
+/** A full timestamp in local time; a day has none. */
+export const atTime = (iso: string, window?: Buckets): string => (window === 'days' ? date : full).format(new Date(iso))
 
 /** A short label for the axis. */
-export const onAxis = (iso: string, window: MetricWindow): string =>
-  window === '7d' ? `${day.format(new Date(iso))} h` : clock.format(new Date(iso))
+export const onAxis = (iso: string, window: Buckets): string =>
+  window === 'days'
+    ? date.format(new Date(iso))
+    : window === '7d'
+      ? `${day.format(new Date(iso))} h`
+      : clock.format(new Date(iso))

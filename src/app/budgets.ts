@@ -1,0 +1,187 @@
+import { LRUCache } from 'lru-cache'
+import type { Config } from '../config/config.ts'
+import type { Clock } from '../core/clock.ts'
+import {
+  type BudgetConfig,
+  type BudgetScope,
+  type Budgets as BudgetsPort,
+  type Counter,
+  type Hold,
+  inUnits,
+  periodOf,
+  type Spender,
+  type SpentBudget,
+  type Taken,
+  toMicros,
+} from '../core/costs.ts'
+import { matchesGlobs } from '../core/execution/permit.ts'
+import { type Log, writeLog } from '../core/log.ts'
+import type { CallBatch, RecordSink } from '../core/recorder.ts'
+import type { TurnEntry } from '../core/storage/ledger.ts'
+import type { HoldAnswer, HoldRequest, SpendingStore } from '../core/storage/spending-store.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
+import type { Callers } from './callers.ts'
+
+export const DEFAULT_CURRENCY = 'USD'
+/** More requests wait for the next transaction. */
+const MAX_REQUESTS = 500
+/** The last costs of this many tools and models are known. */
+const KNOWN_COSTS = 10_000
+
+interface BudgetParts {
+  readonly store: SpendingStore
+  readonly callers: Pick<Callers, 'nameOf' | 'budgetOf'>
+  readonly clock: Clock
+  readonly log: Log
+  /** Stores the cost of a turn. */
+  readonly onTurn: (turn: TurnEntry) => void
+}
+
+interface Waiting {
+  readonly request: HoldRequest
+  readonly resolve: (answer: HoldAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A budget that applies to a call, and what it has counted since its period began. */
+type Applied = HoldRequest['counters'][number]
+
+/** The budgets of the configuration and of keys. Each is counted in the store, for all servers together. */
+export class Budgets implements BudgetsPort, RecordSink {
+  readonly #parts: BudgetParts
+  readonly #lastCosts = new LRUCache<string, number>({ max: KNOWN_COSTS })
+  readonly #warned = new LRUCache<string, true>({ max: KNOWN_COSTS })
+  #budgets: readonly BudgetConfig[] = []
+  #currency = DEFAULT_CURRENCY
+  #waiting: Waiting[] = []
+  #asking = false
+  /** How often budgets have refused and warned, for the metrics of this server. */
+  refusals = 0
+  warnings = 0
+
+  constructor(parts: BudgetParts) {
+    this.#parts = parts
+  }
+
+  get currency(): string {
+    return this.#currency
+  }
+
+  configure({ budgets = [], costs }: Config): void {
+    this.#budgets = budgets
+    this.#currency = costs?.currency ?? DEFAULT_CURRENCY
+  }
+
+  take(spender: Spender, expected?: number): Promise<Taken> | undefined {
+    const counters = this.#counters(spender)
+    if (counters.length === 0) return undefined
+    return this.#take(counters, expected ?? this.#lastCosts.get(costKey(spender)) ?? 0)
+  }
+
+  turn(spender: Spender & { readonly model: string }, cost: number | undefined, hold: Hold | undefined): void {
+    if (cost !== undefined) this.#lastCosts.set(costKey(spender), cost)
+    const { tenant, keyId, model } = spender
+    const entry = { tenant, model, key: keyId ?? null, cost: cost ?? null, ...(hold !== undefined && { hold }) }
+    this.#parts.onTurn({ turn: true, at: this.#parts.clock.wall(), ...entry })
+  }
+
+  /** Learns what calls cost whose price only their result says. */
+  write({ records }: CallBatch): void {
+    for (const { tool, tenant, cost, hold } of records) {
+      if (hold !== undefined && cost !== undefined && cost > 0) this.#lastCosts.set(costKey({ tenant, tool }), cost)
+    }
+  }
+
+  async #take(counters: readonly Applied[], micros: number): Promise<Taken> {
+    let answer: HoldAnswer
+    try {
+      answer = await new Promise((resolve, reject) => {
+        this.#waiting.push({ request: { counters, micros }, resolve, reject })
+        void this.#askAll()
+      })
+    } catch (error) {
+      if (!counters.some(({ refuses }) => refuses)) return { hold: undefined, warnings: [] }
+      const message = 'Budgets can not be checked: the store does not respond. Try again later'
+      throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause: error })
+    }
+    const refusing = answer.refusedBy === undefined ? undefined : counters[answer.refusedBy]
+    if (refusing !== undefined) throw this.#refusal(refusing, answer.spent[answer.refusedBy ?? 0] ?? 0)
+    const warnings = counters.flatMap((counter, index) => this.#warning(counter, answer.spent[index] ?? 0))
+    return { hold: micros === 0 ? undefined : { micros, counters }, warnings }
+  }
+
+  /** One transaction at a time: requests that come meanwhile share the next one. */
+  async #askAll(): Promise<void> {
+    if (this.#asking) return
+    this.#asking = true
+    while (this.#waiting.length > 0) {
+      const waiting = this.#waiting.splice(0, MAX_REQUESTS)
+      try {
+        const answers = await this.#parts.store.hold(waiting.map(({ request }) => request))
+        for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as HoldAnswer)
+      } catch (error) {
+        for (const { reject } of waiting) reject(error)
+      }
+    }
+    this.#asking = false
+  }
+
+  /** The budgets that apply, those that refuse first. */
+  #counters({ tenant, keyId, tool, model }: Spender): Applied[] {
+    const { callers, clock } = this.#parts
+    const names: Readonly<Record<BudgetScope, string | undefined>> = { tenant, key: keyId, tool, model }
+    const at = clock.wall()
+    const own = keyId === undefined ? undefined : callers.budgetOf(keyId)
+    const all: BudgetConfig[] = own === undefined ? [] : [{ scope: 'key', match: keyId, ...own } as BudgetConfig]
+    const counters: Applied[] = []
+    for (const { scope, match = '*', per, amount, action = 'refuse' } of [...this.#budgets, ...all]) {
+      const name = names[scope]
+      if (name === undefined) continue
+      const known = scope === 'key' ? [name, callers.nameOf(name)] : [name]
+      if (!known.some((one) => matchesGlobs([match], one))) continue
+      const { start } = periodOf(per, at)
+      counters.push({ tenant, scope, name, per, start, amount: toMicros(amount), refuses: action === 'refuse' })
+    }
+    return counters
+  }
+
+  #refusal(counter: Applied, spent: number): ToolExecutionError {
+    this.refusals++
+    const budget = this.#shown(counter, spent)
+    const wait = Math.max(1, Date.parse(budget.resets_at) - this.#parts.clock.wall())
+    const message = `${this.#sentence(counter, spent)}. It starts anew at ${budget.resets_at}`
+    return new ToolExecutionError('RATE_LIMITED', message, { details: { budget, retry_after_ms: wait } })
+  }
+
+  /** Logged once per budget and period. */
+  #warning(counter: Applied, spent: number): readonly string[] {
+    if (counter.refuses || spent < counter.amount) return []
+    this.warnings++
+    const sentence = this.#sentence(counter, spent)
+    const once = JSON.stringify(counter)
+    if (!this.#warned.has(once)) {
+      this.#warned.set(once, true)
+      writeLog(this.#parts.log, 'warn', { budget: this.#shown(counter, spent) }, sentence)
+    }
+    return [sentence]
+  }
+
+  #sentence({ scope, name, per, amount }: Applied, spent: number): string {
+    const who = `${scope} '${this.#nameOf({ scope, name })}'`
+    const most = `${inUnits(amount)} ${this.#currency} a ${per}`
+    return `The budget of ${who}, ${most}, is spent: ${inUnits(spent)} ${this.#currency} so far`
+  }
+
+  #shown({ scope, name, per, amount, start }: Applied, spent: number): SpentBudget {
+    const resets_at = new Date(periodOf(per, start).end).toISOString()
+    const figures = { amount: inUnits(amount), spent: inUnits(spent), currency: this.#currency, resets_at }
+    return { scope, name: this.#nameOf({ scope, name }), per, ...figures }
+  }
+
+  #nameOf({ scope, name }: Pick<Counter, 'scope' | 'name'>): string {
+    return scope === 'key' ? this.#parts.callers.nameOf(name) : name
+  }
+}
+
+/** Tools of different tenants may cost differently. */
+const costKey = ({ tenant, tool, model }: Spender): string => JSON.stringify([tenant, tool ?? null, model ?? null])

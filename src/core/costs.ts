@@ -1,0 +1,93 @@
+/** What calls of a tool cost, in units of `costs.currency`. */
+export interface CostRule {
+  readonly per_call?: number
+  /** A JSONPath that finds the cost in the result. It is added to `per_call`. */
+  readonly from_result?: string
+}
+
+/** Costs are counted in millionths of the currency, so that sums are exact. */
+export const toMicros = (amount: number): number => Math.round(amount * 1e6)
+export const inUnits = (micros: number): number => micros / 1e6
+
+export const BUDGET_SCOPES = ['tenant', 'key', 'tool', 'model'] as const
+export type BudgetScope = (typeof BUDGET_SCOPES)[number]
+export const BUDGET_PERIODS = ['day', 'month'] as const
+export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
+
+/** An entry of `budgets`. */
+export interface BudgetConfig {
+  readonly scope: BudgetScope
+  /** A pattern of names: `*` stands for any characters. A key matches by its name or id. Default: all. */
+  readonly match?: string
+  readonly per: BudgetPeriod
+  readonly amount: number
+  /** Default: `refuse`. */
+  readonly action?: 'warn' | 'refuse'
+}
+
+/** What was spent by a tenant, a key, a tool or a model of a tenant, in one day or month of UTC. */
+export interface Counter {
+  readonly tenant: string
+  readonly scope: BudgetScope
+  /** The name of the tenant, tool or model, or the id of the key. */
+  readonly name: string
+  readonly per: BudgetPeriod
+  /** The start of the day or month, in milliseconds since 1970. */
+  readonly start: number
+}
+
+/** What a call or a turn has set aside until its cost is stored. */
+export interface Hold {
+  readonly micros: number
+  readonly counters: readonly Counter[]
+}
+
+/** Who spends, and for which tool or model. */
+export interface Spender {
+  readonly tenant: string
+  readonly keyId?: string | undefined
+  readonly tool?: string
+  readonly model?: string
+}
+
+/** An exceeded budget, as the envelope shows it. */
+export interface SpentBudget {
+  readonly scope: BudgetScope
+  readonly name: string
+  readonly per: BudgetPeriod
+  readonly amount: number
+  readonly spent: number
+  readonly currency: string
+  /** When it starts anew. */
+  readonly resets_at: string
+}
+
+/** The answer of the budgets to a call or a turn that may start. */
+export interface Taken {
+  readonly hold: Hold | undefined
+  readonly warnings: readonly string[]
+}
+
+/** The budgets of an installation. */
+export interface Budgets {
+  /**
+   * Sets aside what a call or turn may cost; undefined if no budget applies. Rejects with `RATE_LIMITED` if a budget is
+   * spent. Without `expected`, the last cost of the same tool or model is set aside.
+   */
+  take(spender: Spender, expected?: number): Promise<Taken> | undefined
+  /** Counts the turn of a model. A cost that is undefined is unknown. */
+  turn(spender: Spender & { readonly model: string }, cost: number | undefined, hold: Hold | undefined): void
+}
+
+/** The start of the day or month of UTC that has this time, and of the next one. */
+export function periodOf(per: BudgetPeriod, at: number): { readonly start: number; readonly end: number } {
+  const date = new Date(at)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), per === 'day' ? date.getUTCDate() : 1]
+  return {
+    start: Date.UTC(year, month, day),
+    end: Date.UTC(year, month + (per === 'day' ? 0 : 1), day + (per === 'day' ? 1 : 0)),
+  }
+}
+
+/** Compiles a JSONPath. Throws if it isn't one. */
+export type CompilePath = (path: string) => { find(value: unknown): unknown }

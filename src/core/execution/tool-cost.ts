@@ -1,0 +1,74 @@
+import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
+import type { ToolDefinition } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
+
+const MAX_PER_CALL = 1_000_000
+
+/** The cost of a tool's calls. */
+export class ToolCost {
+  /** In millionths. */
+  readonly perCall: number
+  readonly #fromResult: boolean
+  /** Undefined in executors without JSONPath: what a result says is unknown there. */
+  readonly #path: ReturnType<CompilePath> | undefined
+
+  constructor({ per_call = 0, from_result }: CostRule, compile: CompilePath | undefined) {
+    this.perCall = toMicros(per_call)
+    this.#fromResult = from_result !== undefined
+    this.#path = from_result === undefined ? undefined : compile?.(from_result)
+  }
+
+  /** Undefined if only the result of a call says what it costs. */
+  get expected(): number | undefined {
+    return this.#fromResult ? undefined : this.perCall
+  }
+
+  /** The cost of a call in millionths; undefined if it is unknown. */
+  of({ attempts, code }: { readonly attempts: number; readonly code: unknown }, result: unknown): number | undefined {
+    // Refused calls and cached results cost nothing.
+    if (attempts === 0) return 0
+    if (!this.#fromResult) return this.perCall
+    if (code !== undefined || this.#path === undefined) return undefined
+    let found: unknown
+    try {
+      found = this.#path.find(result)
+    } catch {
+      // The path takes too many steps over this result.
+      return undefined
+    }
+    // A path may find several costs.
+    let micros = this.perCall
+    for (const one of Array.isArray(found) ? found : [found]) {
+      if (typeof one !== 'number' || !(one >= 0)) return undefined
+      micros += toMicros(one)
+    }
+    return Number.isSafeInteger(micros) ? micros : undefined
+  }
+}
+
+/** Undefined if the definition names no cost. Throws if it is invalid: a wrong price would silently count. */
+export function bindCost(tool: ToolDefinition, compile?: CompilePath): ToolCost | undefined {
+  const rule: unknown = tool.cost
+  if (rule === undefined || rule === null) return undefined
+  const fail = (problem: string): never => {
+    throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid cost: ${problem}`)
+  }
+  if (typeof rule !== 'object' || Object.keys(rule).length === 0) return fail('it must be {per_call?, from_result?}')
+  const unknown = Object.keys(rule).find((key) => key !== 'per_call' && key !== 'from_result')
+  if (unknown !== undefined) fail(`unknown key '${unknown}', known are per_call, from_result`)
+  const { per_call, from_result } = rule as { per_call?: unknown; from_result?: unknown }
+  if (per_call !== undefined) {
+    const isNumber = typeof per_call === 'number' && per_call >= 0 && per_call <= MAX_PER_CALL
+    if (!isNumber) fail(`per_call must be a number from 0 to ${MAX_PER_CALL}, not ${String(per_call)}`)
+    const isExact = inUnits(toMicros(per_call as number)) === per_call
+    if (!isExact) fail(`per_call ${String(per_call)} has more than 6 decimals, which can't be counted exactly`)
+  }
+  if (from_result !== undefined && (typeof from_result !== 'string' || !from_result.startsWith('$'))) {
+    fail(`from_result must be a JSONPath such as "$.cost", not ${JSON.stringify(from_result)}`)
+  }
+  try {
+    return new ToolCost(rule as CostRule, compile)
+  } catch (error) {
+    return fail(`from_result ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,201 @@
+import { BUDGET_PERIODS, type BudgetScope, type Counter, type Hold, periodOf } from '../../core/costs.ts'
+import type { CallEntry, TurnEntry } from '../../core/storage/ledger.ts'
+import type {
+  Spending as Figures,
+  HoldAnswer,
+  HoldRequest,
+  SpendingQuery,
+  SpendingReport,
+  SpendingStore,
+} from '../../core/storage/spending-store.ts'
+import { ask, type Database, SWEEP_LIMIT, Where, type Work } from './database.ts'
+
+const COUNTER_COLUMNS = { tenant: 'text', scope: 'text', name: 'text', per: 'text', start: 'double precision' }
+const SPENDING_COLUMNS = { ...COUNTER_COLUMNS, spent: 'bigint', calls: 'bigint', unknown: 'bigint' }
+const HOLD_COLUMNS = { ...COUNTER_COLUMNS, instance: 'text', held: 'bigint' }
+const ADD_SPENDING = `
+  ON CONFLICT (tenant, scope, name, per, start) DO UPDATE SET spent = spending.spent + excluded.spent,
+    calls = spending.calls + excluded.calls, unknown = spending.unknown + excluded.unknown`
+const ADD_HOLDS = `
+  ON CONFLICT (tenant, scope, name, per, start, instance) DO UPDATE SET held = budget_holds.held + excluded.held`
+const OF_COUNTER = 'tenant = ? AND scope = ? AND name = ? AND per = ? AND start = ?'
+const SUMS = `CAST(coalesce(sum(spent), 0) AS bigint) AS spent, CAST(coalesce(sum(calls), 0) AS bigint) AS calls,
+  CAST(coalesce(sum(unknown), 0) AS bigint) AS unknown`
+const RUN_SUMS = `CAST(coalesce(round(sum(cost) * 1000000), 0) AS bigint) AS spent, count(*) AS calls,
+  count(*) - count(cost) AS unknown`
+const SWEEP = `
+  DELETE FROM toolyard.spending WHERE (tenant, scope, name, per, start) IN (
+    SELECT tenant, scope, name, per, start FROM toolyard.spending WHERE start < ? LIMIT ?)`
+/** Counters are stored for this many months. */
+const KEPT_MONTHS = 13
+
+/** A change of one counter. */
+interface Change extends Counter {
+  spent: number
+  calls: number
+  unknown: number
+  /** What is no longer set aside. */
+  released: number
+}
+
+const valuesOf = ({ tenant, scope, name, per, start }: Counter) => [tenant, scope, name, per, start] as const
+const keyOf = (counter: Counter): string => JSON.stringify(valuesOf(counter))
+
+/** Changes by counter, in a fixed order: transactions that lock several rows must not wait for each other. */
+class Changes {
+  readonly #changes = new Map<string, Change>()
+
+  of(counter: Counter): Change {
+    const key = keyOf(counter)
+    const known = this.#changes.get(key)
+    if (known !== undefined) return known
+    const { tenant, scope, name, per, start } = counter
+    const change = { tenant, scope, name, per, start, spent: 0, calls: 0, unknown: 0, released: 0 }
+    this.#changes.set(key, change)
+    return change
+  }
+
+  sorted(): Change[] {
+    return [...this.#changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change)
+  }
+}
+
+type Spent = Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'key' | 'hold'>
+
+/** What calls and turns add to the counters of their tenant, key, and tool or model. */
+function changesOf(calls: readonly CallEntry[], turns: readonly TurnEntry[]): Change[] {
+  const changes = new Changes()
+  const add = ({ at, tenant, cost, key, hold }: Spent, scope: BudgetScope, name: string): void => {
+    const scopes: [BudgetScope, string | null | undefined][] = [
+      ['tenant', tenant],
+      ['key', key],
+      [scope, name],
+    ]
+    for (const per of BUDGET_PERIODS) {
+      const { start } = periodOf(per, at)
+      for (const [one, named] of scopes) {
+        if (named === null || named === undefined) continue
+        const change = changes.of({ tenant, scope: one, name: named, per, start })
+        change.calls++
+        if (cost === null || cost === undefined) change.unknown++
+        else change.spent += cost
+      }
+    }
+    release(changes, hold)
+  }
+  for (const call of calls) {
+    if (call.attempts > 0 || call.cost) add(call, 'tool', call.tool)
+    else release(changes, call.hold)
+  }
+  for (const turn of turns) add(turn, 'model', turn.model)
+  return changes.sorted()
+}
+
+function release(changes: Changes, hold: Hold | undefined): void {
+  for (const counter of hold?.counters ?? []) changes.of(counter).released += hold?.micros ?? 0
+}
+
+/** Adds what calls and turns cost to the counters, as part of the transaction that stores their audit rows. */
+export function* addSpending(database: Database, calls: readonly CallEntry[], turns: readonly TurnEntry[]): Work<void> {
+  const changes = changesOf(calls, turns)
+  const counted = changes.filter((change) => change.calls > 0)
+  if (counted.length > 0) {
+    const rows = counted.map((change) => [...valuesOf(change), change.spent, change.calls, change.unknown])
+    yield database.insert('toolyard.spending', SPENDING_COLUMNS, rows, ADD_SPENDING)
+  }
+  const released = changes.filter((change) => change.released > 0)
+  if (released.length > 0) {
+    const rows = released.map((change) => [...valuesOf(change), database.names[0], -change.released])
+    yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
+  }
+}
+
+/** What was spent, and what servers have set aside. */
+export class Spending implements SpendingStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  hold(requests: readonly HoldRequest[]): Promise<readonly HoldAnswer[]> {
+    const database = this.#database
+    const alive = database.alive('budget_holds.instance')
+    const sql = [
+      'SELECT spent, (SELECT CAST(coalesce(sum(held), 0) AS bigint) FROM toolyard.budget_holds WHERE',
+      ...[OF_COUNTER, 'AND', alive.sql, ') AS held FROM toolyard.spending WHERE', OF_COUNTER],
+    ].join(' ')
+    return database.transaction(function* () {
+      const changes = new Changes()
+      for (const { counters } of requests) for (const counter of counters) changes.of(counter)
+      const known = changes.sorted()
+      // Locks the rows: no other server can set something aside before this transaction has ended.
+      const empty = known.map((counter) => [...valuesOf(counter), 0, 0, 0])
+      yield database.insert('toolyard.spending', SPENDING_COLUMNS, empty, ADD_SPENDING)
+      const spent = new Map<string, number>()
+      for (const counter of known) {
+        const values = [...valuesOf(counter), ...alive.values, ...valuesOf(counter)]
+        const { rows } = yield* ask<{ spent: number; held: number }>(sql, values)
+        spent.set(keyOf(counter), (rows[0]?.spent ?? 0) + (rows[0]?.held ?? 0))
+      }
+      const answers = requests.map(({ counters, micros }): HoldAnswer => {
+        const now = counters.map((counter) => spent.get(keyOf(counter)) ?? 0)
+        const refusedBy = counters.findIndex(({ refuses, amount }, index) => refuses && (now[index] ?? 0) >= amount)
+        if (refusedBy >= 0) return { spent: now, refusedBy }
+        for (const counter of counters) {
+          spent.set(keyOf(counter), (spent.get(keyOf(counter)) ?? 0) + micros)
+          changes.of(counter).released -= micros
+        }
+        return { spent: now }
+      })
+      const held = known.filter(({ released }) => released < 0)
+      if (held.length > 0) {
+        const rows = held.map((change) => [...valuesOf(change), database.names[0], -change.released])
+        yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
+      }
+      return answers
+    })
+  }
+
+  async report({ tenant, by, from, to, limit }: SpendingQuery): Promise<SpendingReport> {
+    if (by === 'run') return this.#runs({ tenant, from, to, limit })
+    const where = new Where().and('scope = ?', by).and("per = 'day'").and('start >= ?', from).and('start < ?', to)
+    where.and('tenant = ?', tenant)
+    const read = async <Row>(columns: string, end: string, ...more: readonly unknown[]): Promise<readonly Row[]> => {
+      const sql = ['SELECT', columns, SUMS, 'FROM toolyard.spending WHERE', where.sql, end].join(' ')
+      return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
+    }
+    const [total] = await read<Figures>('', '')
+    return {
+      total: total as Figures,
+      names: await read('name,', 'GROUP BY name ORDER BY sum(spent) DESC, sum(calls) DESC, name LIMIT ?', limit),
+      days: await read('start,', 'GROUP BY start ORDER BY start'),
+    }
+  }
+
+  /** Runs as they are stored: only as long as runs are. */
+  async #runs({ tenant, from, to, limit }: Omit<SpendingQuery, 'by'>): Promise<SpendingReport> {
+    const where = new Where().and('started_at >= ?', new Date(from).toISOString())
+    where.and('started_at < ?', new Date(to).toISOString()).and('tenant = ?', tenant)
+    const read = async <Row>(columns: string, end: string, ...more: readonly unknown[]): Promise<readonly Row[]> => {
+      const sql = ['SELECT', columns, RUN_SUMS, 'FROM toolyard.runs WHERE', where.sql, end].join(' ')
+      return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
+    }
+    const [total] = await read<Figures>('', '')
+    const days = await read<Figures & { day: string }>('substr(started_at, 1, 10) AS day,', 'GROUP BY 1 ORDER BY 1')
+    return {
+      total: total as Figures,
+      names: await read('id AS name,', 'GROUP BY id ORDER BY sum(cost) DESC NULLS LAST, id LIMIT ?', limit),
+      days: days.map(({ day, ...sums }) => ({ ...sums, start: Date.parse(day) })),
+    }
+  }
+
+  async sweep(now: number): Promise<void> {
+    const date = new Date(now)
+    const before = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - KEPT_MONTHS, 1)
+    await this.#database.run(SWEEP, [before, SWEEP_LIMIT])
+    const alive = this.#database.alive('budget_holds.instance')
+    const sql = ['DELETE FROM toolyard.budget_holds WHERE held = 0 OR NOT', alive.sql].join(' ')
+    await this.#database.run(sql, alive.values)
+  }
+}

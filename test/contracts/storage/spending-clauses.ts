@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { type Counter, periodOf } from '../../../src/core/costs.ts'
+import type { Storage } from '../../../src/core/storage/storage.ts'
+import { call } from '../../../src/storage/fixtures/call-entry.ts'
+import { FULL } from '../../setup/full.ts'
+import type { Clauses } from './contract-store.ts'
+
+const AT = Date.UTC(2026, 6, 15, 12)
+const ALL = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1_000 }
+const counter: Counter = { tenant: 'acme', scope: 'tool', name: 'add', per: 'day', start: periodOf('day', AT).start }
+const request = (amount: number, micros: number, refuses = true) => ({
+  counters: [{ ...counter, amount, refuses }],
+  micros,
+})
+
+const turn = (more: object) => ({ turn: true, at: AT, tenant: 'acme', model: 'a:b', key: null, ...more }) as const
+
+export const spendingClauses: Clauses = {
+  'spending: what calls and turns cost is added to tenant, key, tool and model': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.ledger.append([call({ at: AT, cost: 5, key: 'k' }), call({ at: AT, cost: null })], [])
+    await other.ledger.append([call({ at: AT + 86_400_000, cost: 7, tenant: 'globex' })], [], [], [turn({ cost: 3 })])
+    // A refused call, and one from a cache.
+    await one.ledger.append([call({ at: AT, attempts: 0 }), call({ at: AT, attempts: 0, cost: 0 })], [])
+    const names = async (by: 'tenant' | 'key' | 'tool' | 'model', tenant?: string) =>
+      (await other.spending.report({ ...ALL, tenant, by })).names
+    assert.deepEqual(await names('tenant'), [
+      { name: 'acme', spent: 8, calls: 3, unknown: 1 },
+      { name: 'globex', spent: 7, calls: 1, unknown: 0 },
+    ])
+    assert.deepEqual(await names('key', 'acme'), [{ name: 'k', spent: 5, calls: 1, unknown: 0 }])
+    assert.deepEqual(await names('tool', 'acme'), [{ name: 'add', spent: 5, calls: 2, unknown: 1 }])
+    assert.deepEqual(await names('model', 'acme'), [{ name: 'a:b', spent: 3, calls: 1, unknown: 0 }])
+    const { days, total } = await one.spending.report({ ...ALL, tenant: undefined, by: 'tenant', limit: 1 })
+    assert.deepEqual(total, { spent: 15, calls: 4, unknown: 1 })
+    assert.deepEqual(days, [
+      { start: counter.start, spent: 8, calls: 3, unknown: 1 },
+      { start: counter.start + 86_400_000, spent: 7, calls: 1, unknown: 0 },
+    ])
+  },
+
+  'spending: servers together set aside no more than a budget, and give it back with the call': async (store) => {
+    const [one, other] = await store.openTwo()
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? one : other).spending.hold([request(50, 10)])),
+    )
+    assert.equal(answers.filter(([answer]) => answer?.refusedBy === undefined).length, 5)
+    assert.deepEqual(await other.spending.hold([request(50, 10)]), [{ spent: [50], refusedBy: 0 }])
+    const hold = { micros: 10, counters: [counter] }
+    await one.ledger.append([call({ at: AT, cost: 4, hold })], [])
+    assert.deepEqual(await other.spending.hold([request(50, 1, false)]), [{ spent: [44] }])
+    assert.deepEqual(await one.spending.hold([request(50, 20), request(50, 20)]), [
+      { spent: [45] },
+      { spent: [65], refusedBy: 0 },
+    ])
+  },
+
+  'spending: what a dead server has set aside is free again': async (store) => {
+    const [dead, watchful] = await store.openSilentAndWatchful()
+    await dead.spending.hold([request(50, 50)])
+    const until = Date.now() + 20_000
+    for (;;) {
+      const [answer] = await watchful.spending.hold([request(50, 1)])
+      if (answer?.refusedBy === undefined) break
+      assert.ok(Date.now() < until, 'the server is still taken for alive')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  },
+
+  'spending: the sum of the counters is the sum of the audit rows, whatever the servers do at once': async (store) => {
+    const servers: readonly Storage[] = await store.openTwo()
+    let seed = 1
+    const random = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647
+      return seed % below
+    }
+    const batches = Array.from({ length: FULL ? 400 : 40 }, () =>
+      Array.from({ length: 1 + random(20) }, () =>
+        call({
+          at: AT + random(3) * 86_400_000,
+          tool: `tool-${random(4)}`,
+          key: random(3) === 0 ? null : `key-${random(3)}`,
+          cost: random(5) === 0 ? null : random(1_000_000),
+          attempts: random(6) === 0 ? 0 : 1,
+        }),
+      ),
+    )
+    await Promise.all(batches.map((calls, index) => (servers[index % 2] as Storage).ledger.append(calls, [])))
+    let [sum, cursor]: [number, string | undefined] = [0, undefined]
+    do {
+      const page = await (servers[0] as Storage).ledger.audit({ tenant: 'acme', limit: 1_000, cursor })
+      for (const { cost } of page.rows) sum += Math.round((cost ?? 0) * 1e6)
+      cursor = page.next
+    } while (cursor !== undefined)
+    for (const by of ['tenant', 'tool'] as const) {
+      const { total } = await (servers[1] as Storage).spending.report({ ...ALL, tenant: 'acme', by })
+      assert.equal(total.spent, sum)
+    }
+  },
+}

@@ -1,0 +1,160 @@
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
+import type { CostReport } from '../../../../src/app/cost-report.ts'
+import { useMay } from '../../api/queries.ts'
+import { requestJson } from '../../api/request.ts'
+import { Button } from '../../parts/button.tsx'
+import { inNumber } from '../../parts/figures.ts'
+import { FilterText } from '../../parts/filter-text.tsx'
+import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import { useAddress } from '../address.ts'
+import type { Drawn } from '../charts/drawn.ts'
+import { Tiles } from '../charts/tiles.tsx'
+import { TimeChart } from '../charts/time-chart.tsx'
+
+const PERIODS = ['day', 'week', 'month'] as const
+const BY = { tool: 'Tools', model: 'Models', key: 'Keys', run: 'Runs', tenant: 'Tenants' } as const
+const COST: readonly Drawn[] = [{ key: 'cost', label: 'Cost', colour: 'var(--accent)', as: 'bar' }]
+const TOP = 10
+
+interface CostView {
+  readonly period: string
+  readonly tenant: string
+  readonly by: keyof typeof BY
+}
+
+const costsQuery = ({ period, tenant, by }: CostView) =>
+  queryOptions({
+    queryKey: ['costs', period, tenant, by],
+    queryFn: ({ signal }) => {
+      const query = new URLSearchParams({ by, period, limit: String(TOP), ...(tenant !== '' && { tenant }) })
+      return requestJson<CostReport>(`/api/costs?${query}`, { signal })
+    },
+    placeholderData: keepPreviousData,
+  })
+
+/** Costs are exact to six decimals: none of them is cut. */
+const inCurrency = (cost: number | null, currency: string): string =>
+  cost === null
+    ? 'unknown'
+    : new Intl.NumberFormat('en', { style: 'currency', currency, maximumFractionDigits: 6 }).format(cost)
+
+/** What tools and models cost, over time and by name. */
+export function Costs() {
+  const mayObserve = useMay('observe')
+  if (!mayObserve) return <Empty title="Your key can’t view costs">It lacks the scope observe.</Empty>
+  return <AllCosts />
+}
+
+function AllCosts() {
+  const wholeInstallation = useMay('installation')
+  const [params, change] = useAddress()
+  const period = PERIODS.find((one) => one === params.get('period')) ?? 'month'
+  const tenant = params.get('tenant') ?? ''
+  const shown = (Object.keys(BY) as (keyof typeof BY)[]).filter((by) => by !== 'tenant' || tenant === '*')
+  return (
+    <div className="grid grid-cols-1 gap-6">
+      <div className="flex flex-wrap items-center gap-2">
+        <fieldset className="flex gap-1">
+          <legend className="sr-only">Period</legend>
+          {PERIODS.map((one) => (
+            <Button
+              key={one}
+              aria-pressed={period === one}
+              className="aria-pressed:border-accent aria-pressed:text-accent"
+              onClick={() => change({ period: one === 'month' ? '' : one })}
+            >
+              This {one}
+            </Button>
+          ))}
+        </fieldset>
+        {wholeInstallation && (
+          <div className="w-52">
+            <FilterText
+              label="Tenant"
+              placeholder="Tenant (yours; * for all)"
+              value={tenant}
+              onChange={(value) => change({ tenant: value })}
+            />
+          </div>
+        )}
+      </div>
+      <Total view={{ period, tenant, by: 'tenant' }} />
+      <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
+        {shown.map((by) => (
+          <Top key={by} view={{ period, tenant, by }} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function Total({ view }: { readonly view: CostView }) {
+  const { data, error, refetch } = useQuery(costsQuery(view))
+  if (data === undefined) {
+    return error ? <Failed error={error} what="the costs" again={() => void refetch()} /> : <Loading what="the costs" />
+  }
+  const { total, currency, days } = data
+  if (total.calls === 0) {
+    return <Empty title="No costs in this period">Calls of tools and turns of models appear here.</Empty>
+  }
+  const rows = days.map(({ day, cost }) => ({ start: day, cost }))
+  return (
+    <>
+      {error && <Failed error={error} what="newer costs" />}
+      <Tiles
+        label="Costs in this period"
+        tiles={{
+          Cost: inCurrency(total.cost, currency),
+          'Calls and turns': inNumber(total.calls),
+          'Of unknown cost': inNumber(total.unknown_calls),
+        }}
+      />
+      <TimeChart
+        title="Cost by day"
+        note={`From ${data.from}, in days of UTC`}
+        window="days"
+        format={(cost) => inCurrency(cost, currency)}
+        {...{ rows, drawn: COST }}
+      />
+    </>
+  )
+}
+
+/** The ten most expensive. */
+function Top({ view }: { readonly view: CostView }) {
+  const { data, error, refetch } = useQuery(costsQuery(view))
+  const title = BY[view.by]
+  if (data === undefined) {
+    const what = `the costs of ${title.toLowerCase()}`
+    return error ? <Failed error={error} what={what} again={() => void refetch()} /> : <Loading what={what} />
+  }
+  return (
+    <section className="panel min-w-0 p-4" aria-label={`Most expensive: ${title}`}>
+      <h3 className="font-semibold">{title}</h3>
+      {data.rows.length === 0 ? (
+        <p className="text-sm text-muted">None in this period.</p>
+      ) : (
+        <table className="mt-2 w-full text-sm">
+          <thead className="text-left text-muted">
+            <tr>
+              <th className="py-1 pr-3 font-normal">Name</th>
+              <th className="py-1 pr-3 text-right font-normal">Cost</th>
+              <th className="py-1 pr-3 text-right font-normal">{view.by === 'run' ? 'Runs' : 'Calls'}</th>
+              <th className="py-1 text-right font-normal">Unknown</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.rows.map(({ name, label, cost, calls, unknown_calls }) => (
+              <tr key={name} className="border-t border-line">
+                <td className="py-1 pr-3 wrap-anywhere">{label ?? name}</td>
+                <td className="py-1 pr-3 text-right tabular-nums">{inCurrency(cost, data.currency)}</td>
+                <td className="py-1 pr-3 text-right tabular-nums">{inNumber(calls)}</td>
+                <td className="py-1 text-right tabular-nums">{inNumber(unknown_calls)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  )
+}
