@@ -60,6 +60,19 @@ describe('tool', () => {
     })
   })
 
+  test('takes the fields that an instance of a class inherits', () => {
+    class Guarded {
+      name = 'guarded' as const
+      description = description
+      input = { type: 'object' } as const
+      execute = () => 1
+      get permissions() {
+        return ['admin']
+      }
+    }
+    expect(tool(new Guarded())).toMatchObject({ name: 'guarded', permissions: ['admin'] })
+  })
+
   test.each([
     [{ permission: ['admin'] }, `Tool 'one': unknown field "permission"`],
     [{ timeout_ms: 5 }, `Tool 'one': unknown field "timeout_ms". Did you mean "timeoutMs"?`],

@@ -225,7 +225,10 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /** The fields in the names of a definition. A misspelled one, such as `permission`, must not open the tool. */
 function definitionFields(tool: string, options: object): Partial<Omit<ToolDefinition, 'name'>> {
   const fields: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(options)) {
+  // An instance of a class inherits its getters.
+  const known = FIELDS.map(camelCase).filter((key) => key in options)
+  for (const key of new Set([...Object.keys(options), ...known])) {
+    const value: unknown = Reflect.get(options, key)
     if (OWN.has(key) || value === undefined) continue
     const field = snakeCase(key)
     if (!FIELDS.some((known) => known === field) || camelCase(field) !== key) {

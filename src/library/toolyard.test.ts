@@ -28,6 +28,14 @@ const forecast = tool({
   execute: ({ city }) => ({ city, degrees: 20 }),
 })
 
+test('rejects a definition with a misspelled key', async () => {
+  const implementation = { type: 'mock', mock_response: 1 }
+  const written = { name: 'one', description, parameters: none, implementation, permision: ['admin'] }
+  await expect(createToolyard({ tools: [written] })).rejects.toThrow(
+    `Tool 'one': unknown option "permision". Did you mean "permissions"?`,
+  )
+})
+
 /** An instance that the test closes, and the records of its calls. */
 async function open<const Tools extends readonly AnyTool[]>(
   tools: Tools,

@@ -112,13 +112,13 @@ describe('the security of an operation', () => {
   test('several at once: one as auth, further keys as headers and query', () => {
     const { tool, http, report } = one(secured([{ key: [], app: [], token: [] }], ['key', 'app', 'token']))
     expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_EXAMPLE_TOKEN}' })
-    expect(http.headers).toEqual({ 'x-key': '${SHOP_EXAMPLE_KEY_API_KEY}' })
-    expect(http.query).toEqual({ app_id: '${SHOP_EXAMPLE_APP_API_KEY}' })
-    expect(report.variables).toEqual(['SHOP_EXAMPLE_APP_API_KEY', 'SHOP_EXAMPLE_KEY_API_KEY', 'SHOP_EXAMPLE_TOKEN'])
+    expect(http.headers).toEqual({ 'x-key': '${SHOP_EXAMPLE___KEY_API_KEY}' })
+    expect(http.query).toEqual({ app_id: '${SHOP_EXAMPLE___APP_API_KEY}' })
+    expect(report.variables).toEqual(['SHOP_EXAMPLE_TOKEN', 'SHOP_EXAMPLE___APP_API_KEY', 'SHOP_EXAMPLE___KEY_API_KEY'])
     const sent = request(
       tool,
       {},
-      { SHOP_EXAMPLE_TOKEN: 'token-1', SHOP_EXAMPLE_KEY_API_KEY: 'key-12', SHOP_EXAMPLE_APP_API_KEY: 'app-12' },
+      { SHOP_EXAMPLE_TOKEN: 'token-1', SHOP_EXAMPLE___KEY_API_KEY: 'key-12', SHOP_EXAMPLE___APP_API_KEY: 'app-12' },
     )
     expect(sent.path).toBe('/v1/a?app_id=app-12')
     expect(sent.headers['x-key']).toBe('key-12')
@@ -140,10 +140,10 @@ describe('the security of an operation', () => {
 
   test('two that are both a token are one, as no request has two', () => {
     const { http, notes, report } = one(secured([{ person: [], connect: [] }], ['person', 'connect']))
-    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_EXAMPLE_PERSON_TOKEN}' })
-    expect(report.variables).toEqual(['SHOP_EXAMPLE_PERSON_TOKEN'])
+    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_EXAMPLE___PERSON_TOKEN}' })
+    expect(report.variables).toEqual(['SHOP_EXAMPLE___PERSON_TOKEN'])
     expect(notes).toEqual([
-      'a token of "person" (OAuth 2) must be in ${SHOP_EXAMPLE_PERSON_TOKEN}: tools do not log in',
+      'a token of "person" (OAuth 2) must be in ${SHOP_EXAMPLE___PERSON_TOKEN}: tools do not log in',
       'one token is used for several schemes: a request has only one',
     ])
   })
@@ -177,7 +177,7 @@ describe('the names of variables', () => {
     ['https://Bücher.example', '', 'XN____BCHER__KVA_EXAMPLE_TOKEN'],
     ['http://openai', '', 'API_OPENAI_TOKEN'],
     ['http://192.0.2.1', '', 'API_192_0_2_1_TOKEN'],
-    [`https://${'x'.repeat(60)}.pets.example`, '', `${'X'.repeat(27)}_PETS_EXAMPLE_TOKEN`],
+    [`https://${'x'.repeat(60)}.pets.example`, '', `${'X'.repeat(27)}_PETS_EXAMPLE___DC41698B_TOKEN`],
   ])('name the host of %j, whatever the title and the prefix are', (url, prefix, variable) => {
     expect(variables(url, prefix)).toEqual([variable])
   })
@@ -199,12 +199,25 @@ describe('the names of variables', () => {
     ])
   })
 
+  test('no scheme makes the name of another host', () => {
+    const evil = { UK: SCHEMES.token, other: SCHEMES.token }
+    const get = { operationId: 'a', security: [{ UK: [] }] }
+    const more = { components: { securitySchemes: evil }, servers: [{ url: 'https://bank.co' }] }
+    expect(variables('https://bank.co.uk')).toEqual(['BANK_CO_UK_TOKEN'])
+    expect(importOpenapi(api({ '/a': { get } }, more)).variables).toEqual(['BANK_CO___UK_TOKEN'])
+  })
+
+  test('differ for long hosts with the same end', () => {
+    const [one, other] = ['a', 'b'].map((start) => variables(`https://${start}${'x'.repeat(60)}.example`))
+    expect(one).not.toEqual(other)
+  })
+
   test('contain the scheme if two would be equal', () => {
     const securitySchemes = { 'api-key': SCHEMES.key, api_key: SCHEMES.app, other: { ...SCHEMES.app, name: 'o' } }
     const get = { operationId: 'a', security: [{ 'api-key': [], api_key: [], other: [] }] }
     const { variables: found } = importOpenapi(api({ '/a': { get } }, { components: { securitySchemes } }))
     expect(found).toHaveLength(3)
-    expect(found).toContain('SHOP_EXAMPLE_OTHER_API_KEY')
+    expect(found).toContain('SHOP_EXAMPLE___OTHER_API_KEY')
     for (const name of found) expect(name).toMatch(/^[A-Z_][A-Z0-9_]*$/)
   })
 })

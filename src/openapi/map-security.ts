@@ -189,18 +189,20 @@ export class VariableNames {
     const own = capitals(scheme)
     const same = rivals.filter((name) => capitals(name) === own).length
     const middle = own === '' || same > 1 ? `${own}${own && '_'}${shortHash(scheme, 6).toUpperCase()}` : own
-    return `${start}_${middle}_${secret}`
+    // No host has three: bank.co must not get the variable of bank.co.uk with a scheme called UK.
+    return `${start}___${middle}_${secret}`
   }
 }
 
 /** `api.example.com` as `API_EXAMPLE_COM`. No other domain has the same text: a dash is two underscores. */
 function hostPart(url: string): string {
   const hostname = URL.parse(url)?.hostname ?? ''
-  const name = hostname
+  const whole = hostname
     .toUpperCase()
     .replaceAll(/[^A-Z0-9.]/g, '__')
     .replaceAll('.', '_')
-    .slice(-MAX_NAME_PART)
+  const isLong = whole.length > MAX_NAME_PART
+  const name = isLong ? `${whole.slice(-MAX_NAME_PART)}___${shortHash(hostname).toUpperCase()}` : whole
   // A host without a dot could be called like any variable.
   return hostname.includes('.') && /^[A-Z]/.test(name) ? name : `API_${name}`
 }

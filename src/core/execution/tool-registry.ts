@@ -5,12 +5,14 @@ import { asText } from '../json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
+import { checkKeys } from '../suggest.ts'
 import type { Rollout, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import {
   compareVersions,
   isPrerelease,
   isText,
+  KEYS,
   langchainName,
   packageOf,
   pinnedName,
@@ -113,6 +115,8 @@ export class ToolRegistry {
   addAll(tools: readonly RegisteredTool[]): void {
     for (const tool of tools) {
       const definition = this.#read(tool)
+      // A misspelled key, such as `permision`, must not open the tool.
+      if (definition === tool) checkKeys(`Tool '${definition.name}'`, definition, KEYS)
       if (this.at(definition) !== undefined && packageOf(this.get(definition.name)) === undefined) {
         throw new TypeError(`There are two tools '${definition.name}': rename one of them, or give it another version`)
       }

@@ -66,6 +66,13 @@ export const FIELDS = [
   'migrate',
 ] as const satisfies readonly (keyof ToolDefinition)[]
 
+const REQUIRED = ['name', 'description', 'parameters', 'implementation'] as const
+/** Of older definitions, and of tools in code. */
+const OTHERS = ['type', 'handler', 'input', 'execute'] as const
+
+/** The keys of definitions and of tools in code. */
+export const KEYS = Object.fromEntries([...REQUIRED, ...FIELDS, ...OTHERS].map((key) => [key, true] as const))
+
 const UNVERSIONED = '0.0.0'
 const SEMVER =
   /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-([0-9A-Za-z.-]{1,64}))?(?:\+[0-9A-Za-z.-]{1,64})?$/

@@ -151,6 +151,7 @@ interface MarkedCall {
 export function readMarked(text: string, accept: Accept): Piece[] {
   const found: MarkedCall[] = []
   const openings = [...text.matchAll(OPENINGS)]
+  const nextOf = nextOpenings(openings)
   const passed = new PassedText()
   let readTo = 0
   openings.forEach(({ 0: open, index: at }, number) => {
@@ -160,7 +161,7 @@ export function readMarked(text: string, accept: Accept): Piece[] {
     readTo = at
     if (!passed.mayStartCall) return
     // An unclosed call ends at the next opening or at the end.
-    const next = openings.slice(number + 1).find((one) => one[0] === open)?.index ?? text.length
+    const next = nextOf[number] ?? text.length
     const inside = text.slice(at, next)
     const close = marker.close === undefined ? -1 : inside.indexOf(marker.close)
     const end = close === -1 ? next : at + close + (marker.close?.length ?? 0)
@@ -172,6 +173,17 @@ export function readMarked(text: string, accept: Accept): Piece[] {
     readTo = end
   })
   return piecesOf(text, endingLines(text, found))
+}
+
+/** Where the next opening of the same kind is, for each opening; undefined for the last ones. */
+function nextOpenings(openings: readonly RegExpExecArray[]): (number | undefined)[] {
+  const following = new Map<string, number>()
+  const found: (number | undefined)[] = []
+  for (const { 0: open, index } of openings.toReversed()) {
+    found.push(following.get(open))
+    following.set(open, index)
+  }
+  return found.reverse()
 }
 
 /** Calls with nothing after them on the line: in a sentence, a call is only mentioned. */

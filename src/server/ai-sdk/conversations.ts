@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../app/callers.ts'
 import type { ChatQuestion } from '../../app/durable-run-data.ts'
 import type { Installation } from '../../app/installation.ts'
@@ -9,6 +8,7 @@ import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { TenantCache } from '../http/tenant-cache.ts'
 
 export const MAX_CHAT_MESSAGES = 200
 export const MAX_CHAT_CHARACTERS = 1_000_000
@@ -113,41 +113,30 @@ const turnOf = (messages: readonly Message[]): Message[] =>
     .slice(messages.findLastIndex(({ role }) => role === 'user'))
     .map((message) => (message.role === 'tool' ? textMessage(message) : message))
 
-const TTL_MS = 60 * 60_000
-const MAX_CHATS = 10_000
-const MAX_CHARACTERS = 64 * 1024 * 1024
-
 /** Chats that are only in memory. */
 export class MemoryChats implements ChatStore {
-  readonly #chats: LRUCache<string, readonly ChatTurn[]>
+  readonly #chats: TenantCache<readonly ChatTurn[]>
 
   constructor(clock: Clock) {
-    this.#chats = new LRUCache({
-      max: MAX_CHATS,
-      maxSize: MAX_CHARACTERS,
-      sizeCalculation: (turns) => turns.reduce((size, { messages }) => size + messages.length, 1),
-      ttl: TTL_MS,
-      updateAgeOnGet: true,
-      ttlResolution: 0,
-      perf: { now: () => clock.now() },
-    })
+    this.#chats = new TenantCache(clock, (turns) => turns.reduce((size, { messages }) => size + messages.length, 1))
   }
 
   async turns(key: ChatKey): Promise<readonly ChatTurn[]> {
-    return this.#chats.get(nameOf(key)) ?? []
+    return this.#chats.get(key.tenant, nameOf(key)) ?? []
   }
 
   async add(key: ChatKey, turn: ChatTurn): Promise<void> {
-    this.#chats.set(nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
+    this.#chats.set(key.tenant, nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
   }
 
   async remove(key: ChatKey): Promise<void> {
-    this.#chats.delete(nameOf(key))
+    this.#chats.delete(key.tenant, nameOf(key))
   }
 
   async update(key: ChatKey, turn: ChatTurn): Promise<void> {
     const turns = await this.turns(key)
     this.#chats.set(
+      key.tenant,
       nameOf(key),
       turns.map((each) => (each.messageId === turn.messageId ? turn : each)),
     )

@@ -126,14 +126,15 @@ test('the newest jobs are listed without their results', async () => {
   }
 })
 
-test('a job is seen by its key, and by the operators and admins of its tenant', async () => {
+test('a job is seen by its key, and by keys of its tenant with the scope observe', async () => {
   const server = await openToolServer({ hello: () => 'hello' })
-  const [ada, bob, operator, admin, other] = await Promise.all([
+  const [ada, bob, operator, admin, other, program] = await Promise.all([
     server.key('acme', 'user'),
     server.key('acme', 'user'),
     server.key('acme', 'operator'),
     server.key('acme', 'admin'),
     server.key('other', 'admin'),
+    server.key('acme', 'operator', ['call']),
   ])
   const { id } = await start(server, 'hello', bearer(ada))
   const seen = async (key: string) => {
@@ -146,7 +147,7 @@ test('a job is seen by its key, and by the operators and admins of its tenant', 
     return [stream.status, one.status, jobs.length, ended.status]
   }
   for (const key of [ada, operator, admin]) expect(await seen(key)).toEqual([200, 200, 1, 200])
-  for (const key of [bob, other]) expect(await seen(key)).toEqual([404, 404, 0, 404])
+  for (const key of [bob, other, program]) expect(await seen(key)).toEqual([404, 404, 0, 404])
 })
 
 test('an unknown job is 404, and reading jobs needs the scope call', async () => {

@@ -65,6 +65,25 @@ describe('calls that were handed back', () => {
     ])
   })
 
+  test.each([
+    ['large ones', 80, 'x'.repeat(1024 * 1024)],
+    ['many', 10_100, ''],
+  ])('are not displaced by those of another tenant: %s', (_, count, content) => {
+    const { calls } = kept()
+    const other = { ...LOCAL_CALLER, id: 'other', tenant: 'other' }
+    for (let at = 0; at < count; at++) {
+      calls.keep(other, [{ role: 'assistant', content, tool_calls: [call('m1', 'ask')] }], new Map([[`c${at}`, 'm1']]))
+    }
+    const back = (at: number): Message[] => [
+      { role: 'assistant', content: null, tool_calls: [call(`c${at}`, 'ask')] },
+      result(`c${at}`, 'ask', 'yes'),
+    ]
+    expect(calls.restore(LOCAL_CALLER, CONTINUED)).toHaveLength(7)
+    const idOf = (at: number) =>
+      calls.restore(other, back(at)).flatMap((one) => ('tool_call_id' in one ? one.tool_call_id : []))
+    expect([idOf(0), idOf(count - 1)]).toEqual([['c0'], ['m1']])
+  })
+
   test('are restored anywhere in the conversation, and more than once', () => {
     const { calls } = kept()
     calls.keep(

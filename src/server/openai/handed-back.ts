@@ -1,13 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../app/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AssistantMessage, Message, ToolCall } from '../../models/model.ts'
+import { TenantCache } from '../http/tenant-cache.ts'
 import { invalid } from './openai-error.ts'
-
-const TTL_MS = 60 * 60_000
-const MAX_ENTRIES = 10_000
-const MAX_CHARACTERS = 64 * 1024 * 1024
 
 export type Result = Extract<Message, { role: 'tool' }>
 
@@ -28,24 +24,17 @@ export interface HandedBack {
  * The ids of models may not be unique, so clients get ids of ours.
  */
 export class HandedBackCalls {
-  readonly #entries: LRUCache<string, HandedBack>
+  readonly #entries: TenantCache<HandedBack>
 
   constructor(clock: Clock) {
-    this.#entries = new LRUCache({
-      max: MAX_ENTRIES,
-      maxSize: MAX_CHARACTERS,
-      sizeCalculation: ({ before, turn, postponed }) => JSON.stringify([before, turn, postponed]).length,
-      ttl: TTL_MS,
-      updateAgeOnGet: true,
-      ttlResolution: 0,
-      perf: { now: () => clock.now() },
-    })
+    const sizeOf = ({ before, turn, postponed }: HandedBack) => JSON.stringify([before, turn, postponed]).length
+    this.#entries = new TenantCache(clock, sizeOf)
   }
 
   /** Stores the messages that a run added; `ids` are the ids that the client got. */
   keep(caller: Caller, added: readonly Message[], ids: ReadonlyMap<string, string>): void {
     const entry = handedBack(added, ids)
-    for (const id of ids.keys()) this.#entries.set(keyOf(caller, id), entry)
+    for (const id of ids.keys()) this.#entries.set(caller.tenant, keyOf(caller, id), entry)
   }
 
   /** Adds the stored turns to the conversation of a client. */
@@ -72,7 +61,7 @@ export class HandedBackCalls {
   /** The entry of calls that were handed back together. */
   #find(caller: Caller, calls: readonly ToolCall[]): HandedBack | undefined {
     const [first] = calls
-    const entry = first && this.#entries.get(keyOf(caller, first.id))
+    const entry = first && this.#entries.get(caller.tenant, keyOf(caller, first.id))
     return entry?.ids.size === calls.length && calls.every(({ id }) => entry.ids.has(id)) ? entry : undefined
   }
 }
@@ -96,4 +85,4 @@ export function resultsOf({ turn, postponed, ids }: HandedBack, given: readonly 
   return (turn.tool_calls ?? []).map(({ id }) => results.get(id) as Result)
 }
 
-const keyOf = ({ tenant, id: caller }: Caller, id: string): string => JSON.stringify([tenant, caller, id])
+const keyOf = ({ id: caller }: Caller, id: string): string => JSON.stringify([caller, id])

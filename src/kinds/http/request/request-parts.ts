@@ -6,7 +6,7 @@ import { isForParameters, isHeaderName, isHeaderValue, isOfTheConnection } from 
 import { namedParameters, type PlacedParameter, placedParameters, templateParameter } from './placed-parameters.ts'
 import { refusedParameter, unfitImplementation } from './request-errors.ts'
 import { decoded, type UrlTemplate, urlTemplate } from './url-template.ts'
-import { encodeQuery, own, type WritableParameter, writePairs } from './write-parameter.ts'
+import { encodeQuery, joined, own, type WritableParameter, writePairs } from './write-parameter.ts'
 
 interface RequestParts {
   readonly template: UrlTemplate
@@ -207,11 +207,10 @@ function formWriter(inBody: readonly PlacedParameter[]): BodyWriter['write'] {
     encode: encodeQuery,
     between: '&',
   }))
-  return (params) =>
-    fields
-      .map((field) => writePairs(own(params, field.parameter), field))
-      .filter((pairs) => pairs !== undefined)
-      .join('&')
+  return (params) => {
+    const pairs = fields.map((field) => writePairs(own(params, field.parameter), field))
+    return joined(pairs, '&', 'the form') ?? ''
+  }
 }
 
 function formOf(value: unknown, parameter: string): string | undefined {
@@ -220,10 +219,10 @@ function formOf(value: unknown, parameter: string): string | undefined {
     throw refusedParameter(parameter, value, 'must be an object, as it is sent as a form')
   }
   const to = { parameter, in: 'body', style: undefined, explode: true, keys: new Set<string>(), between: '&' } as const
-  return Object.entries(value)
-    .map(([name, one]) => writePairs(one, { ...to, name, key: encodeQuery(name, parameter), encode: encodeQuery }))
-    .filter((pairs) => pairs !== undefined)
-    .join('&')
+  const pairs = Object.entries(value).map(([name, one]) =>
+    writePairs(one, { ...to, name, key: encodeQuery(name, parameter), encode: encodeQuery }),
+  )
+  return joined(pairs, '&', parameter) ?? ''
 }
 
 function textBody(parameter: string, value: unknown): string | undefined {

@@ -14,6 +14,7 @@ import {
   encodeHeader,
   encodePath,
   encodeQuery,
+  joined,
   own,
   type WritableParameter,
   writeHeader,
@@ -60,8 +61,8 @@ export function compileRequest(tool: ToolDefinition, env: Environment): RequestP
     )
 
   const queryOf = (params: Params): string => {
-    const pairs = [...fixedQuery, ...pairsOf(params, inQuery)]
-    return pairs.length === 0 ? '' : `?${pairs.join('&')}`
+    const query = joined([...fixedQuery, ...pairsOf(params, inQuery)], '&', 'the query')
+    return query === undefined ? '' : `?${query}`
   }
 
   const headersOf = (params: Params, fixed: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {

@@ -129,3 +129,32 @@ describe('lists and objects in headers and cookies', () => {
     expect('c' in build({ params_in: { c: 'header' } }, { c: [] }).headers).toBe(false)
   })
 })
+
+describe('a key that is sent with each of its entries', () => {
+  const form = { method: 'POST', body: 'form' }
+  const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`e${index}`, 1]))
+  const long = 'k'.repeat(1_000)
+
+  test.each([
+    ['deepObject in the query', { params_in: { c: { in: 'query', style: 'deepObject' } } }, { [long]: entries(9_000) }],
+    [
+      'deepObject in a form',
+      { ...form, params_in: { c: { in: 'body', style: 'deepObject' } } },
+      { [long]: entries(9_000) },
+    ],
+    ['a whole form', { ...form, body_param: 'c' }, { [long]: Array(9_000).fill(1) }],
+    [
+      'several keys of a form',
+      { ...form, body_param: 'c' },
+      { [long]: Array(5_000).fill(1), [`${long}2`]: Array(5_000).fill(1) },
+    ],
+  ])('is refused if the request would be too long: %s', (_, implementation, c) => {
+    expect(() => build(implementation, { c })).toThrow(
+      /^Invalid parameters: (?:c|the query) must have at most 8388608 characters when it is sent, not: \d{7,8}$/,
+    )
+  })
+
+  test('is sent if the request is short enough', () => {
+    expect(build({ ...form, body_param: 'c' }, { c: { [long]: Array(8_000).fill(1) } }).body).toHaveLength(8_023_999)
+  })
+})

@@ -21,13 +21,13 @@ function plain(value: unknown): Written {
 /** Writes pairs for a query, a form or a cookie; undefined if there are none. */
 export function writePairs(value: unknown, to: WritableParameter): Written {
   if (typeof value !== 'object' || value === null) return pair(to, value)
-  if (to.style === 'deepObject') return joined(deepPairs(value, to.key, to), to.between)
+  if (to.style === 'deepObject') return joined(deepPairs(value, to.key, to), to.between, to.parameter)
   if (to.style === undefined && !Array.isArray(value)) return pair(to, value)
   if (to.explode) {
     const pairs = Array.isArray(value) ? value.map((item) => pair(to, item)) : keyPairs(value, to)
-    return joined(pairs, to.between)
+    return joined(pairs, to.between, to.parameter)
   }
-  const text = joined(flat(value, to), DELIMITERS[to.style ?? 'form'])
+  const text = joined(flat(value, to), DELIMITERS[to.style ?? 'form'], to.parameter)
   return text === undefined ? undefined : `${to.key}=${text}`
 }
 
@@ -38,7 +38,7 @@ export function writePath(value: unknown, to: WritableParameter): Written {
     return prefixed(`;${to.key}=`, simple(value, { ...to, explode: false }, ','))
   }
   const pairs = Array.isArray(value) ? value.map((item) => pair(to, item)) : entries(value, to, '=')
-  return prefixed(';', joined(pairs, ';'))
+  return prefixed(';', joined(pairs, ';', to.parameter))
 }
 
 /** Writes a header value. Items of a list must not contain the delimiter. */
@@ -54,7 +54,8 @@ function simple(value: unknown, to: WritableParameter, delimiter: string): Writt
     const text = plain(value)
     return text === undefined ? undefined : to.encode(text, to.parameter)
   }
-  return joined(to.explode && !Array.isArray(value) ? entries(value, to, '=') : flat(value, to), delimiter)
+  const texts = to.explode && !Array.isArray(value) ? entries(value, to, '=') : flat(value, to)
+  return joined(texts, delimiter, to.parameter)
 }
 
 function pair(to: WritableParameter, value: unknown): Written {
@@ -103,8 +104,16 @@ function refuseDelimiter(value: object, to: WritableParameter, delimiter: string
 
 const prefixed = (prefix: string, text: Written): Written => (text === undefined ? undefined : prefix + text)
 
-function joined(texts: readonly Written[], delimiter: string | undefined): Written {
+/** A key of the caller is sent with each entry below it: without a limit, 1 MB of parameters could be gigabytes. */
+export const MAX_WRITTEN = 8 * 1024 * 1024
+
+/** Joins the texts of a parameter; undefined if there are none. */
+export function joined(texts: readonly Written[], delimiter: string | undefined, parameter: string): Written {
   const given = texts.filter((text) => text !== undefined)
+  const length = given.reduce((sum, text) => sum + text.length, 0)
+  if (length > MAX_WRITTEN) {
+    throw refusedParameter(parameter, length, `must have at most ${MAX_WRITTEN} characters when it is sent, not`)
+  }
   return given.length === 0 ? undefined : given.join(delimiter)
 }
 
