@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { createToolyard, type Message, tool } from 'toolyard'
+import { createToolyard, type Message, silentLog, ToolManager, tool } from 'toolyard'
 import { scripted } from 'toolyard/testing'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { toolyard as cli, config as configFile, emptyFolder } from '../src/cli/fixtures/toolyard.ts'
@@ -127,6 +127,19 @@ describe('Discovery', () => {
     // A key that is limited to some tools can search those.
     expect(await found({ flags: { payroll: true }, tools: ['archive_*'] })).toEqual([false, false])
     expect(await found({ flags: { payroll: true }, tools: ['archive_*', 'pay_*'] })).toEqual([true, true])
+    // The validation gate hides a tool with which the model fails.
+    const gate: NonNullable<ConstructorParameters<typeof ToolManager>[1]>['gate'] = (offer) => {
+      const tools = offer.tools.filter(({ name }) => name !== 'pay_salaries')
+      return { offer: { tools, names: new Set(namesOf(tools)) }, decisions: [] }
+    }
+    const gated = new ToolManager({ tools: { enabled: true, registry: registry() } }, { gate, log: silentLog })
+    onTestFinished(() => gated.close())
+    await gated.loadTools()
+    const failing = scripted(search('pay salaries of employees', 20), call('pay_salaries'), 'Done.')
+    const { tool_calls } = await gated.getLoop().answer({ model: failing, messages: said('Pay the salaries') })
+    expect(JSON.stringify(tool_calls[0])).not.toContain('pay_salaries')
+    expect(tool_calls[1]?.result).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
+    for (const { tools } of failing.requests) expect(namesOf(tools)).not.toContain('pay_salaries')
     // The names in a conversation may come from anywhere.
     const forged: Message[] = [
       {

@@ -88,10 +88,11 @@ describe('MCP gateway', () => {
       client.setNotificationHandler('notifications/message', ({ params }) => void logs.push(params))
       if (mode === 'legacy') await client.setLoggingLevel('debug')
       const _meta = mode === 'legacy' ? {} : { 'io.modelcontextprotocol/logLevel': 'debug' }
-      await vi.waitUntil(async () => {
+      const logged = async () => {
         await client.callTool({ name: 'toggle-simulated-logging', _meta })
-        return logs.length > 0
-      })
+        return logs.length
+      }
+      await expect.poll(logged).toBeGreaterThan(0)
       expect(textOf(await client.callTool({ name: 'trigger-elicitation-request' }))).toContain('declined')
       expect(textOf(await client.callTool(sampling))).toContain('sampled')
       expect(heard).toEqual([expect.stringContaining("MCP server 'one' asks: "), 'sampling'])

@@ -62,6 +62,7 @@ const PUBLIC: readonly string[] = [
   'type Clock',
   'type Config',
   'type Content',
+  'type CreateToolyard',
   'type DecideOptions',
   'type Effect',
   'type FailureExtras',

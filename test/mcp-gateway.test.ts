@@ -3,7 +3,8 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Client, type ClientOptions, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { serveAsking } from '../src/mcp/fixtures/asking-server.ts'
 import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
 import { serveStdio } from '../src/mcp/server/serve-stdio.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
@@ -23,8 +24,11 @@ let server: TestServer
 const ends: (() => Promise<unknown>)[] = []
 
 beforeAll(async () => {
-  const started = (...args: string[]) => ({ command: process.execPath, args: [ASKING, ...args], forward: ALL })
-  const config = { tools: { enabled: true }, mcpServers: { older: started('older'), newer: started() } }
+  const asking = await serveAsking()
+  ends.push(() => asking.close())
+  const older = { command: process.execPath, args: [ASKING], forward: ALL }
+  const newer = { url: asking.url, forward: ALL }
+  const config = { tools: { enabled: true }, mcpServers: { older, newer } }
   server = await openTestServer(config, { local: true })
   const servers = server.installation.manager.getMcpServers()
   await servers.start()
@@ -34,8 +38,9 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
-  for (const end of ends.reverse()) await end()
+  for (const end of ends.slice(1).reverse()) await end()
   await server.close()
+  await ends[0]?.()
 })
 
 /** The same tools over standard input and output, of which this is the other end. */
@@ -112,10 +117,10 @@ const FEATURES: Readonly<Record<string, (tried: Tried) => Promise<void>>> = {
     const running = server.installation.manager.getExecutor()
     const cancel = new AbortController()
     const call = plain.callTool({ name: name('wait') }, { signal: cancel.signal }).catch(() => 'cancelled')
-    await vi.waitUntil(() => running.running > 0)
+    await expect.poll(() => running.running).toBeGreaterThan(0)
     cancel.abort()
     expect(await call).toBe('cancelled')
-    await vi.waitUntil(async () => (await count()) === before + 1)
+    await expect.poll(count).toBe(before + 1)
   },
   'prompts, completions': async ({ client, name }) => {
     const { prompts } = await client.listPrompts()
@@ -143,10 +148,11 @@ const FEATURES: Readonly<Record<string, (tried: Tried) => Promise<void>>> = {
     const isNewest = plain.getNegotiatedProtocolVersion() === NEWEST
     const listening = isNewest ? await plain.listen({ resourceSubscriptions: [uri('note://1')] }) : undefined
     if (!isNewest) await plain.subscribeResource({ uri: uri('note://1') })
-    await vi.waitUntil(async () => {
+    const touched = async () => {
       await plain.callTool({ name: name('touch') })
-      return heard.length > 0
-    })
+      return heard.length
+    }
+    await expect.poll(touched).toBeGreaterThan(0)
     expect(new Set(heard)).toEqual(new Set([uri('note://1')]))
     if (listening !== undefined) await listening.close()
     else await plain.unsubscribeResource({ uri: uri('note://1') })
@@ -158,7 +164,7 @@ const FEATURES: Readonly<Record<string, (tried: Tried) => Promise<void>>> = {
     if (!isNewest) await client.setLoggingLevel('info')
     const _meta = isNewest ? { 'io.modelcontextprotocol/logLevel': 'info' } : {}
     await client.callTool({ name: name('log'), _meta })
-    await vi.waitUntil(() => heard.length > 0)
+    await expect.poll(() => heard.length).toBeGreaterThan(0)
     expect(heard).toMatchObject([{ level: 'warning', data: 'Careful' }])
   },
   'elicitation by form': async (tried) => expect(await said(tried, 'ask')).toBe('accept Ada'),
@@ -266,7 +272,7 @@ test('a question can be answered by the caller whose call caused it, once, with 
   for (const { id, tenant } of await keys.list())
     if (tenant === 'globex') await keys.revoke(id, new Date().toISOString())
   await server.installation.callers.load(keys)
-  await vi.waitUntil(() => executor.running === 0)
+  await expect.poll(() => executor.running).toBe(0)
 })
 
 test('the table of features in the guide is what the tests found', async () => {

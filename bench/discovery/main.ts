@@ -62,7 +62,8 @@ async function measured(requests: readonly Request[], real: Awaited<ReturnType<t
     for (const { said, tools: wanted } of asked) {
       for (const [name, way] of Object.entries(ways)) {
         const place = (await way(said)).findIndex((one) => wanted.includes(one))
-        const one = (found[name] ??= { five: [], ten: [] })
+        const one = found[name] ?? { five: [], ten: [] }
+        found[name] = one
         one.five.push(place >= 0 && place < 5 ? 1 : 0)
         one.ten.push(place >= 0 ? 1 : 0)
       }

@@ -56,7 +56,7 @@ test('a durable run that continues is offered what it had found', async () => {
 describe('the name search_tools', () => {
   test('belongs to a registered tool of that name: the run gets the matches, and no search of ours', async () => {
     const { loop, add, executor } = setup()
-    add('search_tools', () => 'mine', { description: 'Search the garden tools' })
+    add('search_tools', () => 'mine', { description: 'Water the garden by search' })
     const model = scripted('Done.')
     await loop.answer({ model, messages: ASKED })
     expect(namesOf(model.requests[0]?.tools).sort()).toEqual(['search_tools', 'water'])
@@ -106,8 +106,8 @@ test('tools that are added, changed or removed are found as they are now', async
   expect(namesOf((await found()).found)).toEqual(['fix'])
   registry.unregister('fix')
   expect(await found()).toMatchObject({ found: [], note: expect.stringContaining('No tools match') })
-  add('mend', () => 'mended', { description: 'Repair a bicycle' })
-  expect(namesOf((await found()).found)).toEqual(['mend'])
+  add('repair', () => 'repaired', { description: 'Repair a bicycle' })
+  expect(namesOf((await found()).found)).toEqual(['repair'])
 })
 
 test('tools that a tenant has called more often come first, for this tenant only', async () => {

@@ -1,5 +1,4 @@
 import { suggest } from '../core/suggest.ts'
-import type { Config } from './config.ts'
 
 /** The rights of a caller. No built-in role includes `installation`, the right to see all tenants. */
 export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'] as const
@@ -15,7 +14,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   approve: 'approving and rejecting calls',
   manage: 'the keys of the tenant',
   installation:
-    'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
+    'audit logs, runs, metrics and reports of all tenants, MCP servers, packages and rollouts; with manage, also the flags of all tenants',
 }
 
 /** What callers of a role may do. */
@@ -29,6 +28,13 @@ export interface Role {
 
 export type Roles = ReadonlyMap<string, Role>
 
+/** The parts of the configuration that define and name roles. */
+interface NamingRoles {
+  readonly roles?: Readonly<Record<string, Role>>
+  readonly tools?: { readonly registry?: readonly unknown[] }
+  readonly auth?: { readonly oidc?: { readonly roles: Readonly<Record<string, string>> } }
+}
+
 const BUILT_IN = {
   user: { scopes: ['read', 'call', 'chat'] },
   operator: { scopes: ['read', 'call', 'chat', 'observe', 'validate', 'approve'] },
@@ -38,7 +44,7 @@ const BUILT_IN = {
 export const ADMIN_SCOPES = BUILT_IN.admin.scopes
 
 /** The built-in roles and those of the configuration. */
-export const rolesOf = ({ roles = {} }: Pick<Config, 'roles'> = {}): Roles =>
+export const rolesOf = ({ roles = {} }: Pick<NamingRoles, 'roles'> = {}): Roles =>
   new Map<string, Role>([...Object.entries(BUILT_IN), ...Object.entries(roles)])
 
 /** Why there is no such role, and what to do. */
@@ -79,7 +85,7 @@ export const ROLES_SCHEMA = {
 } as const
 
 /** Roles that would replace a built-in one, and names of roles that don't exist. */
-export function roleProblems(config: Config): string[] {
+export function roleProblems(config: NamingRoles): string[] {
   const roles = rolesOf(config)
   const missing = (place: string, name: unknown): string[] =>
     typeof name !== 'string' || roles.has(name) ? [] : [`${place}: ${unknownRole(name, roles)}`]

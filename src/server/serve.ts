@@ -25,20 +25,14 @@ import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
-import {
-  McpEndpoint,
-  mcpRoutes,
-  mcpServerRoutes,
-  pageToolsRoutes,
-  searchRoute,
-  toolRoutes,
-} from './routes/tool-routes.ts'
+import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'

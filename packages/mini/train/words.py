@@ -1,13 +1,14 @@
-"""Trains the word vectors.   python words.py DATA BASE.npz OUT [size=64] [seconds=240]
+"""Trains the word vectors.   python words.py DATA BASE.npz OUT [size=128] [seconds=240]
 
 DATA holds cases.json.gz (prepare.py), openapi.json.gz (openapi.py) and tokenizer.json; BASE.npz is made by weights.py. A text is the sum of the vectors of
 its tokens, so that comparing texts needs no model. They begin as what the base model (all-MiniLM-L6-v2) makes of each token alone, and are trained so that
 a query is nearer to its tool, and a description nearer to its name, than to the others of the batch. Needs NumPy only.
+The vectors here: 277 steps of 1,024 pairs.
 Writes OUT: one byte a number, a row per token, then one float32 per row, its scale.
 """
 import gzip, json, os, random, re, sys, time, unicodedata
 import numpy as np
-DATA, BASE, OUT = sys.argv[1:4]; opt = dict(size=64, seconds=240, batch=1024, hold=1)
+DATA, BASE, OUT = sys.argv[1:4]; opt = dict(size=128, seconds=240, batch=1024, hold=1)
 for a in sys.argv[4:]: k, v = a.split('=', 1); opt[k] = int(v)
 T0 = time.time(); D, MAX = opt['size'], 56
 def log(*a): print(f'[{time.time()-T0:6.1f}]', *a, flush=True)

@@ -40,9 +40,9 @@ const MAX_FORMS = 8
 /** How long tools are indexed before the event loop gets a turn. */
 const SLICE_MS = 8
 /** What vectors, and earlier calls, count beside words. The best tool by words has 1. */
-const VECTOR_WEIGHT = 1
+const VECTOR_WEIGHT = 1.5
 /** A tool with less has hardly anything to do with the query. */
-const LEAST_SCORE = 0.15
+const LEAST_SCORE = 0.3
 const USE_WEIGHT = 0.04
 const VECTOR_DESCRIPTION = 200
 const VECTOR_PARAMETERS = 8

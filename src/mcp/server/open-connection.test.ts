@@ -1,3 +1,4 @@
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { describe, expect, test } from 'vitest'
 import { type Era, httpYard, until } from './fixtures/http-yard.ts'
@@ -148,7 +149,8 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
     await until(() => one.heard.length === one.followed?.length)
     expect(new Set(one.heard)).toEqual(new Set(one.followed))
     expect(other.heard).toEqual([])
-    await one.connected.transport?.terminateSession?.()
+    const { transport } = one.connected
+    if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession()
     await one.connected.close()
     await until(() => library.followers.size === 0)
   })

@@ -9,8 +9,8 @@ import {
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
-import { tool } from '../../library/tool.ts'
 import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
+import { INITIALIZE, POST_HEADERS } from '../../mcp/server/fixtures/http-yard.ts'
 import { openIssuer, signed } from '../fixtures/open-issuer.ts'
 import type { TestServer } from '../fixtures/open-server.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
@@ -25,16 +25,9 @@ const ROLES = { owner: { scopes: ['read', 'observe', 'installation'] } } as cons
 
 beforeAll(async () => {
   issuer = await openIssuer()
-  const { config, handlers } = toolConfig({})
+  const { config, handlers } = toolConfig({ who: { run: async () => 'done' } })
   const auth: Config['auth'] = { oidc: issuer.settings }
   server = await openTestServer({ ...config, roles: ROLES, auth, limits: { calls_per_minute: 1_000 } }, { handlers })
-  const who = tool({
-    name: 'who',
-    description: 'Says who asks',
-    input: { type: 'object' },
-    execute: (_, { user }) => user,
-  })
-  server.installation.manager.getRegistry().addAll([who])
   issuer.serves(server.url)
   key = await server.key('acme')
 })
@@ -89,7 +82,8 @@ describe('the MCP endpoint', () => {
     await first.finishAuth(provider.answer ?? new URLSearchParams())
     await client.connect(new StreamableHTTPClientTransport(url, { authProvider: provider }))
     onTestFinished(() => client.close())
-    expect(await client.callTool({ name: 'who' })).toMatchObject({ content: [{ text: 'bob' }] })
+    expect(await client.callTool({ name: 'who' })).toMatchObject({ content: [{ text: 'done' }] })
+    expect(server.installation.callers.byId('user:acme/bob')).toMatchObject({ role: 'user', name: 'Bob' })
   })
 })
 
@@ -323,7 +317,6 @@ describe('access tokens', () => {
     const headers = { 'content-type': 'application/json' }
     expect(JSON.parse((await ask('/tools/execute', token, { method: 'POST', body, headers })).text)).toMatchObject({
       success: true,
-      result: 'x y/ü',
     })
     expect((await ask('/v1/models', token)).status).toBe(200)
     server.installation.manager.getExecutor().flush()
@@ -337,6 +330,29 @@ describe('access tokens', () => {
     await status(issuer.token({ aud: 'x' }))
     const written = JSON.stringify(server.log.lines) + JSON.stringify(await ask('/audit', token))
     expect(written).not.toContain('eyJ')
+  })
+
+  test('start jobs, which run with the rights of the user', async () => {
+    const token = issuer.token()
+    const headers = { 'content-type': 'application/json', prefer: 'respond-async' }
+    const body = JSON.stringify({ tool_name: 'who', params: {} })
+    const { id } = JSON.parse((await ask('/tools/execute', token, { method: 'POST', body, headers })).text)
+    const ended = await vi.waitUntil(async () => JSON.parse((await ask(`/api/jobs/${id}`, token)).text).result)
+    expect(ended).toMatchObject({ success: true, result: 'done' })
+  })
+
+  test('end the streams of their requests when they expire', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    // A second before the tolerance ends: the clock stands still.
+    const token = issuer.token({ exp: Math.floor(Date.now() / 1000) - 28 })
+    const headers = { authorization: `Bearer ${token}`, ...POST_HEADERS }
+    const opened = await fetch(`${server.url}/mcp`, { method: 'POST', headers, body: JSON.stringify(INITIALIZE) })
+    const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '', accept: 'text/event-stream' }
+    await opened.text()
+    const stream = await fetch(`${server.url}/mcp`, { headers: { authorization: `Bearer ${token}`, ...session } })
+    expect(stream.status).toBe(200)
+    await expect(stream.text()).rejects.toThrow()
   })
 
   test('of one user in two tenants are two callers', async () => {

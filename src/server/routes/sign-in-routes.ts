@@ -117,9 +117,7 @@ const COOKIE = 'toolyard_sign_in'
 /** Browsers accept this name only from the host itself over https: no other page of the domain can set the cookie. */
 const HOST_COOKIE = `__Host-${COOKIE}`
 const COOKIE_S = 600
-const PENDING = new RegExp(
-  `(?:^|;\\s*)(${HOST_COOKIE}|${COOKIE})=([\\w-]{1,200})\\.([\\w-]{1,200})\\.([\\w-]{1,200})(?=;|\\s|$)`,
-)
+const PENDING = /(?:^|;\s*)(__Host-)?toolyard_sign_in=([\w-]{1,200})\.([\w-]{1,200})\.([\w-]{1,200})(?=;|\s|$)/g
 
 /** Sign-in at the configured issuer: code flow with PKCE. The browser keeps only random values of this flow. */
 export function oidcRoutes(app: FastifyInstance): void {
@@ -174,7 +172,11 @@ export function oidcRoutes(app: FastifyInstance): void {
       let to = '/'
       try {
         const answer = new URL(raw.url ?? '', redirectUri).searchParams
-        const caller = await issuer.finish(answer, pendingOf(raw), redirectUri)
+        const caller = await issuer.finish(
+          answer,
+          pendingOf(raw.headers.cookie ?? '', authenticator.sessions.isHttps(raw)),
+          redirectUri,
+        )
         cookies.push(await authenticator.sessions.start(caller, raw))
         authenticator.recordSignIn(raw, caller)
       } catch (error) {
@@ -218,8 +220,9 @@ export function oidcRoutes(app: FastifyInstance): void {
 }
 
 /** The values of the sign-in that this browser started. */
-function pendingOf({ headers: { cookie = '' } }: IncomingMessage): SignInSecrets {
-  const [, , state, nonce, verifier] = PENDING.exec(cookie) ?? []
+function pendingOf(cookie: string, isHttps: boolean): SignInSecrets {
+  const all = [...cookie.matchAll(PENDING)]
+  const [, , state, nonce, verifier] = all.find(([, host]) => (host !== undefined) === isHttps) ?? []
   if (state === undefined || nonce === undefined || verifier === undefined) {
     throw new SignInError('expired', 'this browser has not started to sign in, or too long ago')
   }

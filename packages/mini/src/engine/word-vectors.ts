@@ -8,13 +8,13 @@ export interface WordVectors {
 }
 
 const FOLDER = new URL('../../weights/', import.meta.url)
-const SIZE = 64
+const SIZE = 128
 /** Those after are rarely about what a tool does. */
 const MAX_TOKENS = 56
 const MAX_WORD = 40
 const MARKS = /\p{Mn}/gu
 
-/** Reads the vectors, about 2 MB. */
+/** Reads the vectors, about 4 MB. */
 export async function loadWordVectors(): Promise<WordVectors> {
   const [bytes, tokenizer] = await Promise.all([
     readFile(new URL('words.bin', FOLDER)),
