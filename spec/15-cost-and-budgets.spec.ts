@@ -7,6 +7,7 @@ import { complianceReport } from '../src/app/service-levels/compliance-report.ts
 import { checkConfig } from '../src/config/check-config.ts'
 import { silentLog } from '../src/core/log.ts'
 import type { KeyStore } from '../src/core/storage/key-store.ts'
+import type { SpendingStore } from '../src/core/storage/spending-store.ts'
 import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
 import { openIssuer } from '../src/server/fixtures/open-issuer.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
@@ -21,6 +22,10 @@ import { withServer } from './fixtures/server.ts'
 import { mock } from './fixtures/tool-manager.ts'
 
 const DAY = 86_400_000
+const noSpending: SpendingStore = {
+  hold: async () => [],
+  report: async () => ({ total: { spent: 0, calls: 0, unknown: 0 }, names: [], days: [] }),
+}
 const noKeys: KeyStore = {
   ...{ list: async () => [], create: async () => {}, revoke: async () => false },
   ...{ users: async () => [], putUser: async () => {} },
@@ -270,7 +275,11 @@ describe('Cost and budgets', () => {
     clock.advance(8 * DAY)
     await ledger.append([call({ at: clock.wall() })], [])
     const noticeFrom = async (from: number) => {
-      const parts = { storage: { ledger, keys: noKeys }, objectives: { report: async () => [] }, clock }
+      const parts = {
+        storage: { ledger, keys: noKeys, spending: noSpending },
+        objectives: { report: async () => [] },
+        clock,
+      }
       return (await complianceReport({ tenant: undefined, from, to: clock.wall() + 1 }, parts)).notice
     }
     expect(await noticeFrom(start)).toBe(null)

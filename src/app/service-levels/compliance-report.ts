@@ -14,12 +14,21 @@ export interface ComplianceReport extends AuditSummary {
   readonly notice: string | null
   /** The names and roles of keys by id, also of revoked ones. */
   readonly keys: Readonly<Record<string, { readonly name: string; readonly role: string }>>
+  /** What the turns of models cost, in whole days of UTC: the audit rows have the cost of calls only. */
+  readonly models: readonly {
+    readonly model: string
+    readonly turns: number
+    /** Turns without a known price. */
+    readonly unknown: number
+    /** In units of the currency; null if the cost of all turns is unknown. */
+    readonly cost: number | null
+  }[]
   /** As of `generated_at`. */
   readonly objectives: readonly ObjectiveReport[]
 }
 
 interface ReportParts {
-  readonly storage: Pick<Storage, 'ledger' | 'keys'>
+  readonly storage: Pick<Storage, 'ledger' | 'keys' | 'spending'>
   readonly objectives: Pick<ObjectiveReader, 'report'>
   readonly clock: Clock
 }
@@ -39,9 +48,27 @@ export async function complianceReport(
     tenant: tenant ?? null,
     notice: noticeOf(summary, from),
     keys: Object.fromEntries(keys.map(({ id, name, role }) => [id, { name, role }])),
+    models: await modelCosts(query, storage.spending),
     objectives: await objectives.report(tenant),
     ...summary,
   }
+}
+
+const DAY_MS = 86_400_000
+const MAX_MODELS = 1_000
+
+async function modelCosts(
+  { tenant, from, to }: SummaryQuery,
+  spending: Storage['spending'],
+): Promise<ComplianceReport['models']> {
+  const [first, end] = [Math.floor(from / DAY_MS) * DAY_MS, Math.ceil(to / DAY_MS) * DAY_MS]
+  const { names } = await spending.report({ tenant, by: 'model', from: first, to: end, limit: MAX_MODELS })
+  return names.map(({ name, calls, unknown, spent }) => ({
+    model: name,
+    turns: calls,
+    unknown,
+    cost: unknown === calls ? null : spent / 1e6,
+  }))
 }
 
 function noticeOf({ first_row, removed_until }: AuditSummary, from: number): string | null {

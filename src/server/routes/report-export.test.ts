@@ -13,6 +13,7 @@ const REPORT: ComplianceReport = {
   tenant: null,
   notice: 'Rows exist from 2026-01-05T00:00:00.000Z on: nothing was recorded before',
   keys: { 'key-1': { name: HOSTILE, role: 'user' } },
+  models: [{ model: 'openai:gpt-4o', turns: 4, unknown: 1, cost: 0.25 }],
   objectives: [
     {
       id: `${HOSTILE} success 0.9 30d`,
@@ -73,6 +74,7 @@ test('CSV has no cell that a spreadsheet runs as a formula', () => {
   const csv = text('csv')
   expect(csv).toContain("'=1+1")
   expect(csv).not.toMatch(/(?:^|,"?)=/m)
+  expect(csv).toContain('Cost of models,openai:gpt-4o,4,1,0.25\r\n')
   expect(csv).toContain('Calls per day,2026-01-05,3,1,0,1,0.5\r\n')
 })
 

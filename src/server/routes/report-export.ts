@@ -49,6 +49,11 @@ function* tables(report: ComplianceReport): Generator<Table> {
       ...[row.error_code, row.calls, row.first, row.last],
     ]),
   }
+  yield {
+    title: 'Cost of models',
+    head: ['Model', 'Turns', 'Turns of unknown cost', 'Cost'],
+    rows: report.models.map(({ model, turns, unknown, cost }) => [model, turns, unknown, cost ?? 'unknown']),
+  }
   const events = (title: string, list: 'approvals' | 'changes' | 'access' | 'alerts'): Table => ({
     title,
     leftOut: left_out[list],

@@ -68,6 +68,19 @@ export const settingClauses: Clauses = {
     assert.deepEqual(await both[1].settings.list('rollout'), [setting({ by: tried.indexOf(true) })])
   },
 
+  'settings: of changes of the state of alerts at once one counts': async (store) => {
+    const both = await store.openTwo()
+    const setting = (value: unknown) => ({ kind: 'alerts', name: 'objectives', value }) as const
+    assert.equal(await both[0].settings.replace(setting({ at: 1 })), true)
+    assert.equal(await both[1].settings.replace(setting({ at: 2 })), false)
+    const sides = [0, 1, 0, 1] as const
+    const tried = await Promise.all(
+      sides.map((side, index) => both[side].settings.replace(setting({ by: index }), { at: 1 })),
+    )
+    assert.equal(tried.filter(Boolean).length, 1)
+    assert.deepEqual(await both[1].settings.list('alerts'), [setting({ by: tried.indexOf(true) })])
+  },
+
   'settings: instances that put first at once agree': async (store) => {
     const both = await store.openTwo()
     const put = Array.from({ length: 20 }, (_, index) =>
