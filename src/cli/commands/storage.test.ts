@@ -88,11 +88,11 @@ test('restore refuses a data folder that has a store, and one that has another k
 })
 
 /** A backup whose database was changed. */
-async function changed(name: string, sql: string): Promise<string> {
+async function changed(name: string, ...statements: string[]): Promise<string> {
   const folder = join(root, name)
   await backupStorage({ from: data, to: folder })
   const database = new DatabaseSync(join(folder, 'toolyard.db'))
-  database.exec(sql)
+  for (const sql of statements) database.exec(sql)
   database.close()
   return folder
 }
@@ -114,8 +114,8 @@ test('restore reports an audit log that somebody changed', async () => {
 test('a backup keeps the version that its store has', async () => {
   const from = await changed(
     'older',
-    `${WITHOUT_ADDITIONS}
-    DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
+    WITHOUT_ADDITIONS,
+    `DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
       PRAGMA user_version = 9`,
   )
   const to = join(root, 'kept')
