@@ -34,6 +34,7 @@ describe('keys', () => {
       tools: null,
       models: null,
       calls_per_minute: 100,
+      budget: null,
       created_at: expect.any(String),
       expires_at: null,
       revoked_at: null,
