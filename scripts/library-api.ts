@@ -76,14 +76,14 @@ function commentBefore({ text, comments }: Source, start: number): string {
   if (comment === undefined || !comment.value.startsWith('*')) return ''
   return comment.value
     .slice(1)
-    .replace(/\s*\n\s*\*\s*/g, ' ')
+    .replace(/(?:\s*\n\s*\*)+\s*/g, ' ')
     .trim()
 }
 
 /** The declaration without function bodies, initial values and private members. */
 function signature(source: Source, node: Node): string {
   const declared = node.declaration as Node
-  const cut = (from: number, to: number) => source.text.slice(from, to).trimEnd()
+  const cut = (from: number, to: number) => withoutSuppressions(source.text.slice(from, to)).trimEnd()
   if (declared.type === 'ClassDeclaration') {
     const body = declared.body as Node
     const members = (body.body as Node[]).filter(isPublic).map((member) => {
@@ -106,6 +106,10 @@ function signature(source: Source, node: Node): string {
   }
   return `declare const ${cut(id.start, id.end)}`
 }
+
+/** Comments for the linter say nothing to readers. */
+const withoutSuppressions = (text: string): string =>
+  text.replace(/^ *\/\/ biome-ignore .*\n/gm, '').replace(/\/\/ biome-ignore .*\n */g, '')
 
 const isPublic = ({ type, accessibility, key }: Node): boolean =>
   type !== 'StaticBlock' && accessibility !== 'private' && (key as Node | undefined)?.type !== 'PrivateIdentifier'

@@ -3,16 +3,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Installation } from '../src/app/installation.ts'
+import { complianceReport } from '../src/app/service-levels/compliance-report.ts'
+import { checkConfig } from '../src/config/check-config.ts'
 import { silentLog } from '../src/core/log.ts'
+import type { KeyStore } from '../src/core/storage/key-store.ts'
+import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
+import { openIssuer } from '../src/server/fixtures/open-issuer.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer, toolConfig } from '../src/server/fixtures/open-tool-server.ts'
 import { call } from '../src/storage/fixtures/call-entry.ts'
+import { openLedger, run } from '../src/storage/ledger/fixtures/open-ledger.ts'
 import { migrate } from '../src/storage/sqlite/migrations.ts'
 import { SqliteDatabase } from '../src/storage/sqlite/sqlite-database.ts'
 import { sqliteEngine } from '../src/storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../src/testing/stand-ins.ts'
+import { withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 const DAY = 86_400_000
+const noKeys: KeyStore = {
+  ...{ list: async () => [], create: async () => {}, revoke: async () => false },
+  ...{ users: async () => [], putUser: async () => {} },
+}
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }
 const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
 
@@ -237,8 +249,39 @@ describe('Cost and budgets', () => {
     expect(await installation.storage.ledger.verify()).toMatchObject({ faults: [] })
   })
 
-  test.todo('[15.2-7] storage.audit_days may exceed keep_days')
-  test.todo('[15.2-8] A report says from when rows exist')
+  test('[15.2-7] storage.audit_days may exceed keep_days', async () => {
+    expect(() => checkConfig({ storage: { keep_days: 7, audit_days: 3 } }, 'config')).toThrow(
+      'storage.audit_days is 3, less than keep_days (7): raise it, or lower keep_days.',
+    )
+    const { ledger, clock, stored } = openLedger({ keepDays: 7, auditDays: 365 })
+    await ledger.append([call({ at: clock.wall() })], [run()])
+    clock.advance(364 * DAY)
+    await ledger.append([], [])
+    await ledger.expire(clock.wall())
+    expect([stored.rows.length, stored.runs.size]).toEqual([1, 0])
+    await ledger.expire(clock.wall() + 2 * DAY)
+    expect(stored.rows).toEqual([])
+  })
+
+  test('[15.2-8] A report says from when rows exist', async () => {
+    const { ledger, clock } = openLedger({ keepDays: 30 })
+    const start = clock.wall()
+    await ledger.append([call({ at: start })], [])
+    clock.advance(8 * DAY)
+    await ledger.append([call({ at: clock.wall() })], [])
+    const noticeFrom = async (from: number) => {
+      const parts = { storage: { ledger, keys: noKeys }, objectives: { report: async () => [] }, clock }
+      return (await complianceReport({ tenant: undefined, from, to: clock.wall() + 1 }, parts)).notice
+    }
+    expect(await noticeFrom(start)).toBe(null)
+    expect(await noticeFrom(start - DAY)).toBe(
+      'Rows exist from 2026-01-01T00:00:00.000Z on: nothing was recorded before',
+    )
+    await ledger.expire(clock.wall() + 25 * DAY)
+    const removed = 'Rows exist from 2026-01-01T00:00:00.000Z on: older ones were removed after storage.audit_days'
+    expect(await noticeFrom(start)).toBe(removed)
+    expect(await noticeFrom(clock.wall())).toBe(null)
+  })
 
   test('[15.2-9] period of a cost report is day, week, month, or from/to', async () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 1, 12))
@@ -283,10 +326,43 @@ describe('Cost and budgets', () => {
     expect((await call('paid')).status).toBe(200)
   })
 
-  test.todo(
-    '[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them',
-  )
-  test.todo('[15.2-12] Lists, calls, search, MCP and the page respect roles')
+  test('[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them', async () => {
+    const issuer = await openIssuer()
+    onTestFinished(() => issuer.close())
+    const roles = { reviewer: { scopes: ['read', 'approve'] }, owner: { scopes: ['read'], tools: ['get_*'] } } as const
+    const auth = { oidc: { ...issuer.settings, roles: { reviewers: 'reviewer', owners: 'owner' } } }
+    const guarded = { ...mock('pay'), approval: { by: ['reviewer'] } }
+    const { ask, post, execute, key } = await withServer([guarded, mock('get_weather')], { roles, auth })
+    const { id } = (await execute('pay')).body.details.approval
+    const decide = (used: string) => post(`/api/approvals/${id}`, { decision: 'approve' }, { key: used })
+    expect((await decide(await key('acme', 'operator'))).body.error).toContain('decided by the role reviewer')
+    expect((await decide(await key('acme', 'owner'))).status).toBe(403)
+    expect((await decide(issuer.token({ sub: 'bob', roles: 'reviewers' }))).status).toBe(200)
+    expect((await ask('/api/session', { key: issuer.token({ roles: 'owners' }) })).body).toMatchObject({
+      role: 'owner',
+    })
+    const made = await post('/api/keys', { name: 'x', role: 'owner' })
+    expect([made.status, made.body.role]).toEqual([201, 'owner'])
+    await expect(withServer([{ ...mock('pay'), approval: { by: ['revewer'] } }], { roles })).rejects.toThrow(
+      'Unknown role "revewer". Did you mean "reviewer"?',
+    )
+  })
+  test('[15.2-12] Lists, calls, search, MCP and the page respect roles', async () => {
+    const roles = { reader: { scopes: ['read', 'call'], tools: ['get_*'] } } as const
+    const { ask, execute, post, key } = await withServer([mock('get_weather'), mock('set_weather')], { roles })
+    const used = { key: await key('acme', 'reader') }
+    for (const path of ['/schema/tools', '/api/tools/list', '/api/page/tools']) {
+      const { tools } = (await ask(path, used)).body as { tools: { name: string }[] }
+      expect([path, tools.map(({ name }) => name)]).toEqual([path, ['get_weather']])
+    }
+    const statuses = [await execute('get_weather', {}, used), await execute('set_weather', {}, used)]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 403])
+    expect((await execute('set_wether', {}, used)).body.suggestions ?? []).not.toContain('set_weather')
+    const { message, headers } = statelessMessage('tools/list')
+    const { text } = await post('/mcp', message, { ...used, headers: { ...POST_HEADERS, ...headers } })
+    expect([text.includes('get_weather'), text.includes('set_weather')]).toEqual([true, false])
+    expect((await ask('/audit', used)).status).toBe(403)
+  })
 
   test('[15.2-13] Keys may carry tools: [patterns], models: [patterns], calls_per_minute, budget and expires_at', async () => {
     const { call, post, get } = await openToolServer({ paid: paid(0.1), other: paid(0.1) })

@@ -295,7 +295,9 @@ describe.runIf(FULL)('the packages, packed', () => {
       const server = await startServer({}, folder, program)
       try {
         const answer = await fetch(`${server.url}/api/models/list`)
-        expect(JSON.stringify(await answer.json())).toContain('npm install @toolyard/mini')
+        expect(JSON.stringify(await answer.json())).toContain(
+          'needs the package @toolyard/mini. Install it: docs/start/install.md',
+        )
         expect(await server.end()).toBe(0)
       } finally {
         server.process.kill('SIGKILL')

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { silentLog } from '../../src/index.ts'
+import { figuresKeptMs } from '../../src/storage/ledger/housekeeper.ts'
 import { LiveFigures } from '../../src/storage/ledger/live-figures.ts'
-import { figuresKeptMs } from '../../src/storage/ledger/storage-ledger.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite/sqlite-engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
 import { ManualClock } from '../../src/testing/stand-ins.ts'
@@ -37,7 +37,7 @@ async function feedFigures(
   end: number,
   runsUntil: (time: number) => number,
 ): Promise<void> {
-  const keepMs = figuresKeptMs(KEEP_DAYS)
+  const keepMs = figuresKeptMs({ keepDays: KEEP_DAYS })
   const figures = new LiveFigures({ log: silentLog, keepMs })
   const options = { folder, instance: randomUUID(), keepDays: KEEP_DAYS }
   const engine = await openSqliteEngine(options, { log: silentLog })

@@ -8,7 +8,7 @@ const docs = fileURLToPath(new URL('../pages', import.meta.url))
 /** The folders of the docs, each with the pages to read first. The other pages follow by title. */
 const SECTIONS = [
   ['start', 'Start', ['install', 'first-tool', 'first-model', 'team']],
-  ['guides', 'Guides', ['adding-tools', 'http-tools', 'openapi', 'mcp-client', 'mcp-server']],
+  ['guides', 'Guides', ['adding-tools', 'http-tools', 'openapi', 'mcp-client', 'mcp-server', 'mcp-gateway']],
   ['reference', 'Reference', ['configuration', 'server', 'chat-api', 'command-line', 'errors', 'library-api']],
   ['concepts', 'Concepts', ['life-of-a-call', 'effects']],
   ['internals', 'Internals', []],

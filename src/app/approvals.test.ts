@@ -14,7 +14,7 @@ const definition = (approval: unknown): ToolDefinition =>
   }) as ToolDefinition
 
 test('a tool with an invalid rule is left out of the configuration', async () => {
-  const registry = [definition({ by: ['user'] }), { ...definition({ wen: {} }), name: 'pay_again' }]
+  const registry = [definition({ by: [] }), { ...definition({ wen: {} }), name: 'pay_again' }]
   const manager = new ToolManager({ tools: { enabled: true, registry } }, { log: captureLog() })
   const { skipped } = await manager.loadTools()
   expect(skipped).toMatchObject([

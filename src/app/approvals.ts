@@ -13,7 +13,7 @@ import {
   type PauseStore,
   pauseStatus,
 } from '../core/storage/pause-store.ts'
-import type { ApprovalRule, Approver, Params, ToolDefinition } from '../core/tool.ts'
+import type { ApprovalRule, Params, ToolDefinition } from '../core/tool.ts'
 import type { Actor, AuditEvents } from './audit-events.ts'
 import { type Caller, type Callers, LOCAL_CALLER } from './callers.ts'
 import type { ToolManager } from './tool-manager.ts'
@@ -66,8 +66,6 @@ export const APPROVAL_WEBHOOK = 'toolyard/approval-webhook'
 
 /** News of an approval, without parameters and reasons. */
 export interface ApprovalNews extends Pick<ApprovalView, 'id' | 'tenant' | 'tool' | 'status'> {
-  /** How often the webhook has failed before. Not sent. */
-  readonly attempt?: number
   readonly type: 'approval.asked' | 'approval.decided'
   readonly requested_at: string
   readonly expires_at: string
@@ -84,7 +82,7 @@ interface ApprovalsOptions {
   readonly tell: (news: ApprovalNews) => void
 }
 
-const APPROVERS: readonly Approver[] = ['operator', 'admin']
+const APPROVERS: readonly string[] = ['operator', 'admin']
 const NO_RULE: ApprovalRule = {}
 
 /** Lists and decides approvals. Undefined in place of a caller stands for the user of this machine. */
@@ -142,7 +140,7 @@ export class Approvals {
     const registry = this.#options.manager().getRegistry()
     const called = registry.find(tool, context)
     const { self = false, by = APPROVERS } = ruleOf(called && registry.definitionOf(called))
-    return self && caller?.scopes.has('approve') === true && by.some((role) => role === caller.role)
+    return self && caller?.scopes.has('approve') === true && by.includes(caller.role)
   }
 
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
@@ -189,7 +187,7 @@ export class Approvals {
   #refused(pause: Pause, caller: Caller | undefined): string | undefined {
     if (caller === undefined || caller === LOCAL_CALLER) return undefined
     const { by = APPROVERS, self = false } = ruleOf(this.#definition(pause))
-    if (!by.some((role) => role === caller.role)) {
+    if (!by.includes(caller.role)) {
       return `Calls of tool '${pause.tool}' are decided by the role ${by.join(' or ')}, not by ${caller.role}`
     }
     if (caller.tools !== undefined && !matchesGlobs(caller.tools, pause.tool)) {

@@ -9,6 +9,8 @@ import { type Flags, storedFlags } from './tenants.ts'
 
 /** What the audit log records besides calls. */
 export type EventName =
+  | 'alert.opened'
+  | 'alert.resolved'
   | 'approval.asked'
   | 'approval.decided'
   | 'config.loaded'

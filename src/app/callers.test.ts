@@ -2,20 +2,21 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { matchesGlobs } from '../core/execution/permit.ts'
 import { silentLog } from '../core/log.ts'
-import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
+import type { KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
 import { migrate } from '../storage/sqlite/migrations.ts'
 import { SqliteDatabase } from '../storage/sqlite/sqlite-database.ts'
 import { sqliteEngine } from '../storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../testing/stand-ins.ts'
-import { Callers, hashApiKey, newApiKey } from './callers.ts'
+import { Callers, hashApiKey, newApiKey, userId } from './callers.ts'
 import { Tenants } from './tenants.ts'
 
 async function callersYard() {
   const clock = new ManualClock()
   const callers = new Callers(new Tenants(), clock)
   let stored: StoredKey[] = []
-  const load = () => callers.load({ list: async () => stored } as unknown as KeyStore)
+  const load = () => callers.load({ list: async () => stored, users: async () => [] } as unknown as KeyStore)
   const add = async (more: Partial<StoredKey> = {}): Promise<string> => {
     const key = newApiKey()
     stored.push({
@@ -115,8 +116,8 @@ describe('Callers', () => {
     const { callers, add } = await callersYard()
     const key = await add()
     const old = Promise.withResolvers<readonly StoredKey[]>()
-    const slow = callers.load({ list: () => old.promise } as unknown as KeyStore)
-    await callers.load({ list: async () => [] } as unknown as KeyStore)
+    const slow = callers.load({ list: () => old.promise, users: async () => [] } as unknown as KeyStore)
+    await callers.load({ list: async () => [], users: async () => [] } as unknown as KeyStore)
     old.resolve([{ hash: hashApiKey(key), role: 'user', revoked_at: null } as StoredKey])
     await slow
     expect(callers.find(key)).toBeUndefined()
@@ -129,6 +130,77 @@ describe('Callers', () => {
     expect(await scopes({ role: 'user', scopes: ['read', 'manage'] })).toEqual(['read'])
     expect(await scopes({ role: 'admin', scopes: ['observe', 'installation'] })).toEqual(['installation', 'observe'])
     expect(await scopes({ role: 'admin' })).not.toContain('installation')
+  })
+
+  test('a key has the scopes, tools and models of a configured role, and fewer if it is restricted', async () => {
+    const { callers, add } = await callersYard()
+    callers.configure({ roles: { reader: { scopes: ['read', 'call'], tools: ['get_*'], models: ['mini:*'] } } })
+    const whole = callers.find(await add({ role: 'reader' }))
+    expect(whole).toMatchObject({ role: 'reader', tools: ['get_*'], models: ['mini:*'] })
+    expect([...(whole?.scopes ?? [])]).toEqual(['read', 'call'])
+    const { tools = [] } = callers.find(await add({ role: 'reader', tools: ['*_one'] })) ?? {}
+    expect(['get_one', 'get_two', 'put_one'].filter((name) => matchesGlobs(tools, name))).toEqual(['get_one'])
+  })
+
+  test('ends the keys of a role that is removed from the configuration', async () => {
+    const { callers, add } = await callersYard()
+    const ended: string[][] = []
+    onTestFinished(callers.onEnd((ids) => void ended.push([...ids])))
+    callers.configure({ roles: { reader: { scopes: ['read', 'call'] } } })
+    const key = await add({ id: 'mine', role: 'reader' })
+    await add({ id: 'other' })
+    callers.configure({})
+    expect([callers.find(key), callers.byId('mine'), callers.isValid('mine')]).toEqual([undefined, undefined, false])
+    expect([callers.rightsOf('mine', 'acme').tools, ended]).toEqual([[], [['mine']]])
+    expect(callers.former(key)).toMatchObject({ id: 'mine' })
+  })
+})
+
+describe('users', () => {
+  const AUTH = { auth: { oidc: {} as never } }
+  const ada = { tenant: 'acme', subject: 'ada', name: 'Ada', role: 'user' }
+  const HOUR = 3_600_000
+
+  test('are stored once an hour and with each new role, and end 13 hours after that', async () => {
+    const { callers, clock } = await callersYard()
+    callers.configure(AUTH)
+    const stored: StoredUser[] = []
+    const ended: string[][] = []
+    onTestFinished(callers.onEnd((ids) => void ended.push([...ids])))
+    const signIn = (more = {}) => callers.signIn({ ...ada, ...more }, 5, async (user) => void stored.push(user))
+    expect(await signIn()).toMatchObject({ id: 'user:acme/ada', user: 'ada', expiresAt: 5 })
+    await signIn()
+    expect(stored).toMatchObject([{ role: 'user', expires_at: clock.wall() + 13 * HOUR }])
+    clock.advance(HOUR + 1)
+    await signIn()
+    await signIn({ role: 'operator' })
+    expect(stored.map(({ role }) => role)).toEqual(['user', 'user', 'operator'])
+    expect(callers.rightsOf('user:acme/ada', 'acme')).toMatchObject({ user: 'ada', tools: undefined })
+    expect([callers.nameOf('user:acme/ada'), callers.byId('user:acme/ada')?.role]).toEqual(['Ada', 'operator'])
+    clock.advance(13 * HOUR)
+    expect([ended, callers.isValid('user:acme/ada')]).toEqual([[['user:acme/ada']], false])
+    expect(callers.byId('user:acme/ada')).toBeUndefined()
+  })
+
+  test('of other servers are loaded, and none counts without auth.oidc or its role', async () => {
+    const { callers, clock } = await callersYard()
+    const stored = { ...ada, id: 'user:acme/ada', role: 'reader', expires_at: clock.wall() + HOUR }
+    await callers.load({ list: async () => [], users: async () => [stored] } as unknown as KeyStore)
+    const isValid = () => callers.byId(stored.id) !== undefined
+    expect(isValid()).toBe(false)
+    callers.configure({ ...AUTH, roles: { reader: { scopes: ['read'] } } })
+    expect([isValid(), callers.keyed, callers.hasKeys]).toEqual([true, true, false])
+    callers.configure(AUTH)
+    expect([isValid(), callers.isKnown(stored.id), callers.isKnown('user:42')]).toEqual([false, true, false])
+    callers.configure({ roles: { reader: { scopes: ['read'] } } })
+    expect([isValid(), callers.isKnown(stored.id)]).toEqual([false, false])
+  })
+
+  test('have ids that are safe, bounded and different', () => {
+    const ids = ['a b', 'a%20b', 'a/b', 'ü'.repeat(255), `${'ü'.repeat(254)}u`].map((sub) => userId('acme', sub))
+    expect(ids.slice(0, 3)).toEqual(['user:acme/a%20b', 'user:acme/a%2520b', 'user:acme/a%2Fb'])
+    expect(new Set(ids).size).toBe(5)
+    for (const id of ids) expect(id).toMatch(/^[\x21-\x7e]{1,330}$/)
   })
 })
 

@@ -1,10 +1,14 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { LimitsConfig } from '../config/config.ts'
+import type { Config, LimitsConfig } from '../config/config.ts'
+import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../config/roles.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
-import type { KeyBudget, KeyStore, Role, StoredKey } from '../core/storage/key-store.ts'
+import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
+
+export { SCOPES, type Scope }
 
 /** Lets secret scanners find leaked keys. */
 const PREFIX = 'ty_'
@@ -28,36 +32,15 @@ export interface CallerLimit {
   readonly set_by: 'key' | 'configuration'
 }
 
-/** The rights of a key. No role includes `installation`, the right to see all tenants. */
-export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'] as const
-export type Scope = (typeof SCOPES)[number]
-
-/** What each scope allows, for people. */
-export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
-  read: 'lists of tools and models',
-  call: 'calling tools, jobs, MCP',
-  chat: 'asking models',
-  observe: 'audit log, runs, metrics and limits of the tenant',
-  validate: 'recording tests of models, running suites',
-  approve: 'approving and rejecting calls',
-  manage: 'the keys of the tenant',
-  installation:
-    'audit logs, runs and metrics of all tenants, and MCP servers; with manage, also the flags of all tenants',
-}
-
-export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {
-  user: ['read', 'call', 'chat'],
-  operator: ['read', 'call', 'chat', 'observe', 'validate', 'approve'],
-  admin: ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage'],
-}
-
 /** An authenticated caller and its rights. */
 export interface Caller {
-  /** The id of its key, or `local`. */
+  /** The id of its key, `user:<tenant>/<sub>` of a signed-in user, or `local`. */
   readonly id: string
+  /** The `sub` of a signed-in user. */
+  readonly user?: string
   readonly tenant: string
   readonly name: string
-  readonly role: Role
+  readonly role: string
   readonly scopes: ReadonlySet<Scope>
   /** Patterns of the tools that it may use; undefined: all of its tenant. */
   readonly tools: readonly string[] | undefined
@@ -67,19 +50,15 @@ export interface Caller {
   readonly callsPerMinute: number | undefined
   /** What the key may spend, if it is limited. */
   readonly budget?: KeyBudget | undefined
-  /** When its key expires, in milliseconds since 1970; infinity if never. */
+  /** When its key or token expires, in milliseconds since 1970; infinity if never. */
   readonly expiresAt: number
 }
 
-export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'keyId'> {
+export interface Rights extends Pick<CallContext, 'flags' | 'tools' | 'keyId' | 'user'> {
   readonly models: readonly string[]
 }
 
 const EVERY_MODEL: readonly string[] = Object.freeze(['*'])
-
-/** A pattern for tools or models in a key: `*` stands for any characters. */
-export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
-export const MAX_KEY_PATTERNS = 100
 
 const MINUTE = 60_000
 /** Timers can't be much longer than three weeks. */
@@ -108,19 +87,37 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   expiresAt: Number.POSITIVE_INFINITY,
 })
 
-/** All callers with a valid key, by the hash of the key. */
+/** What users have started may go on for so long after their last request. */
+export const USER_WORK_MS = 12 * 60 * MINUTE
+/** A user is stored again once an hour, not with every request. */
+const STORE_USER_EVERY_MS = 60 * MINUTE
+const USER_ID = /^user:[\w.-]{1,64}\//
+export const MAX_SUBJECT_LENGTH = 255
+
+/** The id of a user as a caller: safe in logs and tables, different for each tenant. */
+export function userId(tenant: string, subject: string): string {
+  const text = encodeURIComponent(subject)
+  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `%${hash('sha256', subject)}`}`
+}
+
+/** All callers: keys by their hashes, and users who have signed in. */
 export class Callers {
   readonly #tenants: Tenants
   readonly #clock: Clock
   #limits: LimitsConfig = {}
+  #roles = rolesOf()
+  /** All keys, also revoked ones. */
+  #keys: readonly StoredKey[] = []
   #known = new Map<string, Known>()
   /** By the key itself, once it was sent: a hash for each request is expensive. As many as there are valid keys at most. */
   #presented = new Map<string, Known>()
-  /** Keys that are no longer valid. */
-  #revoked = new Map<string, StoredKey>()
+  /** Keys that were revoked, or whose role isn't configured. */
+  #refused = new Map<string, StoredKey>()
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
+  #users = new Map<string, StoredUser>()
+  #signsIn = false
   #keyed = false
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
@@ -133,38 +130,100 @@ export class Callers {
     this.#clock = clock
   }
 
-  /** Whether a key exists or existed: from then on, every request needs one. */
+  /** Whether a key exists or existed, or users can sign in: from then on, every request needs a key or a token. */
   get keyed(): boolean {
     return this.#keyed
   }
 
-  configure(limits: LimitsConfig = {}): void {
-    this.#limits = limits
+  get roles(): Roles {
+    return this.#roles
+  }
+
+  /** Whether there is a key, or was one. */
+  get hasKeys(): boolean {
+    return this.#keys.length > 0
+  }
+
+  configure(config: Pick<Config, 'limits' | 'roles' | 'auth'>): void {
+    this.#limits = config.limits ?? {}
+    this.#signsIn = config.auth?.oidc !== undefined
+    // Users are callers: requests without a key or token end, as with the first key.
+    this.#keyed ||= this.#signsIn
+    this.#roles = rolesOf(config)
+    this.#update()
   }
 
   /** Reads the valid keys. If two loads overlap, the one that started last wins. */
   async load(keys: KeyStore): Promise<void> {
     const turn = ++this.#loads
-    const stored = await keys.list()
+    const [stored, users] = await Promise.all([keys.list(), keys.users()])
     if (turn < this.#loads) return
     this.#keyed ||= stored.length > 0
+    this.#keys = stored
+    for (const user of users) {
+      if ((this.#users.get(user.id)?.expires_at ?? 0) < user.expires_at) this.#users.set(user.id, user)
+    }
+    this.#stored = new Map(stored.map((key) => [key.id, key]))
+    this.#update()
+  }
+
+  /** Applies the keys and the roles. */
+  #update(): void {
     const before = this.#known
-    const valid = stored.filter((key) => key.revoked_at === null)
-    this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
+    this.#known = new Map()
+    this.#refused = new Map()
+    for (const key of this.#keys) {
+      const role = key.revoked_at === null ? this.#roles.get(key.role) : undefined
+      if (role === undefined) this.#refused.set(key.hash, key)
+      else this.#known.set(key.hash, known(key, role, before.get(key.hash)?.usedAt))
+    }
     this.#presented.clear()
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
-    this.#stored = new Map(stored.map((key) => [key.id, key]))
-    this.#revoked = new Map(stored.filter((key) => key.revoked_at !== null).map((key) => [key.hash, key]))
+    for (const user of this.#users.values()) this.#addUser(user)
     this.#check()
   }
 
-  /** The key that this one was, if it is revoked or expired. */
-  former(key: string): Pick<StoredKey, 'id' | 'name' | 'tenant'> | undefined {
-    const hash = hashApiKey(key)
-    return this.#revoked.get(hash) ?? this.#known.get(hash)?.caller
+  #addUser(user: StoredUser): void {
+    const caller = this.#signsIn ? this.#userCaller(user, user.expires_at) : undefined
+    if (user.expires_at <= this.#clock.wall()) this.#users.delete(user.id)
+    else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
-  /** Finds the caller of a key. Unknown, revoked and expired keys have none. */
+  #userCaller({ id, tenant, subject, name, role }: Omit<StoredUser, 'expires_at'>, expiresAt: number) {
+    const given = this.#roles.get(role)
+    if (given === undefined) return undefined
+    const { scopes, tools, models = EVERY_MODEL } = given
+    const rights = { role, scopes: new Set(scopes), tools, models, callsPerMinute: undefined }
+    return { id, tenant, name, user: subject, ...rights, expiresAt }
+  }
+
+  /** The caller of a user whose token or sign-in was verified; undefined if there is no such role. `store` must not fail. */
+  async signIn(
+    user: Omit<StoredUser, 'id' | 'expires_at'>,
+    expiresAt: number,
+    store: (user: StoredUser) => Promise<void>,
+  ): Promise<Caller | undefined> {
+    const id = userId(user.tenant, user.subject)
+    const until = this.#clock.wall() + USER_WORK_MS
+    const known = this.#users.get(id)
+    const isSame = known?.role === user.role && known.name === user.name
+    const caller = this.#userCaller({ ...user, id }, expiresAt)
+    if (caller === undefined || (isSame && known.expires_at >= until)) return caller
+    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS }
+    this.#users.set(id, stored)
+    this.#addUser(stored)
+    this.#check()
+    await store(stored)
+    return caller
+  }
+
+  /** The key that this one was, if it is revoked or expired, or its role isn't configured. */
+  former(key: string): Pick<StoredKey, 'id' | 'name' | 'tenant'> | undefined {
+    const hash = hashApiKey(key)
+    return this.#refused.get(hash) ?? this.#known.get(hash)?.caller
+  }
+
+  /** Finds the caller of a key. Unknown, revoked and expired keys and keys of unknown roles have none. */
   find(key: string): Caller | undefined {
     // Both lookups are by hash, that of V8 has a random seed: their timing reveals nothing about the key.
     const known = this.#presented.get(key) ?? this.#known.get(hashApiKey(key))
@@ -179,7 +238,7 @@ export class Callers {
 
   /** The name of a key, also of a revoked one. */
   nameOf(id: string): string {
-    return this.#stored.get(id)?.name ?? id
+    return (this.#stored.get(id) ?? this.#users.get(id))?.name ?? id
   }
 
   /** What a key may spend, if it is limited. */
@@ -189,7 +248,7 @@ export class Callers {
 
   /** Whether there is such a caller, or was one. */
   isKnown(id: string): boolean {
-    return id === LOCAL_CALLER.id || this.#stored.has(id)
+    return id === LOCAL_CALLER.id || this.#stored.has(id) || (this.#signsIn && USER_ID.test(id))
   }
 
   /** Whether two keys are the same, or the other key created this one, directly or through keys that it created. */
@@ -251,7 +310,7 @@ export class Callers {
   /** The state of the rate limits of one tenant's callers, or of all callers. */
   limits(tenant: string | undefined, rates: Rates): CallerLimit[] {
     const now = this.#clock.now()
-    const callers = this.#known.size === 0 ? [LOCAL_CALLER] : [...this.#known.values()].map(({ caller }) => caller)
+    const callers = this.#byId.size === 0 ? [LOCAL_CALLER] : [...this.#byId.values()].map(({ caller }) => caller)
     return callers
       .filter((caller) => tenant === undefined || caller.tenant === tenant)
       .flatMap((caller): CallerLimit[] => {
@@ -294,9 +353,10 @@ export class Callers {
     return this.#rights(known ?? { ...LOCAL_CALLER, tenant, ...(!isLocal && { tools: [], models: [] }) })
   }
 
-  #rights({ id, tenant, tools, models }: Caller): Rights {
+  #rights({ id, tenant, tools, models, user }: Caller): Rights {
     const keyId = this.#stored.has(id) ? id : undefined
-    return { flags: this.#tenants.flags(tenant), tools, models, ...(keyId !== undefined && { keyId }) }
+    const flags = this.#tenants.flags(tenant)
+    return { flags, tools, models, ...(keyId !== undefined && { keyId }), ...(user !== undefined && { user }) }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
@@ -321,11 +381,11 @@ export class Callers {
   }
 }
 
-function known(key: StoredKey, usedAt = 0): Known {
-  const scopes = new Set<Scope>(ROLES[key.role])
+function known(key: StoredKey, given: Role, usedAt = 0): Known {
+  const scopes = new Set<Scope>(given.scopes)
   if (key.scopes !== null) {
     for (const scope of scopes) if (!key.scopes.includes(scope)) scopes.delete(scope)
-    // No role includes this scope.
+    // No built-in role includes this scope.
     if (key.scopes.includes('installation')) scopes.add('installation')
   }
   const { id, tenant, name, role, tools, models, calls_per_minute } = key
@@ -336,8 +396,8 @@ function known(key: StoredKey, usedAt = 0): Known {
       name,
       role,
       scopes,
-      tools: tools ?? undefined,
-      models: models ?? EVERY_MODEL,
+      tools: inBoth(given.tools, tools ?? undefined),
+      models: inBoth(given.models, models ?? undefined) ?? EVERY_MODEL,
       callsPerMinute: calls_per_minute ?? undefined,
       budget: key.budget ?? undefined,
       expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),

@@ -65,11 +65,17 @@ export class DurableRunData {
     waiting?: { readonly answer: RunAnswer; readonly steps: readonly JournalStep[] },
   ): Promise<DurableRun | undefined> {
     const { store, quota, seal, clock } = this.#options
-    const { model, context = {}, journal: _journal, prices: _prices, ...rest } = request
+    const { model, context = {}, journal: _journal, prices: _prices, output, ...rest } = request
     const { tenant = LOCAL_TENANT, caller = '', runId: id } = context
     if (id === undefined) throw new TypeError('A durable run needs context.runId')
     const place = { ...(session !== undefined && { session }), ...(chat && { chat }) }
-    const stored: StoredRequest = { ...rest, model: model.id, ...place }
+    // A function can't be stored.
+    const stored: StoredRequest = {
+      ...rest,
+      model: model.id,
+      ...place,
+      ...(output && { output: { schema: output.schema } }),
+    }
     const sealed = seal.seal(JSON.stringify(stored), id)
     // A run that waits has worked before it was stored.
     const created_at = clock.wall() - (waiting?.steps.at(-1)?.used_ms ?? 0)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { checkConfig } from '../config/check-config.ts'
+import { checkConfig, KEEP_DAYS } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { LOCK_NAME, loadConfigFile } from '../config/load-config.ts'
 import type { CallContext } from '../core/call-context.ts'
@@ -28,15 +28,17 @@ import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
-import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
+import { APPROVAL_WEBHOOK, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
+import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { BoundedOnce, Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
+import { WebhookQueue } from './webhook-queue.ts'
 
 type Pins = Readonly<Record<string, string>>
 
@@ -64,7 +66,6 @@ class StoredPins implements PinStore {
   }
 }
 
-const KEEP_DAYS = 7
 const JOB_TIMEOUT_MS = 3_600_000
 /** Replaced tools stay open for a while: a run may still use them. */
 const RETIRE_MS = 60_000
@@ -91,13 +92,10 @@ export interface InstallationOptions {
 }
 
 const REFRESH_EVERY_MS = 1_000
-const MAX_UNDELIVERED = 10_000
 
 /** A configuration in use: its tools, the store and the callers. */
 export class Installation {
   #refreshing = false
-  /** News for the webhook that waits for its next attempt. */
-  readonly #undelivered = new Map<ApprovalNews, () => void>()
   /** The changes that could not be read, and how to cancel their next attempt. */
   readonly #retries = new Map<Change, () => void>()
   #refreshedMs = Number.NEGATIVE_INFINITY
@@ -116,6 +114,9 @@ export class Installation {
   readonly budgets: Budgets
   /** Which versions of tools callers get. */
   readonly rollouts: Rollouts
+  /** Service level objectives and their alerts. */
+  readonly objectives: Objectives
+  readonly webhooks: WebhookQueue
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -128,7 +129,8 @@ export class Installation {
   readonly #rates: Rates
   readonly #once: OnceStore
   readonly #cache: ResultCache
-  readonly #seal: TextSeal
+  /** Encrypts what is stored for a continuation. */
+  readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
   /** How many runs each tenant has made since its runs were trimmed. */
   readonly #runs = new Map<string, number>()
@@ -152,6 +154,8 @@ export class Installation {
         folder: dataFolder(env),
         instance,
         keepDays: config.storage?.keep_days ?? KEEP_DAYS,
+        ...(config.storage?.audit_days && { auditDays: config.storage.audit_days }),
+        objectiveDays: objectiveDays(config),
         ...(url && { url }),
         ...(auditKey && { auditKey }),
       },
@@ -184,16 +188,17 @@ export class Installation {
       ...{ store: storage.spending, callers, clock, log },
       onTurn: (turn) => this.sink.turn(turn),
     })
+    this.webhooks = new WebhookQueue({ jobs: storage.jobs, config: () => this.#config, clock, log })
     this.approvals = new Approvals({
       ...{ pauses: storage.pauses, callers, events, clock },
       manager: () => this.manager,
-      tell: (news) => void this.#deliver(news),
+      tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.#seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.#seal,
+      seal: this.seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
@@ -207,7 +212,10 @@ export class Installation {
     })
     const { settings, ledger } = storage
     const registry = () => this.manager.getRegistry()
-    this.rollouts = new Rollouts({ settings, ledger, events, clock, log: this.log, registry })
+    const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
+    const shared = { settings, ledger, events, clock, log: this.log }
+    this.objectives = new Objectives({ ...shared, tell })
+    this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -313,9 +321,10 @@ export class Installation {
 
   #configure(): void {
     this.tenants.configure(this.#config)
-    this.callers.configure(this.#config.limits)
+    this.callers.configure(this.#config)
     this.rollouts.configure(this.#config)
     this.budgets.configure(this.#config)
+    this.objectives.configure(this.#config)
   }
 
   async #load(config: Config): Promise<ToolManager> {
@@ -332,7 +341,7 @@ export class Installation {
       rates: this.#rates,
       budgets: this.budgets,
       once: this.#once,
-      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.#seal },
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
@@ -352,31 +361,6 @@ export class Installation {
     } catch (error) {
       await manager.close()
       throw error
-    }
-  }
-
-  /** Queues news of an approval again after a pause; at once if the installation closes before. */
-  deliverLater(news: ApprovalNews, ms: number): void {
-    if (this.#undelivered.size >= MAX_UNDELIVERED) {
-      this.log.error({ approval: news.id }, 'The queue of the approval webhook is full: a notification is dropped')
-      return
-    }
-    const cancel = this.clock.after(ms, () => {
-      this.#undelivered.delete(news)
-      void this.#deliver(news)
-    })
-    this.#undelivered.set(news, cancel)
-  }
-
-  /** Queues news of an approval for the webhook. A server delivers it, also if a command has decided. */
-  async #deliver(news: ApprovalNews): Promise<void> {
-    if (this.#config.approvals?.webhook === undefined) return
-    const at = new Date(this.clock.wall()).toISOString()
-    const job = { id: randomUUID(), tenant: news.tenant, caller: null, tool: APPROVAL_WEBHOOK, params: news }
-    try {
-      await this.storage.jobs.create({ ...job, timeout_ms: JOB_TIMEOUT_MS, created_at: at })
-    } catch (err) {
-      this.log.error({ err, approval: news.id }, 'The approval webhook could not be queued')
     }
   }
 
@@ -438,12 +422,10 @@ export class Installation {
   async #close(): Promise<void> {
     this.#stopListening()
     for (const cancel of this.#retries.values()) cancel()
-    for (const [news, cancel] of this.#undelivered) {
-      cancel()
-      await this.#deliver(news)
-    }
+    await this.webhooks.close()
     for (const cancel of this.#retired.values()) cancel()
     await this.rollouts.close()
+    await this.objectives.close()
     await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()

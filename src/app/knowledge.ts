@@ -25,6 +25,8 @@ interface KnowledgeOptions {
 /** The collections of a configuration. Store and embedder are opened on first use. */
 export class Knowledge {
   readonly collections: Collections
+  /** Opens the embedder on first use; undefined if there is none. */
+  readonly embedder: () => Promise<Embedder | undefined>
   readonly #config: Config
   readonly #options: KnowledgeOptions
   #temporary: Promise<TemporaryStore> | undefined
@@ -34,9 +36,10 @@ export class Knowledge {
     this.#config = config
     this.#options = options
     const { log, clock, embedder } = options
+    this.embedder = embedder === undefined ? () => this.#openEmbedder() : async () => embedder
     this.collections = new Collections({
       store: (use) => this.#store(use),
-      embedder: embedder === undefined ? () => this.#openEmbedder() : async () => embedder,
+      embedder: this.embedder,
       log,
       clock,
     })

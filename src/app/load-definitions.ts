@@ -20,7 +20,7 @@ export interface LoadReport {
   readonly loaded: readonly string[]
   /** Invalid definitions that were skipped. */
   readonly skipped: readonly { readonly name: string; readonly problem: string }[]
-  /** Tools that are loaded but will fail when called. */
+  /** Problems of tools that are loaded, such as a variable that is not set or a cache that is ignored. */
   readonly warnings: readonly { readonly name: string; readonly problem: string }[]
 }
 

@@ -130,7 +130,7 @@ export class BoundedOnce implements OnceStore {
     await this.#store.release(claim)
     throw new ToolExecutionError(
       'RATE_LIMITED',
-      `Tenant '${tenant}' has reached its quota 'storage_bytes' with the results of idempotency keys. Try again tomorrow, or ask the operator to raise limits.storage_bytes`,
+      `Tenant '${tenant}' has reached its quota 'storage_bytes' with the results of idempotency keys. Try again tomorrow, or ask the operator to raise tenants.${tenant}.quota.storage_bytes`,
     )
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { Chat, TRIAL_PROMPT } from '../chat/chat.ts'
+import { type DiscoverySettings, ToolDiscovery } from '../chat/discovery.ts'
 import { type ResponseRule, ResponseRules, unknownTools } from '../chat/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, ToolLoop } from '../chat/tool-loop.ts'
 import type { ToolGate } from '../chat/tool-offer.ts'
@@ -88,6 +89,8 @@ export interface Parts {
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */
   readonly gate?: ToolGate
+  /** Instead of `tools.discovery` of the configuration. */
+  readonly discovery?: DiscoverySettings
   /** Identifies the installation in chains of agents. Default: a random id. */
   readonly installation?: string
   /** The environment that `${VAR}` in definitions refers to. */
@@ -149,9 +152,11 @@ export class ToolManager {
     void settled.then(() => this.#warnOfUnknownTools(more))
     registry.isLoaded = true
     this.#rules()
-    const { webhook } = this.#config.approvals ?? {}
-    const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
-    if (problem) log.warn({ place: 'approvals.webhook', problem }, 'The approval webhook gets no messages')
+    for (const section of ['approvals', 'alerts'] as const) {
+      const { webhook } = this.#config[section] ?? {}
+      const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
+      if (problem) log.warn({ place: `${section}.webhook`, problem }, 'A webhook gets no messages')
+    }
     setTimeout(() => this.#warmUp(report.loaded.values()), WARM_UP_AFTER_MS).unref()
     return report
   }
@@ -171,6 +176,11 @@ export class ToolManager {
 
   getLoop(): ToolLoop {
     return this.#parts.loop
+  }
+
+  /** Finds tools by what they do. */
+  getDiscovery(): ToolDiscovery {
+    return this.#parts.discovery
   }
 
   getMcpServers(): McpServers {
@@ -247,6 +257,10 @@ export class ToolManager {
     const { pipeline } = this.#parts
     const isPipeline = tool.implementation.type === 'pipeline' && pipeline.problem(tool) === undefined
     return isPipeline ? pipeline.graph(tool, tenant) : undefined
+  }
+
+  getEmbedder(): Promise<Embedder | undefined> {
+    return this.#parts.knowledge.embedder()
   }
 
   getCollections(): Collections {
@@ -369,8 +383,15 @@ function assemble(
     sinks,
     ...(default_timeout_ms !== undefined && { defaultTimeoutMs: default_timeout_ms }),
   })
+  const discovery = new ToolDiscovery({
+    registry,
+    metrics: executor.metrics,
+    settings: parts.discovery ?? config.tools?.discovery,
+    vectors: () => openVectors(log),
+  })
   const loop: ToolLoop = new ToolLoop(registry, executor, {
     ...parts,
+    discovery,
     log,
     clock,
     ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
@@ -386,6 +407,7 @@ function assemble(
       registry,
       executor,
       loop,
+      discovery,
       servers,
       http,
       pipeline,
@@ -399,6 +421,16 @@ function assemble(
     },
     stopRechecking,
     canAsk: parts.approvals !== undefined && parts.once !== undefined,
+  }
+}
+
+/** Tools are found by words alone if `@toolyard/mini` isn't installed, or can't be read. */
+async function openVectors(log: Log) {
+  try {
+    return await (await import('../models/mini-wire.ts')).wordVectors()
+  } catch (err) {
+    log.warn({ err }, 'Could not read the word vectors: tools are found by words only')
+    return undefined
   }
 }
 

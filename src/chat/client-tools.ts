@@ -1,8 +1,10 @@
+import { shortened } from '../core/schema/problem-words.ts'
 import type { ToolFailure } from '../core/tool-result.ts'
 import type { Message, OfferedTool, ToolCall } from '../models/model.ts'
+import type { RunRequest } from './run.ts'
 import type { Offer } from './tool-offer.ts'
 
-/** The name of a client tool is already taken. */
+/** The name of a client tool is already taken, or the tool that the model has to call doesn't exist. */
 export class ClientToolError extends Error {
   readonly tool: string
 
@@ -26,6 +28,19 @@ export function besideClientTools(offer: Offer, clientTools: readonly OfferedToo
     } else throw new ClientToolError(name, `Two client tools are named '${name}': rename one of them`)
   }
   return [...offer.tools, ...clientTools]
+}
+
+/** Throws if there is no tool that the model could be made to call. */
+export function requireChoice(tools: readonly OfferedTool[], choice: RunRequest['tool_choice']): void {
+  if (choice === undefined) return
+  if (choice === 'required') {
+    if (tools.length === 0) throw new ClientToolError('', 'tool_choice is "required", but no tools are offered')
+  } else if (!tools.some(({ name }) => name === choice.name)) {
+    throw new ClientToolError(
+      choice.name,
+      `tool_choice names the tool '${shortened(choice.name)}', which is not offered`,
+    )
+  }
 }
 
 /** Tells the model that a server tool wasn't run because the same turn called client tools. */

@@ -121,8 +121,8 @@ export class RunBudget implements Allowance {
     this.#prompt = prompt + completion + TOKENS_PER_MESSAGE
   }
 
-  grow(message: Message): void {
-    this.#prompt += promptBound([message], [])
+  grow(messages: readonly Message[], tools: readonly OfferedTool[]): void {
+    this.#prompt += promptBound(messages, tools)
   }
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Allowance, ParentCall } from '../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
@@ -12,9 +13,10 @@ import { turnCost } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
-import type { PendingApproval, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
+import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
+import { Demands, type Draft, type Ending } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
@@ -83,20 +85,6 @@ class RunSignals {
 
 type EffectOf = NonNullable<ModelRequest['effectOf']>
 
-/** How a run ended. */
-export interface Ending {
-  readonly reason: StopReason
-  readonly content?: string
-  readonly error?: string
-  /** How the provider failed. */
-  readonly provider?: Pick<RunAnswer, 'error_status' | 'retry_after_ms'>
-  /** The exhausted limit, as part of a sentence. */
-  readonly limit?: string
-  readonly approvals?: readonly PendingApproval[]
-  /** The calls of client tools, and their turn. */
-  readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
-}
-
 /** The state of a run: its conversation, budget, signals and observers. */
 export class RunState {
   readonly messages: Message[]
@@ -115,6 +103,7 @@ export class RunState {
   /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
+  readonly demands: Demands
   readonly #replay: Replay | undefined
   /** Whether the current turn is a stored one. */
   #replayed = false
@@ -140,6 +129,7 @@ export class RunState {
       budget?.tokens === undefined && budget?.cost === undefined && outer === undefined
         ? undefined
         : new RunBudget(budget ?? {}, prices, messages, tools, outer)
+    this.demands = new Demands(request, this.messages, (message) => this.#budget?.grow([message], []))
     this.#replay = request.journal && new Replay(request.journal.steps)
     const usedMs = this.#replay?.usedMs ?? 0
     this.#startedMs = silence.clock.now() - usedMs
@@ -148,8 +138,9 @@ export class RunState {
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
-  async ask(tools: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
+  async ask(offered: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
     const { model, temperature, context } = this.#request
+    const tools = this.demands.toolsOf(offered)
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
     if (stored !== undefined) {
@@ -164,12 +155,16 @@ export class RunState {
     if (refused !== undefined) return refused
     this.#isAsked = true
     const cancellation = last ? whole : work
-    if (!last && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
+    const { tools: before, max_tokens: most } = this.#question ?? {}
+    const isUsual = !last && !this.demands.holdText
+    if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
       return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
-    const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
+    const request: Draft = {
       messages: this.messages,
       tools,
+      // A hash takes as long as a call, and few models use it.
+      cache: lazyKey(this.#request),
       effectOf: this.#effectOf,
       // Created lazily: an AbortSignal is expensive.
       get signal() {
@@ -179,7 +174,8 @@ export class RunState {
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
     if (context?.tenant !== undefined) request.tenant = context.tenant
-    if (!last) this.#question = request
+    this.demands.addTo(request, last)
+    if (isUsual) this.#question = request
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
 
@@ -221,9 +217,14 @@ export class RunState {
       const content = resultContent(call.result, this.model.accepts)
       const message = { role: 'tool', tool_call_id: id, name, content } as const
       this.messages.push(message)
-      this.#budget?.grow(message)
+      this.#budget?.grow([message], [])
       this.tracked.push(call)
     }
+  }
+
+  /** Tools that the next requests offer in addition. */
+  offer(added: readonly OfferedTool[]): void {
+    if (added.length > 0) this.#budget?.grow([], added)
   }
 
   /** Stores the calls of a turn before they run, unless they are stored. Returns the results so far. */
@@ -325,6 +326,7 @@ export class RunState {
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
+      ...(this.demands.output !== undefined && { output: this.demands.output }),
       ...(error !== undefined && { error }),
       ...provider,
       ...(usage !== undefined && { usage }),
@@ -426,6 +428,13 @@ export class RunState {
     return { reason, limit: `the time limit of ${(this.#wallTimeMs ?? 0) / 1_000} s` }
   }
 }
+
+/** Tenants share no cache, so that none learns from its speed what others ask. */
+const lazyKey = ({ context, cache_key = '' }: RunRequest): { readonly key: string } => ({
+  get key() {
+    return hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
+  },
+})
 
 /** A run that a call makes ends with the call. */
 function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {

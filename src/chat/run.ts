@@ -1,4 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
+import type { ReadSchema } from '../core/schema/json-schema-of.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
@@ -17,6 +18,12 @@ export interface RunRequest {
   readonly client_tools?: readonly OfferedTool[]
   /** Calls made before the model is asked. */
   readonly prior_calls?: readonly TrackedCall[]
+  /** The first turn must call a tool, or this one. */
+  readonly tool_choice?: 'required' | { readonly name: string }
+  /** The answer must be JSON of this schema. The model gets a second attempt if it isn't. */
+  readonly output?: ReadSchema
+  /** Runs of a tenant with the same key share what the provider caches of their prompts. */
+  readonly cache_key?: string | undefined
   readonly max_iterations?: number
   readonly max_tokens?: number | undefined
   readonly temperature?: number | undefined
@@ -91,10 +98,12 @@ export interface RunAnswer {
   readonly max_iterations_reached?: true
   /** The answer to the final request without tools, after `max_iterations`. */
   readonly final_answer?: string
+  /** The parsed answer, if the run has `output` and `stop_reason` is `stop`. */
+  readonly output?: unknown
   /** Set if `stop_reason` is `error`. */
   readonly error?: string
-  /** Set if the provider failed, or a budget refused the run: the status of a gateway that reports it. */
-  readonly error_status?: 429 | 502 | 503 | 504
+  /** Set if the provider failed (422: it didn't answer as asked), or a budget refused the run: the status of a gateway that reports it. */
+  readonly error_status?: 422 | 429 | 502 | 503 | 504
   /** When the provider may work again, if it says so, or when the budget starts anew. */
   readonly retry_after_ms?: number
   /** The sum of all turns, if the provider reports usage. */

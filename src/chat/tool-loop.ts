@@ -11,13 +11,15 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
+import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tools.ts'
+import { type DiscoverySettings, ToolDiscovery } from './discovery.ts'
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
+import type { Ending } from './run-output.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
-import { type Ending, RunState } from './run-state.ts'
-import { type Offer, type ToolGate, ToolOffer, versionsIn } from './tool-offer.ts'
+import { RunState } from './run-state.ts'
+import { type Offer, type ToolGate, versionsIn } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 export interface ToolLoopOptions {
@@ -32,6 +34,8 @@ export interface ToolLoopOptions {
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
+  /** What a run is offered of a long list of tools. */
+  readonly discovery?: ToolDiscovery | DiscoverySettings
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
@@ -42,7 +46,7 @@ const ASKED_ONCE_MORE: ReadonlySet<StopReason> = new Set(['max_iterations', 'rep
 /** The loop between a model and its tools. Every run ends in an answer. */
 export class ToolLoop {
   readonly #executor: ToolExecutor
-  readonly #offer: ToolOffer
+  readonly #discovery: ToolDiscovery
   readonly #log: Log
   readonly #clock: Clock
   readonly #silence: SilenceWatch
@@ -56,7 +60,11 @@ export class ToolLoop {
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
     this.#executor = executor
-    this.#offer = new ToolOffer(registry)
+    const { discovery } = options
+    const isMade = discovery instanceof ToolDiscovery
+    this.#discovery = isMade
+      ? discovery
+      : new ToolDiscovery({ registry, metrics: executor.metrics, settings: discovery })
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#silence = { clock: this.#clock, wheel: new DeadlineWheel(this.#clock) }
@@ -72,19 +80,29 @@ export class ToolLoop {
 
   async answer(request: RunRequest): Promise<RunAnswer> {
     let answer: RunAnswer | undefined
-    for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
+    for await (const event of this.#run(request, false)) if (event.type === 'answer') answer = event.answer
     return answer as RunAnswer
   }
 
   /** Streams events; the last one is the answer. Leaving early cancels everything. */
-  async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+  run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
+    return this.#run(request, true)
+  }
+
+  /** Yielding an event costs as much as half a call, so turns and calls are only streamed if someone reads them. */
+  async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }
-    const whole = this.#offer.to(rights, request.allowed_tools)
+    const whole = this.#discovery.offers.to(rights, request.allowed_tools)
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
-    const offer = gated?.offer ?? whole
-    const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
+    const permitted = gated?.offer ?? whole
+    const chosen = await this.#discovery.choose(permitted, request)
+    const offer = chosen?.offer ?? permitted
+    const offered = chosen?.tools ?? offer.tools
+    const first = chosen === undefined ? offer : { ...offer, tools: [...offered] }
+    let tools = besideClientTools(first, request.client_tools ?? NO_CLIENT_TOOLS)
+    requireChoice(tools, request.tool_choice)
     if (tools.length === 0)
       this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
     // The effect of a client tool is unknown, even if a server tool has the same name.
@@ -96,7 +114,7 @@ export class ToolLoop {
     const run = new RunState(request, tools, this.#silence, effectOf)
     run.budgets = this.#budgets
     const guard = new CallGuard()
-    const context = this.#begin(run, request, offer, gated?.decisions)
+    const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
     const most = this.#maxParallelCalls
     const maxIterations = request.max_iterations ?? this.#maxIterations
@@ -110,18 +128,34 @@ export class ToolLoop {
           ending = turn
           break
         }
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
+        const { holdText } = run.demands
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
+          if (streams && (!holdText || event.type !== 'text-delta')) yield event
+        }
         ending = this.#endingAt(run, turn)
-        const used = run.usageOf(turn)
+        const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
+        if (holdText) {
+          const { text, settled } = await run.demands.settle(turn, ending)
+          if (settled === 'again') {
+            ending = undefined
+            continue
+          }
+          ending = settled
+          if (text !== '') yield { type: 'text-delta', text }
+        }
         if (ending !== undefined) break
         const { iteration } = run
         const journal =
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
-        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
+        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
+          if (streams) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
+        const found = chosen?.found(batch.tracked) ?? []
+        if (found.length > 0) tools = [...tools, ...found]
+        run.offer(found)
         if (journal !== undefined) ending = await run.endCalls(batch, journal)
         if (ending !== undefined) break
         if (batch.endsRun) ending = { reason: 'repeated_calls' }
@@ -201,7 +235,7 @@ export class ToolLoop {
       return
     }
     for (let event = await last.read(); event !== undefined; event = await last.read()) {
-      if (event.type === 'text-delta' && ending.reason !== 'max_iterations') yield event
+      if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
     const used = run.usageOf(last)

@@ -61,7 +61,7 @@ export class TurnReader extends DeadlineEntry {
   }
 
   /** Returns whether the event was the last. */
-  readonly #take = (event: ModelEvent): boolean => {
+  #take(event: ModelEvent): boolean {
     if (event.type === 'finish') {
       this.#finish(event)
       return true

@@ -177,6 +177,14 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   ],
   costs: ['Show what tools and models cost', async () => (await import('./commands/costs.ts')).defineCosts],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
+  report: [
+    'Report who used what, and verify the audit log',
+    async () => (await import('./commands/compliance.ts')).defineReport,
+  ],
+  objectives: [
+    'Show objectives, their error budget and alerts',
+    async () => (await import('./commands/compliance.ts')).defineObjectives,
+  ],
   runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [
     'List, export and import validation results',

@@ -109,6 +109,22 @@ describe('checkConfig', () => {
       { server: { cors_origins: ['https://a.test', 'https://b.test/'] } },
       `server.cors_origins[1]: "https://b.test/" isn't an origin`,
     ],
+    [
+      'a role that is built in',
+      { roles: { admin: { scopes: [] } } },
+      'roles.admin: "admin" is a built-in role: choose another name.',
+    ],
+    ['an unknown scope of a role', { roles: { a: { scopes: ['raed'] } } }, 'roles.a.scopes[0] must be one of: read,'],
+    [
+      'approval by an unknown role',
+      { tools: { registry: [{ approval: { by: ['admn'] } }] } },
+      'tools.registry[0].approval.by: Unknown role "admn". Did you mean "admin"?',
+    ],
+    [
+      'approval by a role that may not approve',
+      { tools: { registry: [{ approval: { by: ['user'] } }] } },
+      'tools.registry[0].approval.by: the role "user" lacks the scope "approve".',
+    ],
     ['an id without provider', model('gpt-4o'), "models[0].id 'gpt-4o' names no provider: write it as provider:model."],
     [
       'an id of no provider',

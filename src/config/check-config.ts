@@ -8,7 +8,7 @@ import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import { embeddingWires } from '../knowledge/embedding/embedding-wires.ts'
 import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import { splitModelId } from '../models/model-info.ts'
-import type { Config, ProviderConfig } from './config.ts'
+import type { Config, ObjectiveConfig, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
 import { type McpEntry, mcpEntries } from './mcp-settings.ts'
 import {
@@ -24,6 +24,7 @@ import {
   typeOf,
   withUsualProviders,
 } from './model-settings.ts'
+import { roleProblems } from './roles.ts'
 
 /** Most providers limit tool names to 64 characters, and tool names may contain the server's. */
 const MAX_NAME_LENGTH = 64
@@ -91,8 +92,60 @@ function configProblems(config: Config): string[] {
     ),
     ...(config.server?.cors_origins ?? []).flatMap(originProblem),
     ...knowledgeProblems(config, known),
+    ...storageProblems(config),
+    ...(config.objectives ?? []).flatMap(objectiveProblems),
     ...mcpProblems(config),
+    ...roleProblems(config),
+    ...signInProblems(config),
   ]
+}
+
+const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/** Over http anyone on the way could replace the keys of the issuer, or read tokens. */
+const isSafeAddress = (url: URL | null): boolean =>
+  url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOST.test(url.hostname)))
+
+function signInProblems({ auth, server }: Config): string[] {
+  const { issuer } = auth?.oidc ?? {}
+  const url = server?.public_url
+  const isIssuer = issuer === undefined || (isSafeAddress(URL.parse(issuer)) && !/[?#]/.test(issuer))
+  const isOrigin = url === undefined || (isWebAddress(url) && URL.parse(url)?.origin === url)
+  return [
+    ...(isIssuer
+      ? []
+      : [
+          `auth.oidc.issuer ${JSON.stringify(issuer)} must be an https address, such as https://login.example.com, or one of this machine.`,
+        ]),
+    ...(isOrigin
+      ? []
+      : [
+          `server.public_url ${JSON.stringify(url)} must be an origin without a path, such as "https://tools.example.com".`,
+        ]),
+  ]
+}
+
+/** The default of `storage.keep_days`. */
+export const KEEP_DAYS = 7
+
+function storageProblems({ storage = {} }: Config): string[] {
+  const { keep_days = KEEP_DAYS, audit_days = keep_days } = storage
+  if (audit_days >= keep_days) return []
+  return [`storage.audit_days is ${audit_days}, less than keep_days (${keep_days}): raise it, or lower keep_days.`]
+}
+
+/** Two entries with the same values would be one objective with two alerts. */
+function objectiveProblems(objective: ObjectiveConfig, index: number, all: readonly ObjectiveConfig[]): string[] {
+  const place = `objectives[${index}]`
+  const { tool, success, p95_ms, window = '30d' } = objective
+  if (success === undefined && p95_ms === undefined) return [`${place} has no target: add success, p95_ms or both.`]
+  const first = all.findIndex(
+    (one) =>
+      one.tool === tool &&
+      (one.window ?? '30d') === window &&
+      ((success !== undefined && one.success === success) || (p95_ms !== undefined && one.p95_ms === p95_ms)),
+  )
+  return first < index ? [`${place} repeats a target of objectives[${first}]: remove one of them.`] : []
 }
 
 /** An entry that no browser sends would silently have no effect, and "*" would allow every website. */

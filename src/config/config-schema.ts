@@ -4,6 +4,7 @@ import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './config.ts'
 import { PROVIDER_TYPES } from './model-settings.ts'
+import { ROLE_NAME } from './roles.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
 
 /** Additional keys are allowed: entries are copied from other clients. */
@@ -54,6 +55,19 @@ const MCP_SERVERS = {
       },
       pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
       check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
+      forward: {
+        type: 'object',
+        description: 'What MCP clients of Toolyard get of this server, and what it may ask them during a call.',
+        additionalProperties: false,
+        properties: {
+          prompts: { type: 'boolean', description: 'Its prompts. Default: true.' },
+          resources: { type: 'boolean', description: 'Its resources. Default: true.' },
+          logging: { type: 'boolean', description: 'Its log messages. Default: false.' },
+          elicitation: { type: 'boolean', description: 'It may ask the user for input. Default: false.' },
+          sampling: { type: 'boolean', description: "It may ask the client's model. Default: false." },
+          roots: { type: 'boolean', description: "It may read the client's roots. Default: false." },
+        },
+      },
     },
   },
 } as const
@@ -129,6 +143,28 @@ export const CONFIG_SCHEMA = {
           additionalProperties: ROLLOUT_SCHEMA,
         },
         registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
+        discovery: {
+          type: 'object',
+          description: 'Offers models the tools that match, and a search for the others, if there are too many.',
+          additionalProperties: false,
+          properties: {
+            enabled: {
+              enum: ['auto', true, false],
+              description: '"auto": only for runs whose tools exceed max_tool_tokens. Default: "auto".',
+            },
+            max_tool_tokens: {
+              type: 'integer',
+              minimum: 100,
+              maximum: 1_000_000,
+              description: 'About how many tokens the tools of a request may have. Default: 8000.',
+            },
+            always: {
+              type: 'array',
+              items: { type: 'string', minLength: 1 },
+              description: 'Patterns of tools that are always offered, such as "orders_*". Default: none.',
+            },
+          },
+        },
         code_mode: {
           type: 'object',
           description: 'The tool run_code: models call tools in code that runs in a sandbox. Needs the package run.',
@@ -385,8 +421,8 @@ export const DEFINITION_SCHEMA = {
           type: 'array',
           minItems: 1,
           uniqueItems: true,
-          items: { enum: ['operator', 'admin'] },
-          description: 'The roles that decide. Default: both.',
+          items: { type: 'string', pattern: ROLE_NAME },
+          description: 'The roles that decide. Default: operator and admin.',
         },
         self: { type: 'boolean', description: 'Whether the caller that asks may decide. Default: false.' },
         expires_ms: {

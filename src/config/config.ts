@@ -1,12 +1,16 @@
+import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { ResponseRule } from '../chat/response-rules.ts'
 import type { BudgetConfig } from '../core/costs.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { Rollout } from '../core/tool.ts'
 import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
+import type { Forwarding } from '../mcp/client/server-settings.ts'
+import type { ServedPart } from '../mcp/server/library.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
+import type { Role } from './roles.ts'
 
 /** The transport. The three names in the middle mean the same in different clients. */
 export const MCP_SERVER_TYPES = ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'] as const
@@ -23,6 +27,7 @@ export interface Config {
     readonly max_parallel_calls?: number
     readonly registry?: readonly unknown[]
     readonly code_mode?: CodeModeSettings
+    readonly discovery?: DiscoverySettings
     readonly rollout?: Readonly<Record<string, Rollout>>
   }
   readonly providers?: Readonly<Record<string, ProviderConfig>>
@@ -37,11 +42,14 @@ export interface Config {
   readonly storage?: StorageConfig
   readonly validation?: GateSettings
   readonly server?: ServerConfig
-  readonly approvals?: {
-    /** `${VAR}` in both is replaced from the environment. */
-    readonly webhook?: { readonly url: string; readonly secret: string }
-  }
+  /** Besides the built-in ones. */
+  readonly roles?: Readonly<Record<string, Role>>
+  readonly auth?: { readonly oidc?: OidcConfig }
+  readonly approvals?: { readonly webhook?: WebhookConfig }
+  readonly objectives?: readonly ObjectiveConfig[]
+  readonly alerts?: { readonly webhook?: WebhookConfig }
   readonly packages?: PackagesConfig
+  readonly mcp?: { readonly servers_out?: Readonly<Record<string, ServedPart>> }
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** The name of `mcpServers` in VS Code. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>
@@ -76,13 +84,46 @@ export interface PackagesConfig {
   readonly registry?: string
 }
 
+/** `${VAR}` in both is replaced from the environment. */
+export interface WebhookConfig {
+  readonly url: string
+  readonly secret: string
+}
+
+/** A service level objective: `success`, `p95_ms` or both. */
+export interface ObjectiveConfig {
+  /** A pattern. Default: all tools. */
+  readonly tool?: string
+  readonly success?: number
+  readonly p95_ms?: number
+  /** Such as `30d`, which is the default. */
+  readonly window?: string
+  readonly min_calls?: number
+}
+
 export interface StorageConfig {
   readonly keep_days?: number
+  readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
   readonly runs?: boolean
 }
 
+/** An OpenID Connect issuer whose users are callers. */
+export interface OidcConfig {
+  readonly issuer: string
+  /** The audience of access tokens. */
+  readonly audience: string
+  readonly client_id: string
+  /** `${VAR}` is replaced from the environment. */
+  readonly client_secret?: string
+  readonly tenant_claim: string
+  readonly role_claim: string
+  /** The role of each value of the claim. */
+  readonly roles: Readonly<Record<string, string>>
+}
+
 export interface ServerConfig {
+  readonly public_url?: string
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
   readonly trusted_proxies?: readonly string[]
@@ -115,6 +156,7 @@ export interface McpServerConfig {
   readonly check?: string
   /** By tool: the server's name of each parameter that models call otherwise. */
   readonly parameter_names?: ParameterNames
+  readonly forward?: Partial<Forwarding>
 }
 
 export type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>

@@ -162,12 +162,13 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
         .filter(([, value]) => value !== null)
         .map(([one, value]) => [one, filled(String(value), `${key}.${one}`, taken)]),
     )
-  const { type, command, args = [], env, cwd, url = '', headers, oauth, pin, check, parameter_names } = server
+  const { type, command, args = [], env, cwd, url = '', headers, oauth, pin, check, parameter_names, forward } = server
   const more = {
     name,
     ...(pin !== undefined && { pin }),
     ...(check !== undefined && { check }),
     ...(parameter_names !== undefined && { parameterNames: parameter_names }),
+    ...(forward !== undefined && { forward }),
   }
   if (command !== undefined) {
     const reach = {

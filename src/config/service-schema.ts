@@ -1,4 +1,5 @@
 import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
+import { ROLES_SCHEMA } from './roles.ts'
 
 /** What one tenant may store. */
 const QUOTA = {
@@ -27,6 +28,8 @@ const QUOTA = {
   },
 } as const
 
+const PATTERNS = { type: 'array', maxItems: 1_000, items: { type: 'string', minLength: 1, maxLength: 2_048 } } as const
+
 /** What may be spent in a day or month. */
 export const BUDGET_PROPERTIES = {
   per: { enum: BUDGET_PERIODS, description: 'A day or a month of UTC.' },
@@ -37,8 +40,44 @@ export const BUDGET_PROPERTIES = {
   },
 } as const
 
+/** `about` says when it is sent. */
+const webhook = <About extends string>(about: About) =>
+  ({
+    type: 'object',
+    description: about,
+    required: ['url', 'secret'],
+    additionalProperties: false,
+    properties: {
+      url: { type: 'string', minLength: 1, description: '${VAR} is replaced from the environment.' },
+      secret: { type: 'string', minLength: 1, description: 'As "${WEBHOOK_SECRET}", not the secret itself.' },
+    },
+  }) as const
+
 /** The sections of the configuration besides tools and models. */
 export const SERVICE_SCHEMA = {
+  mcp: {
+    type: 'object',
+    description: 'The MCP endpoint of the server.',
+    additionalProperties: false,
+    properties: {
+      servers_out: {
+        type: 'object',
+        description: 'MCP servers at /mcp/<name>, each with a part of the tools, prompts and resources.',
+        maxProperties: 100,
+        propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
+        additionalProperties: {
+          type: 'object',
+          required: ['tools'],
+          additionalProperties: false,
+          properties: {
+            tools: { ...PATTERNS, description: 'Patterns of tools: * stands for any characters.' },
+            prompts: { ...PATTERNS, description: 'Patterns of prompts. Default: none.' },
+            resources: { ...PATTERNS, description: 'Patterns of the URIs of resources. Default: none.' },
+          },
+        },
+      },
+    },
+  },
   knowledge: {
     type: 'object',
     description: 'Settings of the knowledge tools.',
@@ -76,6 +115,34 @@ export const SERVICE_SCHEMA = {
           description: 'Quotas of this tenant, instead of those in limits.',
           additionalProperties: false,
           properties: QUOTA,
+        },
+      },
+    },
+  },
+  roles: ROLES_SCHEMA,
+  auth: {
+    type: 'object',
+    description: 'Who may call the server, besides keys.',
+    additionalProperties: false,
+    properties: {
+      oidc: {
+        type: 'object',
+        description: 'Accepts users of an OpenID Connect issuer.',
+        required: ['issuer', 'audience', 'client_id', 'tenant_claim', 'role_claim', 'roles'],
+        additionalProperties: false,
+        properties: {
+          issuer: { type: 'string', minLength: 1, description: 'As its discovery document has it; https.' },
+          audience: { type: 'string', minLength: 1, description: 'The audience that access tokens must have.' },
+          client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
+          client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
+          tenant_claim: { type: 'string', minLength: 1, description: 'The claim that has the tenant.' },
+          role_claim: { type: 'string', minLength: 1, description: 'The claim that has one or more values of roles.' },
+          roles: {
+            type: 'object',
+            minProperties: 1,
+            additionalProperties: { type: 'string' },
+            description: 'The role of each value of the role claim. If several match, the first one counts.',
+          },
         },
       },
     },
@@ -145,6 +212,12 @@ export const SERVICE_SCHEMA = {
         maximum: 3_650,
         description: 'Retention of audit log, runs and metrics. Default: 7.',
       },
+      audit_days: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 3_650,
+        description: 'Retention of the audit log, if it is longer than keep_days. Default: keep_days.',
+      },
       audit: {
         enum: ['batched', 'durable'],
         description: 'durable: a call returns when its record is stored; batched (default): shortly before.',
@@ -180,17 +253,49 @@ export const SERVICE_SCHEMA = {
     description: 'Approvals of calls.',
     additionalProperties: false,
     properties: {
-      webhook: {
-        type: 'object',
-        description: 'Gets a signed POST when a call asks for approval, and when it is decided.',
-        required: ['url', 'secret'],
-        additionalProperties: false,
-        properties: {
-          url: { type: 'string', minLength: 1, description: '${VAR} is replaced from the environment.' },
-          secret: { type: 'string', minLength: 1, description: 'As "${APPROVAL_SECRET}", not the secret itself.' },
+      webhook: webhook('Gets a signed POST when a call asks for approval, and when it is decided.'),
+    },
+  },
+  objectives: {
+    type: 'array',
+    maxItems: 100,
+    description: 'Service level objectives. Alerts open when calls use up their error budget too fast.',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        tool: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 200,
+          description: 'A tool, or a pattern such as "orders_*". Default: all tools together.',
+        },
+        success: {
+          type: 'number',
+          minimum: 0.5,
+          maximum: 0.999_999,
+          description: 'The share of calls that must succeed, such as 0.995.',
+        },
+        p95_ms: { type: 'number', exclusiveMinimum: 0, description: 'The time within which 95 % of calls must end.' },
+        window: {
+          type: 'string',
+          pattern: '^([3-9]|[1-8][0-9]|90)d$',
+          description: 'The days of the error budget, 3d to 90d. Default: 30d.',
+        },
+        min_calls: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_000_000,
+          description: 'The calls in the long window of an alert without which it does not open. Default: 20.',
         },
       },
     },
+  },
+  alerts: {
+    type: 'object',
+    description: 'Alerts of objectives.',
+    additionalProperties: false,
+    properties: { webhook: webhook('Gets a signed POST when alerts open, and when they are resolved.') },
   },
   packages: {
     type: 'object',
@@ -214,6 +319,10 @@ export const SERVICE_SCHEMA = {
     description: 'The HTTP server.',
     additionalProperties: false,
     properties: {
+      public_url: {
+        type: 'string',
+        description: 'The address of the server for clients, such as "https://tools.example.com".',
+      },
       hosts: {
         type: 'array',
         items: { type: 'string', minLength: 1 },

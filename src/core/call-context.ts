@@ -17,6 +17,17 @@ export interface Spending {
   readonly cost: number
 }
 
+/** The client of a caller, which a tool may ask during a call, in the terms of MCP. */
+export interface AskableClient {
+  /** Equal for calls of one client only. */
+  readonly id: string
+  readonly capabilities: Readonly<Record<string, unknown>>
+  /** The lowest level of log messages that it wants; undefined for none. */
+  readonly logLevel?: string | undefined
+  /** Resolves with the response. Rejects if the client can't be asked or doesn't answer. */
+  ask(request: { readonly method: string; readonly params: Readonly<Record<string, unknown>> }): Promise<unknown>
+}
+
 /** The call of a tool that calls another one. */
 export interface ParentCall {
   /** Empty for a call of another server. */
@@ -40,6 +51,8 @@ export interface CallContext {
   readonly caller?: string | undefined
   /** The id of the API key of the caller, if it has one. */
   readonly keyId?: string | undefined
+  /** The signed-in user; absent: the caller itself. */
+  readonly user?: string | undefined
   /** The session of the caller, if it has one. */
   readonly session?: string | undefined
   /** By tool: the version that calls of its name take. Set by the loop, so that a run calls what it was offered. */
@@ -75,6 +88,8 @@ export interface CallContext {
   readonly repeats?: boolean | undefined
   readonly traceparent?: string | undefined
   readonly report?: ((progress: unknown) => void) | undefined
+  /** Not passed on to calls that a tool makes: their deadline would go on. */
+  readonly client?: AskableClient | undefined
   /** Passed to tools in code by reference. Never recorded. */
   readonly app?: unknown
   /** What the run of the caller may still spend. Set by the loop. */

@@ -1,4 +1,4 @@
-import type { CallContext } from './call-context.ts'
+import type { AskableClient, CallContext } from './call-context.ts'
 import type { Log } from './log.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
@@ -12,11 +12,11 @@ export interface HandlerContext {
   /** Reports progress to the caller. */
   report(progress: unknown): void
   readonly log: Log
-  /** How long the call may take. A handler that can end earlier with less should do so. */
+  /** How long the call may take. A handler that can end earlier with less should do so. Absent in isolated handlers. */
   readonly timeoutMs?: number | undefined
-  /** The W3C trace context of this call, to pass on to other services. */
+  /** The W3C trace context of this call, to pass on to other services. Absent in isolated handlers. */
   readonly traceparent?: string | undefined
-  /** Calls another tool for the same caller, within the deadline of this call. Absent in most isolated handlers. */
+  /** Calls another tool for the same caller, within the deadline of this call. Throws in most isolated handlers. */
   readonly call?: CallTool | undefined
   /** The idempotency key of this call, to pass on to services that take one. Absent in isolated handlers. */
   readonly idempotencyKey?: string | undefined
@@ -26,8 +26,12 @@ export interface HandlerContext {
   onFailure?(details: () => FailureExtras['details']): void
   /** What this call noted before it waited for the approval of one of its calls. Stored if it waits. Only for kinds. */
   readonly progress?: { note: unknown } | undefined
+  /** The client of the caller. While it is asked, the deadline of the call stops. Only for kinds. */
+  readonly client?: AskableClient | undefined
   /** The context of calls that this call makes. Only for kinds. */
   child?(): CallContext
+  /** The context of this call: who makes it, and what it was offered. Only for kinds. */
+  readonly rights?: CallContext | undefined
 }
 
 export interface ChildCallOptions {
@@ -106,6 +110,8 @@ export interface Kind {
   warning?(tool: ToolDefinition): string | undefined
   /** The tools that a tool calls. Its results depend on the rights of the caller. */
   callees?(tool: ToolDefinition): readonly string[]
+  /** Whether a call may ask the client of its caller: its result is for this caller only. */
+  asksClient?(tool: ToolDefinition): boolean
   /** The description for a caller that may use these of the callees. */
   describe?(tool: ToolDefinition, usable: readonly ToolDefinition[]): string
   /** Whether its tools never run if a model printed the call as text, whatever their effect. */

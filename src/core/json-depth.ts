@@ -40,6 +40,7 @@ function roundedInteger(text: string): string | undefined {
 
 /** `JSON.parse` blocks for 0.2 s on 1 MB of brackets, and for seconds on a few megabytes. */
 export function isDeep(text: string, limit: number): boolean {
+  if (text.length <= limit) return false
   let depth = 0
   let inString = false
   for (let at = 0; at < text.length; at++) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { suggest } from './suggest.ts'
+import { suggest, withoutAccents } from './suggest.ts'
 
 const names = ['get_weather', 'calculate', 'echo', 'search_documents', 'datetime']
 
@@ -21,4 +21,17 @@ test('returns at most three, closest first', () => {
     'tool_1x',
     'tool_2',
   ])
+})
+
+test.each([
+  ['Crème Brûlée', 'Creme Brulee'],
+  ['ﬁn', 'fin'],
+  ['हिन्दी', 'हिन्दी'],
+])('removes the accents of %s', (text, bare) => {
+  expect(withoutAccents(text)).toBe(bare)
+})
+
+test.each(['\u05b0', '\uff9e'])('keeps at most 30 marks in a row, because sorting them is slow: %j', (mark) => {
+  const kept = mark.repeat(30).normalize('NFKD')
+  expect(withoutAccents(`א${mark.repeat(100)}ב${mark.repeat(100)}`)).toBe(`א${kept}ב${kept}`)
 })

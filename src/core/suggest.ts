@@ -31,7 +31,7 @@ export function checkKeys(method: string, options: object, known: Readonly<Recor
 }
 
 /** The Levenshtein distance. */
-function distance(one: string, other: string): number {
+export function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (let line = 1; line <= one.length; line++) {
     const next = [line]
@@ -43,3 +43,14 @@ function distance(one: string, other: string): number {
   }
   return row[other.length] as number
 }
+
+/** Sorting marks takes quadratic time. Unicode's Stream-Safe Text Format has at most 30 in a row. */
+const MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu
+
+/** Removes accents from Latin letters only: in other scripts the marks are vowels. */
+export const withoutAccents = (text: string): string =>
+  text
+    .replace(MARKS, '$1')
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]+/g, '')
+    .normalize('NFC')

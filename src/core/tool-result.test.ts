@@ -67,6 +67,24 @@ describe('splitMedia', () => {
     ['the result itself', block, short, 1],
     ['a list', [1, image, audio], [1, short, mediaText(audio)], 2],
     ['content of MCP', { content: [text, block], more: 1 }, { content: [text, short], more: 1 }, 1],
+    [
+      'a link to an image',
+      { content: [{ type: 'resource_link', uri: 'https://x.test/a', name: 'a', mimeType: 'image/png' }] },
+      { content: ['[image a, image/png, https://x.test/a]'] },
+      1,
+    ],
+    [
+      'data in lines',
+      { content: [{ ...block, data: `${image.data.slice(0, 60)}\n${image.data.slice(60)}` }] },
+      { content: [short] },
+      1,
+    ],
+    [
+      'a copy in the structured content',
+      { content: [block], structuredContent: { image: { data: image.data } } },
+      { content: [short], structuredContent: { image: { data: short } } },
+      1,
+    ],
     ['nothing', { content: 'x' }, { content: 'x' }, 0],
     ['nothing deeper in the result', { a: { b: image } }, { a: { b: image } }, 0],
   ])('finds %s', (_, result, value, count) => {
@@ -74,5 +92,21 @@ describe('splitMedia', () => {
     expect(split.value).toEqual(value)
     expect(split.media).toHaveLength(count)
     if (count === 0) expect(split.value).toBe(result)
+  })
+
+  test('shows no data that can’t be decoded', () => {
+    const broken = [
+      { type: 'image', mimeType: 'image/png', data: 'A'.repeat(2_049) },
+      { type: 'resource', resource: { uri: 'a://b', blob: '%'.repeat(4) } },
+    ]
+    expect(splitMedia({ content: broken })).toEqual({
+      value: { content: ["[image that can't be read, 2 KB]", "[resource that can't be read, 3 bytes]"] },
+      media: [],
+    })
+    const records = [
+      { type: 'file', data: 'plain' },
+      { type: 'resource', resource: 'a' },
+    ]
+    expect(splitMedia(records).value).toBe(records)
   })
 })

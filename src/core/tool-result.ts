@@ -161,7 +161,7 @@ export function hasSignature({ data, media_type }: MediaPart): boolean {
 
 /**
  * Reads `{type: "image" | "audio" | "file", media_type, data | url, name?}`, or a content block of MCP: the same with
- * `mimeType`, or a resource with a blob. Undefined if the value is something else.
+ * `mimeType`, a resource with a blob, or a link to an image. Undefined if the value is something else.
  */
 export function readMedia(value: unknown): MediaPart | undefined {
   if (!isObject(value)) return undefined
@@ -169,6 +169,10 @@ export function readMedia(value: unknown): MediaPart | undefined {
   if (type === 'resource' && isObject(value.resource)) {
     const { blob, uri, mimeType = 'application/octet-stream' } = value.resource
     return mediaPart(mimeType, blob, undefined, typeof uri === 'string' ? uri.split('/').at(-1) : undefined)
+  }
+  if (type === 'resource_link') {
+    const { mimeType, uri, name } = value
+    return String(mimeType).startsWith('image/') ? mediaPart(mimeType, undefined, uri, name) : undefined
   }
   if (type !== 'image' && type !== 'audio' && type !== 'file') return undefined
   return mediaPart(value.media_type ?? value.mimeType, value.data, value.url, value.name)
@@ -181,13 +185,15 @@ export function mediaFromUrl(url: unknown, mediaType?: unknown, name?: unknown):
   return mediaPart(type, (url as string).slice(start.length), undefined, name)
 }
 
-function mediaPart(declared: unknown, data: unknown, url: unknown, given: unknown): MediaPart | undefined {
+function mediaPart(declared: unknown, given: unknown, url: unknown, title: unknown): MediaPart | undefined {
   if (typeof declared !== 'string') return undefined
   const plain = (declared.split(';')[0] as string).trim().toLowerCase()
   const media_type = ALIASES.get(plain) ?? plain
   if (!MEDIA_TYPE.test(media_type)) return undefined
-  const name = typeof given === 'string' && given !== '' && { name: given.slice(0, MAX_NAME_LENGTH) }
-  if (typeof data === 'string') {
+  const name = typeof title === 'string' && title !== '' && { name: title.slice(0, MAX_NAME_LENGTH) }
+  if (typeof given === 'string') {
+    // Encoders for mail break lines.
+    const data = /\s/.test(given) ? given.replace(/\s/g, '') : given
     if (data.length % 4 !== 0 || !BASE64.test(data)) return undefined
     const type = SIGNATURES.find(([, start]) => start.test(data))?.[0] ?? media_type
     return { type: mediaKind(type), media_type: type, data, ...name }
@@ -211,16 +217,38 @@ function sizeText(data: string): string {
 /** The media of a result, and the result with a text in place of each: of itself, its entries, or those of `content`. */
 export function splitMedia(result: unknown): { readonly value: unknown; readonly media: readonly MediaPart[] } {
   const media: MediaPart[] = []
+  let isChanged = false
   const shown = (value: unknown): unknown => {
     const part = readMedia(value)
-    if (part === undefined) return value
-    media.push(part)
-    return mediaText(part)
+    const text = part === undefined ? unreadableText(value) : mediaText(part)
+    if (text === undefined) return value
+    if (part !== undefined) media.push(part)
+    isChanged = true
+    return text
   }
   const value = Array.isArray(result)
     ? result.map(shown)
     : isObject(result) && Array.isArray(result.content)
-      ? { ...result, content: result.content.map(shown) }
+      ? withoutCopies({ ...result, content: result.content.map(shown) }, media)
       : shown(result)
-  return { value: media.length === 0 ? result : value, media }
+  return { value: isChanged ? value : result, media }
+}
+
+/** Servers repeat media in the structured content of a result. */
+function withoutCopies(result: Readonly<Record<string, unknown>>, media: readonly MediaPart[]): unknown {
+  const { structuredContent } = result
+  if (structuredContent === undefined || media.length === 0) return result
+  const texts = new Map(media.map((part) => [part.data, mediaText(part)]))
+  const copy = JSON.parse(JSON.stringify(structuredContent), (_key, value) => texts.get(value) ?? value)
+  return { ...result, structuredContent: copy }
+}
+
+/** Stands for data that has a media type and can't be decoded: no model should read it as text. */
+function unreadableText(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined
+  const { type, media_type, mimeType = media_type, data } = value
+  const { resource } = value as { resource?: Readonly<Record<string, unknown>> }
+  const blob = type === 'resource' ? resource?.blob : data
+  const isMedia = type === 'resource' || (['image', 'audio', 'file'].includes(String(type)) && mimeType !== undefined)
+  return isMedia && typeof blob === 'string' ? `[${type} that can't be read, ${sizeText(blob)}]` : undefined
 }

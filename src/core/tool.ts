@@ -15,15 +15,12 @@ export interface Implementation {
   readonly [option: string]: unknown
 }
 
-/** A role that may decide about approvals. */
-export type Approver = 'operator' | 'admin'
-
 /** Which calls need approval, and who decides. */
 export interface ApprovalRule {
   /** Only calls whose parameters match this schema need approval. Default: all. */
   readonly when?: JsonSchema
-  /** Default: both. */
-  readonly by?: readonly Approver[]
+  /** The roles that decide. Default: `operator` and `admin`. */
+  readonly by?: readonly string[]
   /** Whether the caller that asked may decide. */
   readonly self?: boolean
   /** How long it can be decided. Default: 24 hours. */

@@ -13,6 +13,7 @@ export interface McpParts {
 export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
+  asksClient: ({ implementation }) => servers.asks(String(implementation.server)),
   fault: ({ implementation }) =>
     servers.names.includes(String(implementation.server))
       ? undefined

@@ -95,7 +95,7 @@ function progressThenResult(run: (report: (progress: unknown) => void) => Promis
 function modelOutput(output: unknown): ModelOutput {
   const { value, media } = splitMedia(output)
   if (media.length === 0) {
-    return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output as Json }
+    return typeof value === 'string' ? { type: 'text', value } : { type: 'json', value: value as Json }
   }
   const files = media.map(
     ({ media_type: mediaType, data, url, name }): ModelPart => ({

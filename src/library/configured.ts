@@ -93,4 +93,5 @@ async function withStore(storage: string, options: Omit<InstallationOptions, 'en
   return { manager, stored, close: () => installation.close() }
 }
 
+/** Makes an instance of tools in code, of a configuration, or of both. */
 export const createToolyard: CreateToolyard<Config | string> = toolyardCreator(openConfigured)

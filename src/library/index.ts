@@ -45,8 +45,10 @@ export type {
   DecideOptions,
   GivenModel,
   GivenTool,
+  OutputSchema,
   ResumeOptions,
   RunOptions,
+  RunResult,
   ToolyardOptions,
 } from './options.ts'
 export {
@@ -61,4 +63,4 @@ export {
   type ToolOptions,
   tool,
 } from './tool.ts'
-export { createToolyard, type RunStream, Toolyard } from './toolyard.ts'
+export { type CreateToolyard, createToolyard, type RunStream, Toolyard } from './toolyard.ts'

@@ -1,14 +1,17 @@
+import type { DiscoverySettings } from '../chat/discovery.ts'
+import type { RunAnswer } from '../chat/run.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { isText, type LangchainTool } from '../core/execution/tool-view.ts'
 import type { RecordSink } from '../core/recorder.ts'
+import { type ReadSchema, readSchema } from '../core/schema/json-schema-of.ts'
 import { checkKeys } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
 import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
 import type { Message, Model } from '../models/model.ts'
 import type { GivenLog } from './log.ts'
-import type { AnyTool } from './tool.ts'
+import type { AnyTool, ObjectSchema, ParsedOf, StandardSchema } from './tool.ts'
 
 /** A tool in code, a LangChain tool or a definition. */
 export type GivenTool = AnyTool | LangchainTool | ToolDefinition
@@ -32,6 +35,17 @@ export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured>
   /** Receive the records of calls. */
   readonly sinks?: readonly RecordSink[]
   readonly clock?: Clock
+  /** What runs are offered of a long list of tools. Instead of `tools.discovery` of the configuration. */
+  readonly discovery?: DiscoveryOptions
+}
+
+export interface DiscoveryOptions {
+  /** `auto`: models search for tools only if these have more tokens than the budget. Default: `auto`. */
+  readonly enabled?: 'auto' | boolean
+  /** About how many tokens the tools of a request may have. Default: 8,000. */
+  readonly maxToolTokens?: number
+  /** Patterns of tools that are always offered, such as `orders_*`. */
+  readonly always?: readonly string[]
 }
 
 /** Who calls, and how. */
@@ -53,13 +67,27 @@ export interface CallOptions extends CallerOptions {
   readonly approvalId?: string
 }
 
-export interface RunOptions<Name extends string = string> extends CallerOptions {
+/** A schema of a validation library, or a JSON Schema of an object. */
+export type OutputSchema = StandardSchema | ObjectSchema | undefined
+
+/** The answer of a run with `output`. */
+export type RunResult<Output> = Output extends undefined
+  ? RunAnswer
+  : Omit<RunAnswer, 'output'> & {
+      /** What the model answered, validated. Not set if `stop_reason` isn't `stop`. */
+      readonly output?: ParsedOf<Output>
+    }
+
+export interface RunOptions<Name extends string = string, Output extends OutputSchema = OutputSchema>
+  extends CallerOptions {
   /** A model, its name in `models`, or its id as `provider:model`. */
   readonly model: GivenModel | string
   /** The conversation, or `prompt`: one message of the user. */
   readonly messages?: readonly Message[]
   readonly prompt?: string
   readonly system?: string
+  /** The schema of the answer: the model answers with JSON, which is validated. It gets a second attempt if it fails. */
+  readonly output?: Output
   /** The tools that the model may use; all by default. */
   readonly tools?: readonly Name[]
   readonly maxIterations?: number
@@ -132,6 +160,7 @@ const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
   log: true,
   sinks: true,
   clock: true,
+  discovery: true,
 }
 
 type Names<Options> = Readonly<Record<keyof Options, true>>
@@ -147,7 +176,16 @@ const KNOWN = {
   } satisfies Names<CallOptions>,
   'yard.run': {
     ...CALLER,
-    ...{ model: true, messages: true, prompt: true, system: true, tools: true, maxIterations: true, maxTokens: true },
+    ...{
+      model: true,
+      messages: true,
+      prompt: true,
+      system: true,
+      output: true,
+      tools: true,
+      maxIterations: true,
+      maxTokens: true,
+    },
     ...{ temperature: true, budget: true, durable: true, runId: true },
   } satisfies Names<RunOptions>,
   'yard.resume': { ...RESUMER, model: true } satisfies Names<ResumeOptions>,
@@ -161,6 +199,31 @@ export function checkDecision(options: DecideOptions): void {
   const { decision } = options
   if (decision !== 'approve' && decision !== 'reject') {
     throw new TypeError(`yard.decide: decision must be approve or reject, not ${String(decision)}`)
+  }
+}
+
+const DISCOVERY: Names<DiscoveryOptions> = { enabled: true, maxToolTokens: true, always: true }
+
+/** The settings of the options, as the configuration has them. */
+export function discoverySettings(options: DiscoveryOptions | undefined): DiscoverySettings | undefined {
+  if (options === undefined) return undefined
+  checkKeys('createToolyard: discovery', options, DISCOVERY)
+  const { enabled, maxToolTokens, always } = options
+  if (enabled !== undefined && enabled !== 'auto' && typeof enabled !== 'boolean') {
+    throw new TypeError(`createToolyard: discovery.enabled must be "auto", true or false, not ${String(enabled)}`)
+  }
+  if (maxToolTokens !== undefined && !(Number.isFinite(maxToolTokens) && maxToolTokens > 0)) {
+    throw new TypeError(
+      `createToolyard: discovery.maxToolTokens must be a number above 0, not ${String(maxToolTokens)}`,
+    )
+  }
+  if (always !== undefined && !(Array.isArray(always) && always.every(isText))) {
+    throw new TypeError('createToolyard: discovery.always must be an array of patterns, such as ["orders_*"]')
+  }
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(maxToolTokens !== undefined && { max_tool_tokens: maxToolTokens }),
+    ...(always !== undefined && { always }),
   }
 }
 
@@ -178,6 +241,15 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
   }
   if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
     throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
+  }
+}
+
+/** Throws a TypeError if the schema of an answer can't be used. */
+export function outputOf(schema: OutputSchema): ReadSchema {
+  try {
+    return readSchema(schema)
+  } catch (error) {
+    throw new TypeError((error as Error).message.replace('Tool parameters', 'yard.run: output'), { cause: error })
   }
 }
 

@@ -90,7 +90,7 @@ export interface ToolContext<App = unknown> {
   /** Aborts at the deadline, or when the caller cancels. */
   readonly signal: AbortSignal
   readonly tenant: string
-  /** The `user` of the call; on a server, the caller's key. */
+  /** The `user` of the call; on a server, the signed-in user, else the caller's key. Not available in isolated handlers. */
   readonly user: string | undefined
   readonly flags: Readonly<Record<string, boolean>>
   readonly log: Log

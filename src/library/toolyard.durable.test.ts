@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
 import { type GivenTurn, scripted } from '../testing/stand-ins.ts'
 import { createToolyard } from './configured.ts'
 import { createToolyard as createLight } from './index.ts'
@@ -26,6 +27,21 @@ async function opened(storage: string, turns: readonly GivenTurn[], permissions:
   onTestFinished(() => yard.close())
   return { yard, model, execute }
 }
+
+test('a resumed run checks its output against the stored JSON Schema', async () => {
+  const folder = await newFolder()
+  const output = z.object({ paid: z.number().refine((n) => n > 0) })
+  const first = await opened(folder, [call])
+  const { run_id = '', approvals: [{ id = '' } = {}] = [] } = await first.yard.run({
+    model: 'm',
+    prompt: 'Pay',
+    output,
+  })
+  await first.yard.close()
+  const second = await opened(folder, ['It is paid.', '{"paid": 120}'])
+  await second.yard.decide(id, { decision: 'approve' })
+  expect((await second.yard.resume(run_id)).output).toEqual({ paid: 120 })
+})
 
 test('run gives a waiting answer, and resume goes on in another process when the call is approved', async () => {
   const folder = await newFolder()

@@ -261,7 +261,7 @@ describe('a configuration', () => {
 
 describe('@toolyard/core', () => {
   test('says that a configuration and the id of a model need the package toolyard', async () => {
-    const todo = "needs the package toolyard: npm install toolyard, and import createToolyard from 'toolyard'"
+    const todo = "needs the package toolyard: install it, and import createToolyard from 'toolyard'"
     // @ts-expect-error: its type has no configuration
     await expect(createLight({ tools: [forecast], config: {} })).rejects.toThrow(`config ${todo}`)
     const yard = await createLight({ tools: [forecast] })

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
@@ -21,14 +22,18 @@ import {
   checkDecision,
   checkOptions,
   type DecideOptions,
+  discoverySettings,
   type GivenModel,
   type GivenTool,
   type InputFor,
   type NameOf,
+  type OutputSchema,
+  outputOf,
   type Rest,
   type ResultFor,
   type ResumeOptions,
   type RunOptions,
+  type RunResult,
   type ToolyardOptions,
   type WithApp,
 } from './options.ts'
@@ -93,12 +98,16 @@ export class Toolyard<
   }
 
   /** Runs a conversation with a model and its tools, to the answer. */
-  run(options: WithApp<RunOptions<NameOf<Tools, Open>>, App>): Promise<RunAnswer> {
+  run<const Output extends OutputSchema = undefined>(
+    options: WithApp<RunOptions<NameOf<Tools, Open>, Output>, App>,
+  ): Promise<RunResult<Output>> {
     return this.stream(options).answer
   }
 
   /** The same as `run`, as a stream of events. */
-  stream(options: WithApp<RunOptions<NameOf<Tools, Open>>, App>): RunStream {
+  stream<const Output extends OutputSchema = undefined>(
+    options: WithApp<RunOptions<NameOf<Tools, Open>, Output>, App>,
+  ): RunStream<RunResult<Output>> {
     return new RunStream(this.#run(options))
   }
 
@@ -167,6 +176,7 @@ export class Toolyard<
   async *#run(options: RunOptions): Events {
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
     const context = { ...callContext('yard.run', options), signal: this.#signal(options.signal) }
+    const output = options.output === undefined ? undefined : outputOf(options.output)
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, registry, stored } = this.#parts
     if (options.durable) this.#stored('durable')
@@ -183,6 +193,7 @@ export class Toolyard<
         ...(messages ?? [{ role: 'user', content: prompt as string } as const]),
       ],
       ...(prices !== undefined && { prices }),
+      ...(output !== undefined && { output }),
       ...(tools !== undefined && { allowed_tools: tools }),
       ...(maxIterations !== undefined && { max_iterations: maxIterations }),
       ...(maxTokens !== undefined && { max_tokens: maxTokens }),
@@ -200,9 +211,9 @@ export class Toolyard<
 }
 
 /** The events of a run. Leaving the loop over them early cancels the run. */
-export class RunStream implements AsyncIterable<RunEvent> {
+export class RunStream<Answer = RunAnswer> implements AsyncIterable<RunEvent> {
   readonly #events: Events
-  readonly #answer = Promise.withResolvers<RunAnswer>()
+  readonly #answer = Promise.withResolvers<Answer>()
   #isRead = false
 
   constructor(events: Events) {
@@ -212,7 +223,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 
   /** The answer. Reads the events if nobody else does. */
-  get answer(): Promise<RunAnswer> {
+  get answer(): Promise<Answer> {
     if (!this.#isRead) void this.#drain()
     return this.#answer.promise
   }
@@ -222,7 +233,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     this.#isRead = true
     try {
       for await (const event of this.#events) {
-        if (event.type === 'answer') this.#answer.resolve(event.answer)
+        if (event.type === 'answer') this.#answer.resolve(event.answer as Answer)
         yield event
       }
     } catch (error) {
@@ -266,7 +277,12 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     const { tools = [], config, storage, models = {} } = options
     // Now, so that no call has to wait for it.
     await loadCompiler()
-    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock', 'storage') }
+    const discovery = discoverySettings(options.discovery)
+    const parts: OpenParts = {
+      log: asLog(options.log),
+      ...pick(options, 'sinks', 'clock', 'storage'),
+      ...(discovery && { discovery }),
+    }
     const needsMore = tools.some(
       (tool) =>
         !LIGHT.has(tool.implementation?.type ?? 'langchain') ||
@@ -320,7 +336,7 @@ export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(asyn
   const other = model === undefined ? 'A tool of this kind' : 'A model id'
   const what = config !== undefined ? 'config' : storage !== undefined ? 'storage' : other
   const instead = model === undefined ? '' : '. Or pass a model of the AI SDK or LangChain'
-  const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
+  const todo = "install it, and import createToolyard from 'toolyard'"
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 
@@ -334,6 +350,7 @@ export interface Opened extends Omit<ToolyardParts, 'models' | 'configured'> {
 export interface OpenParts
   extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock' | 'storage'> {
   readonly log: Log
+  readonly discovery?: DiscoverySettings
 }
 
 async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {

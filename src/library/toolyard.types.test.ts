@@ -3,6 +3,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+import type { RunAnswer } from '../chat/run.ts'
 import type { JsonSchema, Params } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import { createToolyard } from './configured.ts'
@@ -105,6 +106,14 @@ test('infers inputs and results by the name of a tool', async () => {
   await yard.call('json_tool', { city: 'Oslo', town: 'Oslo' })
   // @ts-expect-error: there is no such tool
   await yard.call('zod_tol', {})
+  const asked = { model: 'none', prompt: 'Hi' }
+  const typed = () => yard.run({ ...asked, output: z.object({ at: z.string().transform((text) => new Date(text)) }) })
+  expectTypeOf<Awaited<ReturnType<typeof typed>>['output']>().toEqualTypeOf<{ at: Date } | undefined>()
+  const json = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
+  const literal = () => yard.stream({ ...asked, output: { ...json, additionalProperties: false } }).answer
+  expectTypeOf<Awaited<ReturnType<typeof literal>>['output']>().toEqualTypeOf<{ city: string } | undefined>()
+  const plain = () => yard.run(asked)
+  expectTypeOf<Awaited<ReturnType<typeof plain>>>().toEqualTypeOf<RunAnswer>()
   // @ts-expect-error: there is no such tool
   await yard.run({ model: 'none', prompt: 'Hi', tools: ['zod_tol'] }).catch(() => {})
 })

@@ -57,8 +57,9 @@ export function mediaProblem(
 
 /** What a model sees of a result: the envelope with a short text for each of its media, and the media that it takes. */
 export function resultContent(result: ToolResult, accepted: AcceptedMedia | undefined): Content {
-  const { value, media } = splitMedia(result.success ? result.result : undefined)
-  const text = JSON.stringify(media.length === 0 ? result : { ...result, result: value })
+  const { result: whole } = result as { readonly result?: unknown }
+  const { value, media } = splitMedia(whole)
+  const text = JSON.stringify(value === whole ? result : { ...result, result: value })
   const taken = media.filter((part) => takes(accepted, part)).slice(0, MAX_MEDIA)
   return taken.length === 0 ? text : [{ type: 'text', text }, ...taken]
 }

@@ -248,7 +248,7 @@ describe('mini:v1', () => {
       project: '/nowhere',
     })
     await expect(opening).rejects.toThrow(
-      new ModelError('The model "mini:v1" needs the package @toolyard/mini: npm install @toolyard/mini'),
+      new ModelError('The model "mini:v1" needs the package @toolyard/mini. Install it: docs/start/install.md'),
     )
   })
 

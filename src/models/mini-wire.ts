@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { findPackages, MiniHost, Worker, WorkerOptions } from '@toolyard/mini'
+import type { findPackages, MiniHost, WordVectors, Worker, WorkerOptions } from '@toolyard/mini'
 import { type Log, silentLog } from '../core/log.ts'
 import { isMissingPackage } from '../core/optional-package.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { exactCheck } from '../core/schema/exact-check.ts'
+import { ToolIndex } from '../core/search/tool-index.ts'
 import type { Params } from '../core/tool.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { textMessage } from './content.ts'
-import type { ModelEvent, ToolCall } from './model.ts'
+import { type ModelEvent, type OfferedTool, SEARCH_TOOLS, type ToolCall } from './model.ts'
 import { ModelError } from './model-error.ts'
 import { readScores } from './model-scores.ts'
 import type { ProviderContext, ProviderSettings, Wire, WireRequest } from './provider.ts'
@@ -36,7 +37,7 @@ export async function miniWire(
   { log, clock }: ProviderContext,
   { find, ...places }: Places & { readonly find?: typeof findPackages } = {},
 ): Promise<MiniWire> {
-  const { createMini, MiniError, MODEL, SCORES } = await loadPackage(name, places)
+  const { createMini, loadWordVectors, MiniError, MODEL, SCORES } = await loadPackage(name, places)
   const id = `${name}:${MODEL}`
   const failed = (error: unknown): unknown =>
     error instanceof MiniError
@@ -48,6 +49,7 @@ export async function miniWire(
     log,
     now: () => new Date(clock.wall()),
     check: problemsOf,
+    search: searchIn(loadWordVectors),
     startWorker: (options) => startWorker(options, log),
   }
   let logged = false
@@ -67,7 +69,8 @@ export async function miniWire(
       else if (model !== MODEL)
         throw new ModelError(`The provider ${name} has no model '${model}': its only one is ${id}.`)
       const messages = request.messages.map(textMessage)
-      const answer = await mini.answer({ ...request, messages }).catch((error: unknown) => {
+      const tools = withoutSearch(request.tools)
+      const answer = await mini.answer({ ...request, messages, tools }).catch((error: unknown) => {
         throw failed(error)
       })
       yield* answerEvents(request, answer)
@@ -78,6 +81,34 @@ export async function miniWire(
     close: () => mini.close(),
   }
 }
+
+/** The vectors of words in the package; undefined if it isn't installed. */
+export async function wordVectors(places: Places = {}): Promise<WordVectors | undefined> {
+  const found = await loadPackage('mini', places).catch(() => undefined)
+  return found?.loadWordVectors()
+}
+
+/** The search of `search_tools`. A list is indexed once. */
+function searchIn(load: () => Promise<WordVectors>): MiniHost['search'] {
+  const indices = new WeakMap<readonly OfferedTool[], Promise<ToolIndex>>()
+  const made = async (tools: readonly OfferedTool[]): Promise<ToolIndex> => {
+    const index = new ToolIndex(await load())
+    await index.update(tools.map((tool) => [tool.name, tool]))
+    return index
+  }
+  return async (tools, said, most) => {
+    const making = indices.get(tools) ?? made(tools)
+    indices.set(tools, making)
+    const names = (await making).search(said, most, () => true)
+    const byName = new Map(tools.map((tool) => [tool.name, tool]))
+    return names.map((name) => byName.get(name) as OfferedTool)
+  }
+}
+
+/** The model would say what the search found. It is offered the tools that match the message in any case. */
+const withoutSearch = (tools: readonly OfferedTool[]): readonly OfferedTool[] =>
+  tools.some(isSearch) ? tools.filter((tool) => !isSearch(tool)) : tools
+const isSearch = ({ name }: OfferedTool): boolean => name === SEARCH_TOOLS
 
 function unlessFails<Made>(make: () => Made, failed: (error: unknown) => unknown): Made {
   try {
@@ -108,7 +139,7 @@ async function loadPackage(provider: string, places: Places): Promise<Package> {
     return await import(pathToFileURL(found).href)
   } catch (error) {
     if (!isMissingPackage(error, [PACKAGE])) throw error
-    throw new ModelError(`The model "${provider}:v1" needs the package ${PACKAGE}: npm install ${PACKAGE}`)
+    throw new ModelError(`The model "${provider}:v1" needs the package ${PACKAGE}. Install it: docs/start/install.md`)
   }
 }
 

@@ -148,7 +148,7 @@ describe('availability', () => {
     }
     const catalogue = new ModelCatalogue([{ ...provider('near', list), local: true }, provider('far', list)], [], clock)
     expect([catalogue.availability('near:m'), asked]).toEqual([{}, 0])
-    catalogue.checkLocal()
+    void catalogue.checkLocal()
     await expect(catalogue.discover('near')).rejects.toThrow('It is not running.')
     expect(catalogue.availability('near:m')).toEqual({ available: false, reason: 'It is not running.' })
     expect([catalogue.availability('far:m'), asked]).toEqual([{}, 1])

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../core/clock.ts'
-import { matchesGlobs } from '../core/execution/permit.ts'
+import { matchesGlobs, shownGlobs } from '../core/execution/permit.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Model } from './model.ts'
@@ -154,15 +154,10 @@ export class ModelCatalogue {
     return reason === undefined ? {} : { available: false, reason }
   }
 
-  /** Asks the local providers in the background, so that `availability` knows which of them run. */
-  checkLocal(): void {
-    for (const { name, local } of this.#providers.values()) {
-      if (local)
-        this.#listings
-          .get(name)
-          ?.models()
-          .catch(() => {})
-    }
+  /** Asks the local providers, so that `availability` knows which of them run. Never rejects. */
+  async checkLocal(): Promise<void> {
+    const local = [...this.#providers.values()].filter((provider) => provider.local)
+    await Promise.allSettled(local.map(({ name }) => this.#listings.get(name)?.models()))
   }
 
   /** Throws an `UnknownModelError` unless the model is configured, or its provider lists it. */
@@ -214,7 +209,7 @@ export class ModelCatalogue {
 
   #check(id: string, provider: string, only: readonly string[]): void {
     if (!matchesGlobs(only, id)) {
-      const allowed = shortened(only.join(', '))
+      const allowed = shortened(shownGlobs(only))
       throw new UnknownModelError(`Model '${shortened(id)}' is not one of the models of this API key: ${allowed}`)
     }
     this.#provider(provider)

@@ -7,6 +7,8 @@ export interface Model {
   readonly id: string
   /** The media that it takes; only text by default. */
   readonly accepts?: AcceptedMedia
+  /** Whether its provider enforces a response schema. By default, the loop asks for it in the prompt. */
+  enforces?(schema: JsonSchema, hasTools: boolean): boolean
   stream(request: ModelRequest): AsyncIterable<ModelEvent>
 }
 
@@ -22,11 +24,12 @@ export interface ModelRequest {
   readonly tools: readonly OfferedTool[]
   readonly max_tokens?: number
   readonly temperature?: number
-  /**
-   * The JSON Schema of the response: an object whose properties are all required, without others. Providers enforce it
-   * if they can, so the response may still differ.
-   */
+  /** The JSON Schema of the response, an object. Providers enforce it if they can, so the response may still differ. */
   readonly response_schema?: JsonSchema
+  /** The turn must call a tool. Providers enforce it if they can. */
+  readonly tool_choice?: 'required'
+  /** Asks the provider to cache the system message and the tools. Requests with the same key share what is cached. */
+  readonly cache?: { readonly key: string }
   /** Decides whether a printed call runs. Unknown means `write`, and calls with `never` don't run at all. */
   readonly effectOf?: (tool: string) => Effect | 'never' | undefined
   /** The caller's tenant. Models that run in Toolyard answer tenants in turns. */
@@ -39,6 +42,9 @@ export interface OfferedTool {
   readonly description: string
   readonly parameters: JsonSchema
 }
+
+/** The tool by which models find others. */
+export const SEARCH_TOOLS = 'search_tools'
 
 export type Message =
   | { readonly role: 'system'; readonly content: string }

@@ -33,7 +33,12 @@ export interface WireTool extends OfferedTool {
 
 export interface WireRequest extends ModelRequest {
   readonly tools: readonly WireTool[]
+  /** Whether the provider can enforce `response_schema` exactly. */
+  readonly response_strict?: boolean
 }
+
+/** The response schemas that a provider enforces: any, those of OpenAI's strict mode, or any if there are no tools. */
+export type Shapes = 'any' | 'strict' | 'alone'
 
 export interface ListedModel {
   /** Without the provider prefix. */
@@ -51,6 +56,8 @@ export interface Wire {
   readonly printsCalls?: boolean
   /** The media that it translates; without it, requests contain texts only. */
   readonly media?: ApiMedia
+  /** None by default. */
+  readonly shapes?: Shapes
   /** Whether it can be asked for its models at any time, at no cost. */
   readonly local?: boolean
   /** Sends one request. Failures throw a `ModelError`, an abort the signal's reason. */

@@ -206,7 +206,7 @@ function hostPart(url: string): string {
 }
 
 function capitals(text: string): string {
-  return withoutMarks(text)
+  return withoutMarks(text.slice(0, 4 * MAX_NAME_PART))
     .toUpperCase()
     .replace(/[^A-Z0-9]+/g, '_')
     .slice(0, MAX_NAME_PART)

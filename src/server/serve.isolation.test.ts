@@ -75,6 +75,9 @@ async function furnish(): Promise<Estate> {
     ask(owner, 'POST', { path: '/chat', body: { message: 'question-of-a', durable: true } }),
   )
   await (await ask(owner, 'POST', { path: '/api/ai-sdk/chat', body: uiChat('question-of-a') })).text()
+  const { id: responseId } = await json<{ id: string }>(
+    ask(owner, 'POST', { path: '/v1/responses', body: { model: 'mini:v1', input: 'question-of-a' } }),
+  )
   await ask(owner, 'POST', {
     path: '/api/tools/validate',
     body: { model: 'mini:v1', success: true, details: 'details-of-a' },
@@ -95,6 +98,7 @@ async function furnish(): Promise<Estate> {
     jobId,
     runId: String(runs[0]?.id),
     durableRunId,
+    responseId,
     suiteRunId,
     session,
     approvalId: details.approval.id,
@@ -165,12 +169,13 @@ describe('with the key of another tenant', () => {
       headers: { ...POST_HEADERS, ...ofSession(estate.session) },
     })
     expect(own.status).toBe(200)
+    expect((await ask(owner, 'GET', { path: `/v1/responses/${estate.responseId}` })).status).toBe(200)
   })
 })
 
 describe('authorization', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|\.well-known\/oauth-protected-resource(\/mcp)?)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES, type Scope } from '../app/callers.ts'
+import type { Config } from '../config/config.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
+import { openIssuer } from './fixtures/open-issuer.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 import { rawRequest } from './fixtures/raw-request.ts'
 
@@ -26,6 +31,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /tools/execute': needs('call'),
   'GET /schema/tools': needs('read'),
   'GET /api/tools/list': needs('read'),
+  'GET /api/tools/search': needs('read'),
   'GET /api/page/tools': needs('read'),
   'GET /api/page/tools/:name': needs('read'),
   'GET /api/tools/:name/versions': needs('observe'),
@@ -40,6 +46,10 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /chat': needs('chat'),
   'POST /api/tools/test': needs('chat'),
   'POST /v1/chat/completions': needs('chat'),
+  'POST /v1/responses': needs('chat'),
+  'GET /v1/responses/:id': needs('chat'),
+  'DELETE /v1/responses/:id': needs('chat'),
+  'POST /v1/embeddings': needs('chat'),
   'POST /api/ai-sdk/chat': needs('chat'),
   'GET /v1/models': needs('read'),
   'GET /v1/models/*': needs('read'),
@@ -64,6 +74,9 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /mcp': needs('call'),
   'GET /mcp': needs('call'),
   'DELETE /mcp': needs('call'),
+  'POST /mcp/:name': needs('call'),
+  'GET /mcp/:name': needs('call'),
+  'DELETE /mcp/:name': needs('call'),
   'GET /api/mcp/servers': needs('observe'),
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
@@ -77,6 +90,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /metrics/models': needs('observe'),
   'GET /metrics/models/series': needs('observe'),
   'GET /audit': needs('observe'),
+  'GET /api/objectives': needs('observe'),
+  'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
@@ -86,6 +101,10 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/session': open,
   'POST /api/session': open,
   'DELETE /api/session': open,
+  'GET /api/session/oidc': open,
+  'GET /api/session/oidc/callback': open,
+  'GET /.well-known/oauth-protected-resource': open,
+  'GET /.well-known/oauth-protected-resource/mcp': open,
   'GET /health': open,
   'HEAD /health': open,
   'GET /ready': open,
@@ -124,14 +143,25 @@ interface Caller {
 }
 
 let server: TestServer
+let issuer: Awaited<ReturnType<typeof openIssuer>>
+const folder = mkdtempSync(join(tmpdir(), 'toolyard-matrix-'))
+const file = join(folder, 'toolyard.config.json')
+const configure = (more: Config) =>
+  // Requests without a valid key are limited per address, so each comes from another one.
+  writeFileSync(file, JSON.stringify({ server: { trusted_proxies: ['127.0.0.1'] }, ...more }))
 const owned = { job: randomUUID(), key: randomUUID() as string, suiteRun: randomUUID(), approval: randomUUID() }
 let requests = 0
 
 beforeAll(async () => {
-  // Requests without a valid key are limited per address, so each comes from another one.
-  server = await openTestServer({ server: { trusted_proxies: ['127.0.0.1'] } }, { local: true })
+  configure({})
+  server = await openTestServer({}, { local: true, file })
+  issuer = await openIssuer()
 })
-afterAll(() => server.close())
+afterAll(async () => {
+  await server.close()
+  await issuer.close()
+  rmSync(folder, { recursive: true })
+})
 
 async function outcomeOf(name: string, headers: Caller['headers'], id = 'unknown'): Promise<Outcome> {
   const [method = '', url = ''] = name.split(' ')
@@ -190,6 +220,8 @@ describe('with keys', () => {
   const callers: Caller[] = []
 
   beforeAll(async () => {
+    configure({ roles: { owner: { scopes: [] } }, auth: { oidc: issuer.settings } })
+    await server.installation.reload()
     const { storage, callers: known } = server.installation
     const store = async (more: Parameters<typeof newStoredKey>[2]) => {
       const { text, stored } = newStoredKey('acme', 'admin', more)
@@ -254,6 +286,9 @@ describe('with keys', () => {
     refused('an expired key', { authorization: `Bearer ${expired.text}` })
     refused('an unknown session', { cookie: `toolyard_session=${'a'.repeat(43)}` })
     refused('the session of a revoked key', { cookie: cookieOfRevoked })
+    refused('a token for another audience', { authorization: `Bearer ${issuer.token({ aud: 'x' })}` })
+    refused('an expired token', { authorization: `Bearer ${issuer.token({ exp: 1 })}` })
+    refused('a token as a key', { 'x-api-key': issuer.token() })
 
     const holder = (name: string, headers: Caller['headers'], scopes: readonly Scope[]) =>
       callers.push({
@@ -269,7 +304,11 @@ describe('with keys', () => {
       operator: ['read', 'call', 'chat', 'observe', 'validate', 'approve'],
       admin: ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage'],
     } as const
+    const claims = { user: 'staff', operator: 'operators', admin: 'tool-admins' } as const
+    holder('a token without a role', { authorization: `Bearer ${issuer.token({ roles: [] })}` }, [])
     for (const [role, scopes] of Object.entries(roles)) {
+      const token = issuer.token({ roles: [claims[role as keyof typeof roles]] })
+      holder(`a token of the role ${role}`, { authorization: `Bearer ${token}` }, scopes)
       const key = await server.key('acme', role as keyof typeof roles)
       holder(`a key of the role ${role}`, { 'x-api-key': key }, scopes)
       holder(`a session of the role ${role}`, { cookie: await signIn(key) }, scopes)

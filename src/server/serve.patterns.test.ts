@@ -5,10 +5,11 @@ import { openScriptedServer } from './fixtures/open-scripted-server.ts'
 const run = async () => 1
 
 /** A server with the tools `get_one`, `get_two` and `put_one`, and an admin who makes keys. */
-async function openServer() {
+async function openServer(config = {}) {
   const call = { name: 'put_one', arguments: {} }
   const server = await openScriptedServer([{ calls: [call] }, 'Done.'], {
     tools: { get_one: run, get_two: run, put_one: run },
+    config,
   })
   const admin = await server.key('acme')
   const post = (path: string, body: object, key: string, headers: Record<string, string> = {}) =>
@@ -158,4 +159,44 @@ test('a key never makes a key with more tools or models', async () => {
     title: 'A key cannot grant tools that it does not have',
     detail: "'*' is not in get_*, put_one",
   })
+})
+
+test('a key of a configured role uses what both its role and its own patterns allow', async () => {
+  const roles = { getter: { scopes: ['read', 'call', 'chat'], tools: ['get_*'], models: ['other:*'] } }
+  const { post, get, make, made } = await openServer({ roles })
+  const key = await made({ role: 'getter', tools: ['*_one'] })
+  for (const path of ['/schema/tools', '/api/tools/list', '/api/page/tools']) {
+    expect([path, named((await get(path, key)).tools as never)]).toEqual([path, ['get_one']])
+  }
+  const statuses = ['get_one', 'get_two', 'put_one'].map(
+    async (tool_name) => (await post('/tools/execute', { tool_name, params: {} }, key)).status,
+  )
+  expect(await Promise.all(statuses)).toEqual([200, 403, 403])
+  const { message, headers } = statelessMessage('tools/list')
+  const text = await (await post('/mcp', message, key, { ...POST_HEADERS, ...headers })).text()
+  expect(named(JSON.parse(text.slice(text.indexOf('{'))).result.tools)).toEqual(['get_one'])
+  expect((await get('/v1/models', key)).data).toEqual([])
+  expect((await get('/api/roles', key)).roles).toContainEqual({ name: 'getter', ...roles.getter })
+  const unknown = await make({ role: 'geter' })
+  expect([unknown.status, await unknown.json()]).toMatchObject([
+    400,
+    { detail: 'Unknown role "geter". Did you mean "getter"?' },
+  ])
+})
+
+test('a key grants a role only if it has all rights of the role', async () => {
+  const roles = {
+    getter: { scopes: ['read', 'call'], tools: ['get_*'] },
+    keeper: { scopes: ['read', 'manage'], tools: ['get_*'] },
+    owner: { scopes: ['read', 'call', 'installation'] },
+  }
+  const { make, made } = await openServer({ roles })
+  expect((await make({ role: 'owner' })).status).toBe(403)
+  const keeper = await made({ role: 'keeper' })
+  const status = async (body: object) => (await make(body, keeper)).status
+  expect(await status({ role: 'getter' })).toBe(403)
+  expect(await status({ role: 'getter', scopes: ['read'] })).toBe(201)
+  expect(await status({ role: 'getter', scopes: ['read'], tools: ['*'] })).toBe(201)
+  expect(await status({ role: 'user', scopes: ['read'] })).toBe(403)
+  expect(await status({ role: 'user', scopes: ['read'], tools: ['get_one'] })).toBe(201)
 })

@@ -1,7 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
-import { APPROVAL_WEBHOOK } from '../app/approvals.ts'
 import type { Installation } from '../app/installation.ts'
 import { pause } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
@@ -17,20 +16,23 @@ import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
 import { answerClientError, answerProblem, compileValidator, validationError } from './http/problem.ts'
 import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
-import { approvalWebhook } from './jobs/approval-webhook.ts'
 import { jobRoutes } from './jobs/job-routes.ts'
 import type { Task, TaskName } from './jobs/job-run.ts'
 import { Jobs } from './jobs/jobs.ts'
+import { webhookTasks } from './jobs/webhooks.ts'
 import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
-import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
+import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
-import { McpEndpoint, mcpRoutes, mcpServerRoutes, pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
+import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
+import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -38,6 +40,7 @@ import { SUITES, suiteTask } from './suites/suite-runs.ts'
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   executeRoute,
   toolRoutes,
+  searchRoute,
   pageToolsRoutes,
   jobRoutes,
   chatRoutes,
@@ -60,8 +63,10 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   keyRoutes,
   tenantRoutes,
   sessionRoutes,
+  oidcRoutes,
   statusRoutes,
   versionRoutes,
+  objectiveRoutes,
 ]
 
 const HEADERS_TIMEOUT_MS = 10_000
@@ -121,6 +126,10 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
       ? 'Leave it out'
       : 'Create a key with "npx toolyard keys create", or set TOOLYARD_ADMIN_KEY'
     throw new ServeError(`${problem} the server can only listen on a loopback address, not on '${host}'. ${fix}`)
+  }
+  const { auth, server } = installation.config
+  if (auth?.oidc !== undefined && server?.public_url === undefined && !isLoopbackAddress(host)) {
+    throw new ServeError('auth.oidc needs server.public_url, the address of this server for clients')
   }
   const app = await createApp(installation, { local, ...rest })
   try {
@@ -188,10 +197,7 @@ export async function createApp(installation: Installation, options: AppOptions)
     },
     serverFactory: (listener) => httpServer(listener, installation),
   })
-  const tasks = new Map<TaskName, Task>([
-    [SUITES, suiteTask(installation)],
-    [APPROVAL_WEBHOOK, approvalWebhook(installation)],
-  ])
+  const tasks = new Map<TaskName, Task>([[SUITES, suiteTask(installation)], ...webhookTasks(installation)])
   app.decorate('installation', installation)
   app.decorate('packageVersion', version)
   app.decorate('prometheus', prometheus)
@@ -223,6 +229,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   await app.jobs.work()
   installation.durableRuns.work()
   installation.rollouts.watch()
+  installation.objectives.watch()
   return app
 }
 
@@ -274,12 +281,45 @@ function addGauges({ prometheus, installation, streams, traffic }: FastifyInstan
   )
   gauge('open_streams', 'Open event streams.', () => streams.size)
   gauge('running_calls', 'Running tool calls of requests.', () => traffic.calls.size)
-  prometheus.toolGauge({
+  prometheus.labelledGauge({
     name: 'toolyard_tool_circuit_open',
     help: 'The circuit breaker of a tool: 1 open, 0.5 half open, 0 closed.',
-    *read() {
-      for (const [tool, { state }] of installation.manager.getExecutor().circuits()) yield [tool, CIRCUIT[state]]
-    },
+    labels: ['tool'],
+    read: async () =>
+      [...installation.manager.getExecutor().circuits()].map(([tool, { state }]) => [{ tool }, CIRCUIT[state]]),
+  })
+  addObjectiveGauges(prometheus, installation.objectives)
+}
+
+/** All servers report what the last evaluation by any of them found. */
+function addObjectiveGauges(prometheus: Prometheus, objectives: Installation['objectives']): void {
+  const isIdle = () => objectives.targets.length === 0
+  const reports = async () => (isIdle() ? [] : (await objectives.state()).reports)
+  prometheus.labelledGauge({
+    name: 'toolyard_objective_error_budget_left',
+    help: 'The share of the error budget of an objective that is left; negative if the target is missed.',
+    labels: ['objective'],
+    read: async () => (await reports()).map(({ id, error_budget_left }) => [{ objective: id }, error_budget_left]),
+  })
+  prometheus.labelledGauge({
+    name: 'toolyard_objective_burn_rate',
+    help: 'How many times as fast as planned the error budget of an objective is used up.',
+    labels: ['objective', 'window'],
+    read: async () =>
+      (await reports()).flatMap(({ id, burn_rates }) =>
+        Object.entries(burn_rates).map(([window, rate]) => [{ objective: id, window }, rate ?? 0] as const),
+      ),
+  })
+  prometheus.labelledGauge({
+    name: 'toolyard_objective_alert_open',
+    help: 'Open alerts of objectives.',
+    labels: ['objective', 'severity'],
+    read: async () =>
+      isIdle()
+        ? []
+        : (await objectives.state()).alerts
+            .filter(({ resolved_at }) => resolved_at === null)
+            .map(({ objective, severity }) => [{ objective, severity }, 1] as const),
   })
 }
 

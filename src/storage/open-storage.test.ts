@@ -164,7 +164,7 @@ describe('a thread that ends', () => {
     await workers[0]?.terminate()
     rmSync(file)
     mkdirSync(file)
-    await vi.waitFor(async () => expect((await storage.status()).problem).toMatch(/data folder cannot be used/))
+    await vi.waitFor(async () => expect((await storage.status()).problem).toMatch(/toolyard.db cannot be opened/))
     rmSync(file, { recursive: true })
     await answers(storage)
   })

@@ -13,10 +13,15 @@ export interface GaugeSource {
   read(): number | Promise<number>
 }
 
-export interface ToolGaugeSource {
-  readonly name: string
-  readonly help: string
-  read(): Iterable<readonly [tool: string, value: number]>
+type Labelled<Label extends string> = readonly (readonly [
+  labels: Readonly<Partial<Record<Label, string>>>,
+  value: number,
+])[]
+
+/** A gauge with a value for each of several things. */
+export interface LabelledGaugeSource<Label extends string> extends Omit<GaugeSource, 'read'> {
+  readonly labels: readonly Label[]
+  read(): Promise<Labelled<Label>>
 }
 
 const MAX_TENANTS = 1_000
@@ -54,21 +59,22 @@ export class Prometheus implements RecordSink {
       registers: [this.#rest],
       async collect() {
         const value = await soon(read)
-        if (value === undefined) this.remove()
-        else this.set(value)
+        if (!Number.isFinite(value)) this.remove()
+        else this.set(value as number)
       },
     })
   }
 
-  toolGauge({ name, help, read }: ToolGaugeSource): void {
-    new Gauge({
+  labelledGauge<Label extends string>({ name, help, labels, read }: LabelledGaugeSource<Label>): void {
+    new Gauge<Label>({
       name,
       help,
-      labelNames: ['tool'],
+      labelNames: [...labels],
       registers: [this.#rest],
-      collect() {
+      async collect() {
+        const values = (await soon(read)) ?? []
         this.reset()
-        for (const [tool, value] of read()) this.set({ tool }, value)
+        for (const [names, value] of values) this.set(names, value)
       },
     })
   }
@@ -101,10 +107,8 @@ export class Prometheus implements RecordSink {
 }
 
 /** A slow store must not block the scrape. */
-async function soon(read: () => number | Promise<number>): Promise<number | undefined> {
-  const value = await within(READ_TIMEOUT_MS, Promise.try(read), systemClock).catch(() => undefined)
-  return Number.isFinite(value) ? value : undefined
-}
+const soon = <Value>(read: () => Value | Promise<Value>): Promise<Value | undefined> =>
+  within(READ_TIMEOUT_MS, Promise.try(read), systemClock).catch(() => undefined)
 
 const MAX_TOOLS = 500
 const MAX_MODELS = 200

@@ -202,7 +202,7 @@ export class ModelValidationTracker {
     await writeValidations(file, await this.getAllValidations())
   }
 
-  /** Replaces all test results with those in a file. A missing or invalid file changes nothing. */
+  /** Replaces all test results with those in a file. A missing file changes nothing. Rejects if the file is invalid. */
   async load(file: string): Promise<void> {
     const found = await readValidations(file).catch((error: ModelValidationError) => {
       if ((Object(error.cause) as { code?: unknown }).code !== 'ENOENT') throw error

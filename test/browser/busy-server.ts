@@ -22,7 +22,8 @@ export async function openBusyServer(): Promise<BusyServer> {
   const models = [
     { id: 'mini:v1', name: 'Mini', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
   ]
-  const server = await openTestServer({ ...config, models }, { local: true, handlers })
+  const objectives = [{ tool: 'hello', success: 0.99 }, { p95_ms: 100_000 }]
+  const server = await openTestServer({ ...config, models, objectives }, { local: true, handlers })
   await server.installation.storage.ledger.append(
     Array.from({ length: PAST }, (_, index) =>
       callEntry({

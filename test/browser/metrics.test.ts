@@ -1,7 +1,9 @@
+import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CostReport } from '../../src/app/cost-report.ts'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
+import type { ObjectivesView } from '../../src/server/http/views.ts'
 import { addressOf, type BusyServer, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -149,5 +151,40 @@ describe('the charts', () => {
     await picture('metrics-full')
     await tableOf(page, 'Latency')
     await checkLooks('metrics-table')
+  })
+})
+
+describe('the objectives', () => {
+  test('show their error budget, alerts and days, and pass axe', async () => {
+    const { page, checkLooks } = await open()
+    await server.answer('/api/objectives')
+    await server.installation.objectives.evaluate()
+    await page.goto(`${server.url}/activity/objectives`)
+    const hello = page.getByRole('listitem', { name: 'hello success 0.99 30d' })
+    await hello.getByText('slow burn').waitFor()
+    const { objectives } = await server.answer<ObjectivesView>('/api/objectives?tenant=*')
+    const [report] = objectives
+    expect(await hello.locator('dd').allTextContents()).toEqual(
+      expect.arrayContaining([`${((report?.error_budget_left ?? 0) * 100).toFixed(1)} %`, String(report?.calls)]),
+    )
+    await page.getByRole('listitem', { name: '* p95_ms 100000 30d' }).getByText('met').waitFor()
+    await page.getByRole('region', { name: 'Alerts' }).getByText('open', { exact: true }).waitFor()
+    await hello.getByText('with calls').click()
+    await checkLooks('objectives')
+  })
+
+  test('download the compliance report', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/objectives`)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Report HTML' }).click(),
+    ])
+    expect(download.suggestedFilename()).toMatch(/^report-\d{4}-\d\d-\d\d\.html$/)
+    const html = await text(await download.createReadStream())
+    expect(html).toContain('The audit log is intact')
+    expect(html).toContain('broken')
+    await page.getByLabel('From').fill('2999-01-01')
+    await page.getByText('From must be earlier than to.').waitFor()
   })
 })

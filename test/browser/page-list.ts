@@ -38,6 +38,7 @@ export const PAGES: readonly ListedPage[] = [
   { name: 'activity', path: () => '/activity', ready: 'get_weather', pictured: LIGHT },
   { name: 'metrics', path: () => '/activity/metrics', ready: 'Iteration depth', pictured: LIGHT },
   { name: 'costs', path: () => '/activity/costs', ready: 'Cost by day' },
+  { name: 'objectives', path: () => '/activity/objectives', ready: 'Compliance report' },
   { name: 'connections', path: () => '/activity/connections', ready: 'Connections' },
   { name: 'settings', path: () => '/settings', ready: 'Settings', pictured: LIGHT },
   { name: 'run', path: ({ run }) => `/runs/${run}`, ready: 'Final Response' },

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { openIssuer } from '../../src/server/fixtures/open-issuer.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
@@ -65,4 +66,34 @@ test('tells a read-only key what it lacks and requests nothing more', async () =
   await page.getByRole('link', { name: 'Testing' }).click()
   await page.getByText('Your key can’t ask models.').waitFor()
   expect(asked.filter((address) => /metrics|audit/.test(address))).toEqual([])
+})
+
+test('signs a user in at the issuer, shows who it is, and says why an account is refused', async () => {
+  const issuer = await openIssuer()
+  const roles = { owner: { scopes: ['read'], tools: ['get_*'] } } as const
+  const server = await openTestServer({ ...WITH_PLAIN_MODELS, roles, auth: { oidc: issuer.settings } })
+  onTestFinished(async () => {
+    await server.close()
+    await issuer.close()
+  })
+  issuer.serves(server.url)
+  issuer.state.user = 'eve'
+  const { page, context, violations } = await open({ mayComplain: /401/ })
+  await page.goto(server.url)
+  const signIn = page.getByRole('link', { name: 'Sign in with your account' })
+  await signIn.click()
+  await page.getByText('Your account has no role on this server.').waitFor()
+  expect(await violations()).toEqual([])
+  await context.clearCookies()
+  issuer.state.user = 'ada'
+  await signIn.click()
+  await page.getByText('Ada Lovelace').waitFor()
+  await page.goto(`${server.url}/settings`)
+  await page.getByText('Signed in as “Ada Lovelace”').waitFor()
+  await page.getByRole('columnheader', { name: 'owner' }).waitFor()
+  await page.getByRole('cell', { name: 'get_*' }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn.waitFor()
+  await page.reload()
+  await signIn.waitFor()
 })

@@ -256,8 +256,9 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       cells: [cell()],
       runs: [run, { ...run, id: 'later', started_at: new Date(2_000).toISOString() }],
     })
-    assert.equal(await other.tables.removeCells('hour', 3_600_000), 0)
-    assert.equal(await other.tables.removeCells('hour', 3_600_001), 2)
+    assert.equal(await other.tables.removeCells('hour', 3_600_000, ['call']), 0)
+    assert.equal(await other.tables.removeCells('hour', 3_600_001, ['run', 'set']), 0)
+    assert.equal(await other.tables.removeCells('hour', 3_600_001, ['call', 'set']), 2)
     assert.deepEqual(plain(await one.tables.cells(CALLS)), plain([cell({ start: 7_200_000 })]))
     assert.equal(await one.tables.removeRuns(1_000), 0)
     assert.equal(await one.tables.removeRuns(1_001), 1)

@@ -1,5 +1,5 @@
 import type { Prompt, Resource } from '@modelcontextprotocol/server'
-import type { Library } from '../../src/mcp/server/tool-server.ts'
+import type { Library } from '../../src/mcp/server/library.ts'
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 

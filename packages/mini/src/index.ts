@@ -6,6 +6,7 @@ import type { Answer } from './talk/answer.ts'
 
 export { MiniError, type MiniHost, type Worker, type WorkerOptions } from './base/port.ts'
 export { findPackages } from './engine/find-packages.ts'
+export { loadWordVectors, type WordVectors } from './engine/word-vectors.ts'
 
 /** The name of the model without its provider. */
 export const MODEL = 'v1'
@@ -33,7 +34,7 @@ export interface Mini {
 
 /** Opens the model; its process starts with the first question. */
 export function createMini(host: MiniHost, find: typeof findPackages = findPackages): Mini {
-  const { id, check } = host
+  const { id, check, search } = host
   const reader = new ProcessReader({ packages: find(host.provider), host })
   return {
     get pid() {
@@ -44,7 +45,7 @@ export function createMini(host: MiniHost, find: typeof findPackages = findPacka
       const { answerTo } = await import('./talk/answer.ts')
       const now = host.now()
       return reader.ask(tenant, (own) =>
-        answerTo(messages, { id, tools, reader: inWindows(own), now, check, ...(signal && { signal }) }),
+        answerTo(messages, { id, tools, reader: inWindows(own), now, check, search, ...(signal && { signal }) }),
       )
     },
     embed: (texts, signal, tenant) => reader.ask(tenant, (own) => own.embed(texts, signal)),

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Config } from '../../config/config.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
 import { Installation } from '../installation.ts'
@@ -18,13 +19,13 @@ const greet = (version: string) => ({
 })
 
 /** An installation whose version 2.0.0 always fails, and the rollouts of a second server on its store. */
-async function opened(greetRollout: object, folder?: string) {
+async function opened(greetRollout: object, folder?: string, more: Config = {}) {
   const data = folder ?? (await mkdtemp(join(tmpdir(), 'toolyard-rollouts-')))
   if (folder === undefined) onTestFinished(() => rm(data, { recursive: true, force: true }))
   const log = captureLog()
   const registry = [greet('1.0.0'), greet('2.0.0'), greet('3.0.0')]
   const rollout = { greet: greetRollout as { current: string } }
-  const config = { tools: { enabled: true, registry, rollout } }
+  const config = { tools: { enabled: true, registry, rollout }, ...more }
   const handlers = new ToolHandlers()
   for (const version of ['1.0.0', '3.0.0']) handlers.register(version, () => version)
   handlers.register('2.0.0', () => Promise.reject(new Error('broken')))
@@ -62,6 +63,23 @@ test('the guards of two servers roll back once', async () => {
   await Promise.all([rollouts.checkGuards(), second.checkGuards(), rollouts.checkGuards(), second.checkGuards()])
   expect(await rows()).toEqual(['rollout.started', 'rollout.rolled_back'])
   expect(log.at('warn').filter((fields) => Object.hasOwn(fields, 'candidate'))).toHaveLength(1)
+})
+
+test('a guard rolls back a candidate that burns an objective of its tool, before the comparison has enough calls', async () => {
+  const objectives = [
+    { tool: 'other', success: 0.99, min_calls: 1 },
+    { tool: 'greet', success: 0.95 },
+  ]
+  const { rollouts, call, rows, log } = await opened({ current: '1.0.0' }, undefined, { objectives })
+  await rollouts.start('greet', { candidate: '2.0.0', percent: 10, guard: { min_calls: 500 } }, ANN)
+  await call(19)
+  await rollouts.checkGuards()
+  expect(await rows()).toEqual(['rollout.started'])
+  await call(1)
+  await rollouts.checkGuards()
+  expect(await rows()).toEqual(['rollout.started', 'rollout.rolled_back'])
+  const reason = "its calls spend the error budget of 'greet success 0.95 30d' 20.0 times as fast as planned"
+  expect(log.lines).toContainEqual(expect.objectContaining({ message: `Rollout rolled back by its guard: ${reason}` }))
 })
 
 test('a change sees what another server has changed, even before it heard of it', async () => {

@@ -8,6 +8,7 @@ import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { Rollout } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Actor, AuditEvents, EventName } from '../audit-events.ts'
+import { NOT_COUNTED, type Objectives } from '../service-levels/objectives.ts'
 import type { Comparison, VersionFigures } from './comparison.ts'
 
 /** A rollout that was changed at run time. */
@@ -48,9 +49,11 @@ interface RolloutParts {
   readonly clock: Clock
   readonly log: Log
   readonly registry: () => ToolRegistry
+  readonly objectives?: Pick<Objectives, 'burnOf'>
 }
 
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 /** Without a rollout, the calls of this time count. */
 const LOOK_BACK_MS = 7 * DAY_MS
 /** The first calls of each version that count. */
@@ -216,9 +219,11 @@ export class Rollouts {
       if (guard === undefined) continue
       try {
         const { comparison, rollout } = await this.report(tool, undefined)
-        if (comparison?.verdict !== 'worse' || rollout === null) continue
+        if (comparison === null || rollout === null) continue
         const { current, candidate } = rollout
-        const reason = comparison.sentence
+        const reason =
+          comparison.verdict === 'worse' ? comparison.sentence : await this.#burn(tool, candidate as string)
+        if (reason === undefined) continue
         // Another server may have done it by now, or a person may have changed it.
         const next = () => (isEqual(this.of(tool), rollout) ? { current } : undefined)
         if (!(await this.#change('rollout.rolled_back', tool, undefined, next, reason))) continue
@@ -227,6 +232,16 @@ export class Rollouts {
         writeLog(this.#parts.log, 'error', { err, tool }, 'The guard of a rollout could not compare its versions')
       }
     }
+  }
+
+  /** Whether the candidate alone burns an objective of its tool, in words. */
+  async #burn(tool: string, candidate: string): Promise<string | undefined> {
+    const { objectives, ledger, clock } = this.#parts
+    if (objectives === undefined) return undefined
+    const started = Date.parse(this.#rows.get(tool)?.started_at ?? '') || 0
+    const from = Math.max(started, clock.wall() - HOUR_MS)
+    const query = { tenant: undefined, tool, version: candidate, from, limit: MAX_COMPARED_CALLS }
+    return objectives.burnOf(tool, await ledger.versionCalls({ ...query, without: NOT_COUNTED }))
   }
 
   #apply(): void {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { TenantOptions } from '../common/params.ts'
@@ -115,9 +115,23 @@ describe('keys create', () => {
   test('rejects an unknown role or scope as wrong usage', async () => {
     const { toolyard } = await yard()
     const role = await toolyard('keys', 'create', '--role', 'boss')
-    expect(role).toMatchObject({ code: 2, out: '', err: expect.stringContaining('choices are user, operator, admin.') })
+    expect(role).toMatchObject({ code: 2, out: '', err: expect.stringContaining('Use one of user, operator, admin.') })
     const scope = await toolyard('keys', 'create', '--scope', 'installation')
     expect(scope).toMatchObject({ code: 2, out: '', err: expect.stringContaining("'installation' is invalid") })
+  })
+
+  test('takes a role of the configuration, and lists its scopes', async () => {
+    const { toolyard, file } = await yard()
+    const config = { roles: { reader: { scopes: ['read'] }, former: { scopes: ['read'] } } }
+    const write = (roles: object) => writeFile(file, JSON.stringify({ roles }))
+    await write(config.roles)
+    for (const role of ['reader', 'former']) await toolyard('keys', 'create', '--role', role, '--name', role)
+    const more = await toolyard('keys', 'create', '--role', 'reader', '--scope', 'call')
+    expect(more.err).toContain("The role 'reader' does not include the scope 'call', only read.")
+    await write({ reader: config.roles.reader })
+    const { out } = await toolyard('keys', 'list')
+    expect(out).toMatch(/reader +reader +read +active/)
+    expect(out).toMatch(/former +former +nothing: unknown role +active/)
   })
 })
 

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import type { Access, Actor } from '../../app/audit-events.ts'
-import { hashApiKey, KEY_PATTERN, MAX_KEY_PATTERNS, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
+import { hashApiKey, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
 import { type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
+import { KEY_PATTERN, MAX_KEY_PATTERNS, type Roles, rolesOf, unknownRole } from '../../config/roles.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
-import type { KeyBudget, Role, StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { configFile, hasStore, readConfig, readStore, withAccess } from '../common/open.ts'
 import { readInteger, type TenantOptions, tenantName } from '../common/params.ts'
@@ -39,7 +40,7 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .description('Create a key and print it once')
     .option('--tenant <id>', 'the tenant that the key belongs to (default local)')
     .option('--name <name>', 'a name for people')
-    .addOption(new Option('--role <role>', 'what the key may do').choices(Object.keys(ROLES)).default('user'))
+    .option('--role <role>', 'what the key may do: user, operator, admin, or a role of the configuration', 'user')
     .addOption(new Option('--scope <scopes...>', 'only these scopes of the role').choices(SCOPES.slice(0, -1)))
     .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
     .option('--tools <patterns...>', 'only these tools; * stands for any characters')
@@ -84,7 +85,7 @@ async function keysSigning(terminal: Terminal): Promise<number> {
 
 export interface KeysCreateOptions extends TenantOptions {
   readonly name?: string
-  readonly role: Role
+  readonly role: string
   readonly scope?: readonly Scope[]
   readonly allTenants?: boolean
   readonly tools?: readonly string[]
@@ -101,7 +102,7 @@ const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 /** `toolyard keys create`: prints the new key, which is never shown again. */
 export async function keysCreate(terminal: Terminal, options: KeysCreateOptions): Promise<number> {
   const key = newApiKey()
-  const stored = storedKey(key, options, Date.now())
+  const stored = storedKey(key, options, await configuredRoles(terminal, options), Date.now())
   await withAccess(terminal, options, (access, by) => access.createKey(stored, by))
   const { hash: _, revoked_at: __, ...shown } = stored
   if (terminal.json) {
@@ -116,7 +117,10 @@ export async function keysCreate(terminal: Terminal, options: KeysCreateOptions)
   return 0
 }
 
-function storedKey(key: string, options: KeysCreateOptions, now: number): StoredKey {
+const configuredRoles = async (terminal: Terminal, options: GlobalOptions): Promise<Roles> =>
+  rolesOf(await readConfig(configFile(terminal, options.config), { secrets: false }))
+
+function storedKey(key: string, options: KeysCreateOptions, roles: Roles, now: number): StoredKey {
   const { role, name, callsPerMinute, expires } = options
   const id = randomUUID()
   return {
@@ -125,7 +129,7 @@ function storedKey(key: string, options: KeysCreateOptions, now: number): Stored
     tenant: tenantName(options.tenant ?? LOCAL_TENANT),
     name: readName(name ?? `key-${id.slice(0, 8)}`),
     role,
-    scopes: readScopes(options),
+    scopes: readScopes(options, roles),
     tools: readPatterns('--tools', options.tools),
     models: readPatterns('--models', options.models),
     calls_per_minute:
@@ -156,13 +160,15 @@ function readName(text: string): string {
 }
 
 /** Null means every scope of the role. */
-function readScopes({ role, scope, allTenants }: KeysCreateOptions): readonly Scope[] | null {
-  const more = scope?.find((one) => !ROLES[role].includes(one))
+function readScopes({ role, scope, allTenants }: KeysCreateOptions, roles: Roles): readonly Scope[] | null {
+  const included = roles.get(role)?.scopes
+  if (included === undefined) throw new UsageError(unknownRole(role, roles))
+  const more = scope?.find((one) => !included.includes(one))
   if (more !== undefined) {
-    throw new UsageError(`The role '${role}' does not include the scope '${more}', only ${ROLES[role].join(', ')}.`)
+    throw new UsageError(`The role '${role}' does not include the scope '${more}', only ${included.join(', ')}.`)
   }
   if (!allTenants) return scope === undefined ? null : [...new Set(scope)]
-  return [...new Set<Scope>([...(scope ?? ROLES[role]), 'installation'])]
+  return [...new Set<Scope>([...(scope ?? included), 'installation'])]
 }
 
 function readPatterns(option: string, patterns: readonly string[] | undefined): readonly string[] | null {
@@ -204,11 +210,14 @@ export async function keysList(terminal: Terminal, options: TenantOptions): Prom
   if (terminal.json) terminal.document({ keys: listed })
   else if (listed.length === 0) {
     terminal.note(`No keys${tenant === undefined ? '' : ` for tenant '${tenant}'`}. Create one: toolyard keys create`)
-  } else showTable(terminal, [HEAD, ...listed.map(rowOf)])
+  } else {
+    const roles = await configuredRoles(terminal, options)
+    showTable(terminal, [HEAD, ...listed.map((key) => rowOf(key, roles))])
+  }
   return 0
 }
 
-function rowOf(key: ListedKey): string[] {
+function rowOf(key: ListedKey, roles: Roles): string[] {
   const { id, tenant, name, role, scopes, tools, models, calls_per_minute, budget, state, expires_at, revoked_at } = key
   const limits = [
     ...(tools === null ? [] : [`tools ${tools.join(' ')}`]),
@@ -222,7 +231,8 @@ function rowOf(key: ListedKey): string[] {
     expired: ` ${expires_at}`,
     revoked: ` ${revoked_at}`,
   }
-  return [id, tenant, name, role, `${(scopes ?? ROLES[role]).join(' ')}${limit}`, `${state}${since[state]}`]
+  const may = roles.has(role) ? (scopes ?? roles.get(role)?.scopes ?? []).join(' ') : 'nothing: unknown role'
+  return [id, tenant, name, role, `${may}${limit}`, `${state}${since[state]}`]
 }
 
 function stateOf({ revoked_at, expires_at }: Omit<StoredKey, 'hash'>, now: number): ListedKey['state'] {

@@ -55,6 +55,8 @@ describe('the words that fit', () => {
         'diff',
         'costs',
         'audit',
+        'report',
+        'objectives',
         'runs',
         'validations',
         'storage',

@@ -27,6 +27,7 @@ test('--yes writes a configuration that checks, and a test that passes', { timeo
   const file = join(folder, 'all', 'toolyard.config.json')
   expect(out).toContain(`Created ${file}\n`)
   expect(err).toMatch(/ {2}npx toolyard check\n {2}node --test\n {2}npx toolyard serve\n$/)
+  expect(err).toContain('after you have installed Toolyard there (docs/start/install.md):')
   expect(namesIn('all')).toEqual(['get_weather', 'calculate', 'get_repository'])
   expect(await toolyard(['check', '--strict', '--config', file])).toMatchObject({ code: 0 })
   linkToolyard('all')
@@ -35,6 +36,12 @@ test('--yes writes a configuration that checks, and a test that passes', { timeo
     env: { PATH: process.env.PATH },
   })
   expect(tested.stdout).toMatch(/pass 4\b/)
+})
+
+test.each(['openai', 'gemini', 'ollama'])('--provider %s writes a configuration that checks', async (provider) => {
+  await toolyard(['init', provider, '--yes', '--kinds', 'mock', '--provider', provider])
+  const file = join(folder, provider, 'toolyard.config.json')
+  expect(await toolyard(['check', '--config', file])).toMatchObject({ code: 0 })
 })
 
 test('a provider gets its key from the environment', async () => {
@@ -80,6 +87,8 @@ test('npm create toolyard runs toolyard init', async () => {
   linkToolyard('create')
   const program = readFileSync(join(root, 'create-toolyard', 'index.js'))
   writeFileSync(join(folder, 'create', 'index.mjs'), program)
-  const { stdout } = await run(process.execPath, ['index.mjs', 'made', '--yes'], { cwd: join(folder, 'create') })
+  const cwd = join(folder, 'create')
+  const { stdout, stderr } = await run(process.execPath, ['index.mjs', 'made', '--yes'], { cwd })
   expect(stdout).toContain(join('create', 'made', 'toolyard.config.json'))
+  expect(stderr).toContain(`Next, in ${join(cwd, 'made')}:\n`)
 })

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
@@ -116,10 +117,21 @@ export async function runInit(terminal: Terminal, folder: string, options: InitO
   if (terminal.json) terminal.document({ files: paths, next })
   else {
     for (const path of paths) terminal.result(printableLine(`Created ${path}`))
-    terminal.note(printableLine(`Next, in ${target} (after "npm install toolyard"):`))
+    const first = isInstalled(target) ? '' : ', after you have installed Toolyard there (docs/start/install.md)'
+    terminal.note(printableLine(`Next, in ${target}${first}:`))
     for (const command of next) terminal.note(`  ${terminal.styleNote('bold', command)}`)
   }
   return 0
+}
+
+/** Whether programs in the folder find this package. */
+function isInstalled(folder: string): boolean {
+  try {
+    createRequire(join(folder, CONFIG_NAME)).resolve('toolyard/package.json')
+    return true
+  } catch {
+    return false
+  }
 }
 
 interface Answers {
@@ -177,7 +189,7 @@ function filesFor(kinds: readonly KindName[], provider: string): Record<string, 
   const config = {
     $schema: './node_modules/toolyard/toolyard.config.schema.json',
     ...(key && { providers: { [provider]: { api_key: `\${${key}}` } } }),
-    ...(model && { models: [{ id: `${provider}:${model}` }] }),
+    ...(model && { models: [{ id: `${provider}:${model}`, name: model, capabilities: ['function-calling'] }] }),
     tools: { enabled: true, registry },
     ...(kinds.includes('mcp') && { mcpServers: MCP_SERVERS }),
   }

@@ -17,7 +17,7 @@ import {
 import { replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import { readableJson } from '../common/call.ts'
 import { hasStore, readStore, withStore } from '../common/open.ts'
-import { readInteger, TENANT_OPTION, type TenantOptions, tenantOf } from '../common/params.ts'
+import { readInteger, readTime, TENANT_OPTION, type TenantOptions, tenantOf } from '../common/params.ts'
 import {
   actions,
   type Done,
@@ -374,15 +374,4 @@ function auditFilter(options: AuditOptions): Omit<AuditFilter, 'limit'> {
   const { tenant, type, tool, caller, run, outcome, errorCode, from, to } = options
   const times = { from: readTime('--from', from), to: readTime('--to', to) }
   return { tenant, type, tool, caller, runId: run, outcome, errorCode, ...times }
-}
-
-function readTime(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN
-  if (!Number.isNaN(time)) return time
-  throw new UsageError(
-    `${option} takes a time such as 2026-01-31 or 2026-01-31T12:00:00Z, not '${printableLine(text)}'.`,
-  )
 }

@@ -125,7 +125,7 @@ export async function createFirstKey(
   { env }: Pick<Terminal, 'env'>,
   { callers, storage, clock, access }: Installation,
 ): Promise<void> {
-  if (callers.keyed) return
+  if (callers.hasKeys) return
   const [variable, key] = await readFirstKey(env)
   if (!key) return
   if (key.length < MIN_KEY_LENGTH || /[^\x21-\x7e]/.test(key)) {

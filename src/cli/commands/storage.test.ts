@@ -10,6 +10,7 @@ import { silentLog } from '../../core/log.ts'
 import { backupStorage } from '../../storage/backup-storage.ts'
 import { call } from '../../storage/fixtures/call-entry.ts'
 import { openStorage } from '../../storage/open-storage.ts'
+import { WITHOUT_ADDITIONS } from '../../storage/sqlite/fixtures/without-additions.ts'
 import { toolyard } from '../fixtures/toolyard.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'backup-'))
@@ -113,7 +114,7 @@ test('restore reports an audit log that somebody changed', async () => {
 test('a backup keeps the version that its store has', async () => {
   const from = await changed(
     'older',
-    `DROP VIEW audit_log; DROP INDEX audit_by_version; ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN cost; ALTER TABLE audit DROP COLUMN key; DROP TABLE spending; DROP TABLE budget_holds; DROP TABLE last_turns; ALTER TABLE keys DROP COLUMN budget; CREATE VIEW audit_log AS SELECT 1;
+    `${WITHOUT_ADDITIONS}
     DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
       PRAGMA user_version = 9`,
   )

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { LoadReport } from '../../app/load-definitions.ts'
+import { MAX_FOUND } from '../../chat/discovery.ts'
 import type { Config } from '../../config/config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { versionOf } from '../../core/execution/tool-view.ts'
@@ -22,7 +23,15 @@ import {
   warnMissing,
   withoutServers,
 } from '../common/open.ts'
-import { actions, type Done, fitted, type GlobalOptions, printableLine, type Terminal } from '../common/terminal.ts'
+import {
+  actions,
+  type Done,
+  fitted,
+  type GlobalOptions,
+  printableLine,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 import { type Finding, findProblems, WarningLog } from './check.ts'
 
 const HELP = `
@@ -174,11 +183,19 @@ const indented = (text: string): string => text.replace(/^/gm, '   ')
 
 export function defineTools(tools: Command, terminal: Terminal, done: Done): void {
   const run = actions(terminal, done)
-  tools.option('--check', 'compile every schema now; exits with 1 if a tool is broken').action(run(listTools))
+  tools
+    .option('--check', 'compile every schema now; exits with 1 if a tool is broken')
+    .option('--search <words>', 'only tools that do this, the best first: --search "send a message"')
+    .option('--limit <count>', `how many tools --search shows (default: ${CLI_FOUND})`)
+    .action(run(listTools))
 }
+
+const CLI_FOUND = 10
 
 interface ToolsOptions extends GlobalOptions {
   readonly check?: boolean
+  readonly search?: string
+  readonly limit?: string
 }
 
 interface Listed {
@@ -198,6 +215,7 @@ interface Listed {
 
 /** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
 async function listTools(terminal: Terminal, options: ToolsOptions): Promise<number> {
+  const most = readLimit(options)
   const log = options.check ? new WarningLog() : undefined
   const open = await openManager(terminal, options, { lists: true, ...(log && { log }) })
   try {
@@ -205,7 +223,11 @@ async function listTools(terminal: Terminal, options: ToolsOptions): Promise<num
     const found = log === undefined ? undefined : await findProblems(open, log)
     await awaitServers(open.manager, { ms: SHORT_WAIT_MS, terminal })
     const warnings = warningsOf(open, found)
-    const listed = list(open, options.check === true)
+    const all = open.manager.getRegistry().definitions()
+    const { search } = options
+    const tools = search === undefined ? all : await open.manager.getDiscovery().search(search, all, { most })
+    const listed = list(open, tools, options.check === true)
+    if (search !== undefined && listed.length === 0) terminal.note(`No tools match "${printableLine(search)}".`)
     const enabled = open.manager.isEnabled()
     if (terminal.json)
       terminal.document({ enabled, tools: listed, skipped, warnings, missing_servers: missingServers(open) })
@@ -218,10 +240,18 @@ async function listTools(terminal: Terminal, options: ToolsOptions): Promise<num
   }
 }
 
-function list({ manager }: OpenManager, check: boolean): Listed[] {
+function readLimit({ search, limit }: ToolsOptions): number {
+  if (limit === undefined) return CLI_FOUND
+  if (search === undefined) throw new UsageError('--limit needs --search.')
+  const most = Number(limit)
+  if (Number.isInteger(most) && most >= 1 && most <= MAX_FOUND) return most
+  throw new UsageError(`--limit takes a whole number from 1 to ${MAX_FOUND}, not '${printableLine(limit)}'.`)
+}
+
+function list({ manager }: OpenManager, tools: readonly ToolDefinition[], check: boolean): Listed[] {
   const registry = manager.getRegistry()
   const executor = manager.getExecutor()
-  return registry.definitions().map((tool: ToolDefinition) => {
+  return tools.map((tool) => {
     const { version, deprecated } = tool
     const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
@@ -273,7 +303,8 @@ function show(
   }
   if (fallback) terminal.note('This folder has no toolyard.config.json: these are the tools that ship with Toolyard.')
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
-  else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
+  else if (listed.length + report.skipped.length === 0)
+    terminal.note('The configuration has no tools: add some to tools.registry.')
   for (const { name, problem } of report.skipped) terminal.note(`Skipped: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
   warnMissing(terminal, open)

@@ -157,3 +157,15 @@ export function readPairs(option: string, words: readonly string[]): Readonly<Re
 
 /** Collects the values of an option that may be repeated. */
 export const collect = (word: string, words: readonly string[] = []): string[] => [...words, word]
+
+/** A time in milliseconds since 1970. */
+export function readTime(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN
+  if (!Number.isNaN(time)) return time
+  throw new UsageError(
+    `${option} takes a time such as 2026-01-31 or 2026-01-31T12:00:00Z, not '${printableLine(text)}'.`,
+  )
+}

@@ -12,9 +12,9 @@ describe('the rule of a definition', () => {
     [null, 'it must be true or an object'],
     [[], 'it must be true or an object'],
     [{ wen: {} }, "unknown key 'wen'"],
-    [{ by: [] }, 'by must be a list of operator and admin'],
-    [{ by: ['user'] }, 'by must be a list of operator and admin'],
-    [{ by: 'admin' }, 'by must be a list of operator and admin'],
+    [{ by: [] }, 'by must be a list of roles'],
+    [{ by: [1] }, 'by must be a list of roles'],
+    [{ by: 'admin' }, 'by must be a list of roles'],
     [{ self: 'yes' }, 'self must be true or false'],
     [{ expires_ms: 10 }, 'expires_ms must be a whole number'],
     [{ expires_ms: Number.POSITIVE_INFINITY }, 'expires_ms must be a whole number'],
@@ -45,7 +45,7 @@ describe('the rule of a definition', () => {
   test('a tool with an invalid rule never runs', async () => {
     const run = vi.fn()
     const { add, executor } = toolyard()
-    add('pay', run, { approval: { by: ['user'] } as never })
+    add('pay', run, { approval: { by: [] } as never })
     expect(await executor.execute('pay', {})).toMatchObject({ error_code: 'EXECUTION_ERROR' })
     expect(run).not.toHaveBeenCalled()
   })

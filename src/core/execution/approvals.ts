@@ -61,8 +61,8 @@ function ruleProblem(rule: ApprovalRule): string | undefined {
   const unknown = Object.keys(rule).find((key) => !KEYS.has(key))
   if (unknown !== undefined) return `unknown key '${unknown}', known are ${[...KEYS].join(', ')}`
   const { when, by, self, expires_ms: ms } = rule
-  const roles = Array.isArray(by) && by.length > 0 && by.every((role) => role === 'operator' || role === 'admin')
-  if (by !== undefined && !roles) return 'by must be a list of operator and admin'
+  const roles = Array.isArray(by) && by.length > 0 && by.every((role) => typeof role === 'string' && role !== '')
+  if (by !== undefined && !roles) return 'by must be a list of roles'
   if (self !== undefined && typeof self !== 'boolean') return 'self must be true or false'
   if (ms !== undefined && !(Number.isInteger(ms) && ms >= 1_000 && ms <= MAX_EXPIRES_MS)) {
     return `expires_ms must be a whole number from 1000 to ${MAX_EXPIRES_MS}`

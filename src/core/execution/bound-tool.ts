@@ -59,6 +59,7 @@ function bindToParent(call: Call, { deadline, path }: ParentCall): void {
 }
 
 const CODE = 'code'
+const DISCOVERY = 'discovery'
 const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by tool() and registered in code'
 
 /** Tools in code. */
@@ -96,7 +97,7 @@ export class BoundTools {
     this.#compilePath = compilePath
     this.#registry = registry
     this.#canAsk = canAsk
-    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
+    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, [DISCOVERY]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => {
       // The effect of a tool that calls others depends on them.
@@ -295,7 +296,7 @@ export async function loadCompiler(): Promise<void> {
 }
 
 /** The library that described itself with such a pattern checks it too. A child process need not. */
-const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
+export const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema), (key, value) =>
     key === 'pattern' && typeof value === 'string' && !seemsLinear(value) ? undefined : value,
   )
@@ -380,6 +381,11 @@ export class BoundTool implements ExecutionHost {
     if (result === undefined) return undefined
     this.#result ??= compile(result.refinement === undefined ? result.schema : withoutSlowPatterns(result.schema))
     return { ...result, compiled: this.#result }
+  }
+
+  /** Whether the result is for this caller only, because the call may ask its client. */
+  isPrivate({ context }: { readonly context: CallContext }): boolean {
+    return context.client !== undefined && this.#kind?.asksClient?.(this.definition) === true
   }
 
   get dependsOnCaller(): boolean {

@@ -1,5 +1,6 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
+import type { Clock } from '../clock.ts'
 import { type Hold, inUnits } from '../costs.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
@@ -60,6 +61,9 @@ export class Call extends DeadlineEntry implements CallRecord {
   id: string | undefined = undefined
   #wheel: DeadlineWheel | undefined = undefined
   #reject: ((reason: unknown) => void) | undefined = undefined
+  /** How many questions wait for the client, and since when. */
+  #questions = 0
+  #askedMs = 0
 
   constructor(tool: string, context: CallContext, startedMs: number) {
     super()
@@ -184,7 +188,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     return new Promise((resolve, reject) => {
       this.#wheel = wheel
       this.#reject = reject
-      wheel.add(this, this.deadline)
+      if (this.#questions === 0) wheel.add(this, this.deadline)
       if (this.context.signal) this.#listen(this.context.signal)
       const failed = (error: unknown): void => {
         execution.end()
@@ -200,6 +204,22 @@ export class Call extends DeadlineEntry implements CallRecord {
         failed(thrown)
       }
     })
+  }
+
+  /** Waits for an answer of the client. The deadline moves by as long as it takes. */
+  async whileAsking<T>(answer: Promise<T>, clock: Clock): Promise<T> {
+    if (this.#questions++ === 0) {
+      this.#askedMs = clock.now()
+      this.#wheel?.remove(this)
+    }
+    try {
+      return await answer
+    } finally {
+      if (--this.#questions === 0) {
+        this.timeoutMs += clock.now() - this.#askedMs
+        if (this.#reject !== undefined) this.#wheel?.add(this, this.deadline)
+      }
+    }
   }
 
   override expire(): void {

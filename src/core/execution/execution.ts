@@ -1,4 +1,4 @@
-import type { CallContext } from '../call-context.ts'
+import type { AskableClient, CallContext } from '../call-context.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Progress } from '../progress.ts'
@@ -22,7 +22,7 @@ export interface ExecutionCaller {
   readonly scope: string
   readonly idempotencyKey: string | undefined
   readonly progress: Progress | undefined
-  readonly context: Pick<CallContext, 'caller' | 'app' | 'parent'>
+  readonly context: Pick<CallContext, 'caller' | 'app' | 'parent' | 'user'>
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -158,17 +158,33 @@ export class ExecutionContext implements HandlerContext {
 
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
-  readonly onFailure: NonNullable<HandlerContext['onFailure']>
+  readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
-  readonly callers: readonly string[] | undefined
-  readonly progress: Progress | undefined
+  readonly client: AskableClient | undefined
 
-  constructor(execution: Execution, call: CallTool, child: () => CallContext) {
+  constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
     super(execution, call)
+    this.#execution = execution
     this.child = child
-    this.progress = execution.caller.progress
-    this.callers = execution.caller.context.parent?.path
-    this.onFailure = (details) => {
+    this.client = client
+  }
+
+  get rights(): CallContext {
+    return this.#execution.caller.context
+  }
+
+  get progress(): Progress | undefined {
+    return this.#execution.caller.progress
+  }
+
+  get callers(): readonly string[] | undefined {
+    return this.#execution.caller.context.parent?.path
+  }
+
+  /** Bound, so that a kind may destructure it. */
+  get onFailure(): NonNullable<HandlerContext['onFailure']> {
+    const execution = this.#execution
+    return (details) => {
       execution.details = details
     }
   }
@@ -184,7 +200,8 @@ export class CodeContext extends ExecutionContext {
   }
 
   get user(): string | undefined {
-    return this.#caller.context.caller
+    const { user, caller } = this.#caller.context
+    return user ?? caller
   }
 
   get app(): unknown {

@@ -3,15 +3,17 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { IsolatedHandler } from '../handler.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
 import { pathText, type ValuePath } from '../schema/explanation.ts'
-import type { Refinement } from '../schema/json-schema-of.ts'
+import { guardParameters } from '../schema/guard-schema.ts'
+import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
 import { quoted } from '../schema/problem-words.ts'
+import { compile } from '../schema/schema-compiler.ts'
 import { isObject } from '../schema/schema-keywords.ts'
 import { REFUSED, SchemaReferences } from '../schema/schema-references.ts'
 import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
 import type { JsonSchema, Params } from '../tool.ts'
 import { type RequiredParameter, ToolExecutionError } from '../tool-result.ts'
-import type { BoundTool } from './bound-tool.ts'
+import { type BoundTool, withoutSlowPatterns } from './bound-tool.ts'
 import type { Call } from './call.ts'
 import type { Runner } from './runner.ts'
 import type { ToolRegistry } from './tool-registry.ts'
@@ -89,7 +91,7 @@ export class ParameterCheck {
     if (compiled.check === undefined) problems = await this.#checkInChild(call, tool, schema, result)
     else if (!compiled.check(result)) problems = compiled.explain(result)
     if (problems.length === 0 && refinement !== undefined) {
-      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), tool)
+      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), `tool '${tool.name}'`)
     }
     if (problems.length === 0) return
     const sentence = problems.map(({ message }) => message.replace(/^parameters /, 'the result ')).join(', ')
@@ -99,19 +101,14 @@ export class ParameterCheck {
 
   /** Its output is what the handler gets. */
   #refine(call: Call, tool: BoundTool, refinement: Refinement): MaybePromise<readonly Explained[]> {
-    const accept = (result: RefineResult): readonly Explained[] => {
-      const problems = issuesOf(result, tool)
-      if (!result.issues) call.refined = result
-      return problems
-    }
     const result = this.#ask(call, tool, refinement, call.copyParams())
-    return result instanceof Promise ? result.then(accept) : accept(result)
+    return result instanceof Promise ? result.then((later) => accept(call, tool, later)) : accept(call, tool, result)
   }
 
   /** Asynchronous rules are bounded by the deadline of the call. */
   #ask(call: Call, tool: BoundTool, { validate }: Refinement, value: unknown): MaybePromise<RefineResult> {
     const result = validate(value)
-    if (!(result instanceof Promise || 'then' in Object(result))) return result
+    if ((result as { then?: unknown } | undefined)?.then === undefined) return result as RefineResult
     return this.#runner.runCheck(call, tool, Promise.resolve(result), {}) as Promise<RefineResult>
   }
 
@@ -175,11 +172,17 @@ const NO_REASON = { message: 'the value does not match its schema' }
 const MAX_ISSUES = 50
 const MAX_ISSUE_LENGTH = 300
 
-function issuesOf(result: RefineResult, tool: BoundTool): readonly Explained[] {
-  const { issues } = Object(result) as Partial<StandardSchemaV1.FailureResult>
+function accept(call: Call, tool: BoundTool, result: RefineResult): readonly Explained[] {
+  const problems = issuesOf(result, `tool '${tool.name}'`)
+  if (problems === NO_PROBLEMS) call.refined = result as StandardSchemaV1.SuccessResult<unknown>
+  return problems
+}
+
+function issuesOf(result: RefineResult | undefined, owner: string): readonly Explained[] {
+  const issues = result?.issues
   if (issues) return issues.length > 0 ? issues.slice(0, MAX_ISSUES).map(explained) : [explained(NO_REASON)]
-  if ('value' in Object(result)) return NO_PROBLEMS
-  const message = `The schema of tool '${tool.name}' did not say whether the value matches`
+  if (typeof result === 'object' && result !== null && 'value' in result) return NO_PROBLEMS
+  const message = `The schema of ${owner} did not say whether the value matches`
   throw new ToolExecutionError('EXECUTION_ERROR', message)
 }
 
@@ -199,6 +202,32 @@ type Inline = CompiledSchema & { readonly check: NonNullable<CompiledSchema['che
 
 const isInline = (schema: CompiledSchema, { nodes, characters }: ParamsSnapshot): schema is Inline =>
   schema.check !== undefined && schema.cost * nodes + schema.textCost * characters <= MAX_INLINE_STEPS
+
+/**
+ * The problems of an object that a model wrote as its answer, and the value that the schema's library makes of it. Checked
+ * in this process only: schemas and objects that would take too long throw.
+ */
+export function objectProblems(
+  { schema, refinement }: ReadSchema,
+  given: object,
+): MaybePromise<{ readonly problems: readonly string[]; readonly value: unknown }> {
+  guardParameters(schema)
+  const compiled = compile(refinement === undefined ? schema : withoutSlowPatterns(schema))
+  const snapshot = snapshotParams(given)
+  const value = snapshot.params
+  if (!isInline(compiled, snapshot)) throw new ToolExecutionError('EXECUTION_ERROR', TOO_EXPENSIVE)
+  const messages = (problems: readonly Explained[]) => problems.map(({ message }) => message)
+  if (!compiled.check(value)) return { problems: messages(compiled.explain(value)), value }
+  if (refinement === undefined) return { problems: [], value }
+  const accept = (result: RefineResult) => ({
+    problems: messages(issuesOf(result, 'the output')),
+    value: result.issues ? value : result.value,
+  })
+  const result = refinement.validate(value)
+  return result instanceof Promise ? result.then(accept) : accept(result)
+}
+
+const TOO_EXPENSIVE = 'the schema is too expensive to check: use fewer nested alternatives, patterns and references'
 
 /** Throws if there are problems. */
 function refuse({ definition }: BoundTool, problems: readonly Explained[], params: Params): void {

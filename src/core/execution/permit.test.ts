@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ToolDefinition } from '../tool.ts'
-import { matchesGlobs, missingPermission, NO_FLAGS } from './permit.ts'
+import { inBoth, matchesGlobs, missingPermission, NO_FLAGS, shownGlobs } from './permit.ts'
 
 const tool = (permissions?: readonly string[]): ToolDefinition => ({
   name: 'tool',
@@ -66,4 +66,12 @@ test.each([
 test('one of several patterns is enough, and no pattern matches nothing', () => {
   expect(matchesGlobs(['a', 'b*'], 'bc')).toBe(true)
   expect(matchesGlobs([], '')).toBe(false)
+})
+
+test('patterns of two lists match what both match', () => {
+  const both = inBoth(['get_*', 'put_one'], ['*_one']) ?? []
+  const matching = ['get_one', 'put_one', 'get_two', 'set_one', ' and '].filter((name) => matchesGlobs(both, name))
+  expect([matching, shownGlobs(both)]).toEqual([['get_one', 'put_one'], 'get_*, put_one and *_one'])
+  expect([inBoth(['a'], undefined), inBoth(undefined, ['b']), inBoth()]).toEqual([['a'], ['b'], undefined])
+  for (const none of [inBoth([], ['*']), inBoth(['*'], [])]) expect(matchesGlobs(none ?? [], 'a')).toBe(false)
 })

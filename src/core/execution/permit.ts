@@ -1,6 +1,7 @@
 import type { CallContext } from '../call-context.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
+import { OPEN, viewOf } from './tool-view.ts'
 
 type Flags = Readonly<Record<string, boolean>>
 
@@ -16,7 +17,7 @@ export function missingPermission(
   tool: ToolDefinition,
   { flags = NO_FLAGS, tools }: Pick<CallContext, 'flags' | 'tools'>,
 ): string | typeof OUTSIDE_KEY | undefined {
-  if (tools !== undefined && !matchesGlobs(tools, tool.name)) return OUTSIDE_KEY
+  if (tools !== undefined && viewOf(tool)[OPEN] !== true && !matchesGlobs(tools, tool.name)) return OUTSIDE_KEY
   if (flags === NO_FLAGS && tool.permissions === undefined) return undefined
   if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
   const required = tool.permissions
@@ -45,9 +46,26 @@ export function permit(
   )
 }
 
+/** Between two lists of patterns that a name must both match. No pattern contains spaces. */
+const AND = ' and '
+
+/** The patterns of names that match both lists; undefined matches every name. */
+export const inBoth = (one?: readonly string[], other?: readonly string[]): readonly string[] | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : [...one, AND, ...other]
+
 /** Whether a name matches one of the patterns, in which `*` stands for any characters, or none. */
-export const matchesGlobs = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => matchesGlob(pattern, name))
+export function matchesGlobs(patterns: readonly string[], name: string): boolean {
+  let matches = false
+  for (const pattern of patterns) {
+    if (pattern !== AND) matches ||= matchesGlob(pattern, name)
+    else if (matches) matches = false
+    else return false
+  }
+  return matches
+}
+
+/** Patterns for people. */
+export const shownGlobs = (patterns: readonly string[]): string => patterns.join(', ').replaceAll(`, ${AND}, `, AND)
 
 /** Searches for the parts between the stars one after the other, so that the time grows with the lengths only. */
 function matchesGlob(pattern: string, name: string): boolean {

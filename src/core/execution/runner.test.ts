@@ -2,8 +2,60 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { ManualClock } from '../../testing/stand-ins.ts'
 import { later, never, toolyard } from '../fixtures/code-yard.ts'
-import type { Handler, Isolate } from '../handler.ts'
+import type { Handler, Isolate, Kind } from '../handler.ts'
 import { ToolExecutionError, type ToolFailure } from '../tool-result.ts'
+
+describe('a call that asks the client of its caller', () => {
+  const asking = (clock: ManualClock) => {
+    const runs = vi.fn()
+    const kind: Kind = {
+      effect: () => 'read',
+      asksClient: () => true,
+      bind: () => () => async (_params, context) => {
+        runs()
+        await context.client?.ask({ method: 'elicitation/create', params: {} })
+        return never()
+      },
+    }
+    const outer: Kind = { effect: () => 'read', bind: () => () => (_params, context) => context.call?.('ask', {}) }
+    const answers: ((answer: unknown) => void)[] = []
+    const client = { id: 'a', capabilities: {}, ask: () => new Promise((resolve) => void answers.push(resolve)) }
+    const yard = toolyard({ kinds: { asking: kind, outer }, clock })
+    yard.add('ask', never, { implementation: { type: 'asking' }, timeout_ms: 1_000, cache: { ttl_ms: 60_000 } })
+    return { ...yard, answers, client, runs }
+  }
+
+  test('has no deadline while the client answers, and its whole time apart from that', async () => {
+    const clock = new ManualClock()
+    const { executor, answers, client } = asking(clock)
+    const ended = vi.fn()
+    const call = executor.execute('ask', {}, { client }).finally(ended)
+    await expect.poll(() => answers.length).toBe(1)
+    clock.advance(600_000)
+    await later(0)
+    answers[0]?.({})
+    await later(0)
+    clock.advance(900)
+    await later(0)
+    expect(ended).not.toHaveBeenCalled()
+    clock.advance(200)
+    expect(await call).toMatchObject({ error_code: 'TIMEOUT' })
+  })
+
+  test('shares its run with no other call, and no tool that it calls can ask', async () => {
+    const { executor, answers, client, runs, add } = asking(new ManualClock())
+    const cancel = new AbortController()
+    const calls = [1, 2].map(() => executor.execute('ask', {}, { client, signal: cancel.signal }))
+    await expect.poll(() => answers.length).toBe(2)
+    expect(runs).toHaveBeenCalledTimes(2)
+    add('outer', never, { implementation: { type: 'outer' } })
+    const outer = executor.execute('outer', {}, { client, signal: cancel.signal })
+    await expect.poll(() => runs.mock.calls.length).toBe(3)
+    cancel.abort()
+    expect(answers).toHaveLength(2)
+    for (const result of await Promise.all([...calls, outer])) expect(result).toMatchObject({ success: false })
+  })
+})
 
 describe('deadlines and cancellation', () => {
   test('a handler that never settles ends at its deadline with its signal aborted', async () => {

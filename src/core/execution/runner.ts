@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { CallContext } from '../call-context.ts'
+import type { AskableClient, CallContext } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import type { Budgets, CompilePath } from '../costs.ts'
@@ -104,7 +104,7 @@ export class Runner {
       execution.end()
       return value
     }
-    if (tool.effect === 'read') {
+    if (tool.effect === 'read' && !tool.isPrivate(call)) {
       execution.work = work
       tool.executions.add(execution)
     }
@@ -161,7 +161,12 @@ export class Runner {
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
     const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
     if (tool.isCode) return handler(params, new CodeContext(execution, make))
-    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child))
+    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, this.#clientOf(call)))
+  }
+
+  #clientOf(call: Call): AskableClient | undefined {
+    const { client } = call.context
+    return client && { ...client, ask: (request) => call.whileAsking(client.ask(request), this.#clock) }
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -247,6 +252,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     idempotencyKey: _key,
     callId,
     report: _report,
+    client: _client,
     onRate: _rate,
     timeoutMs: _ms,
     once: _once,

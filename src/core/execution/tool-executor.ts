@@ -10,7 +10,7 @@ import { Recorder } from '../recorder.ts'
 import { boundedJson, knownKey, redactText, withoutCredentials } from '../redact.ts'
 import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
-import { snapshotResult } from '../snapshot.ts'
+import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import {
   type FailureExtras,
@@ -190,6 +190,33 @@ export class ToolExecutor {
     }
   }
 
+  /**
+   * Reads something besides tools for a caller: it counts against the limits of the caller, and is recorded. `name` can't be
+   * that of a tool. Throws what `read` throws.
+   */
+  async access<T>(name: string, params: Params, context: CallContext, read: () => Promise<T>): Promise<T> {
+    const call = new Call(name, context, this.#clock.now())
+    try {
+      if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
+      call.snapshot = snapshotParams(params)
+      await takeRates(call, undefined, this.#rates, this.#clock)
+      call.attempts++
+      const value = snapshotResult(await read(), LIMITS.resultBytes)
+      this.#envelope(call, value)
+      return value as T
+    } catch (thrown) {
+      this.#fail(call, thrown)
+      throw thrown
+    } finally {
+      if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
+    }
+  }
+
+  /** Counts a request that calls no tool against the caller's limits. Throws RATE_LIMITED. */
+  count(context: CallContext): Promise<void> {
+    return takeRates(new Call('', context, this.#clock.now()), undefined, this.#rates, this.#clock)
+  }
+
   /** Without a caller, the strongest effect of the versions that callers may get: a write must not count as a read. */
   effectOf(name: string, caller?: CallContext): Effect | undefined {
     const reachable = caller === undefined ? this.#registry.reachable(name) : []
@@ -343,7 +370,8 @@ export class ToolExecutor {
 
 /** Computed only if there is a cache, or another call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
-  if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0)) return undefined
+  if (tool.effect !== 'read' || tool.isPrivate(call)) return undefined
+  if (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0) return undefined
   return callKey(tool.hash, call.scope, params)
 }
 

@@ -40,6 +40,8 @@ export class ToolRegistry {
   readonly #aside = new Map<string, ReadonlySet<RegisteredTool>>()
   readonly #views = new WeakMap<RegisteredTool, ToolDefinition>()
   readonly #aliases = new Map<string, string>()
+  /** Found by their name only, and not if another tool has it. */
+  readonly #unlisted = new Map<string, ToolDefinition>()
   readonly #broken = new Map<RegisteredTool, string>()
   #diagnose: (tool: ToolDefinition) => string | undefined = () => undefined
   #show: (tool: ToolDefinition, rights: Rights) => ToolDefinition = (tool) => tool
@@ -116,6 +118,11 @@ export class ToolRegistry {
       }
       this.register(tool)
     }
+  }
+
+  /** Adds a tool of ours that no list shows. Other tools may have its name. */
+  addUnlisted(tool: ToolDefinition): void {
+    this.#unlisted.set(tool.name, tool)
   }
 
   /** Runs a tool with the executor of this registry. */
@@ -218,6 +225,8 @@ export class ToolRegistry {
     if (tool !== undefined) return this.#chosen(name, tool, caller)
     const alias = this.#aliases.get(name)
     if (alias !== undefined) return this.find(alias, caller)
+    const unlisted = this.#unlisted.get(name)
+    if (unlisted !== undefined) return unlisted
     const end = name.lastIndexOf('@')
     return end > 0 ? this.at({ name: name.slice(0, end), version: name.slice(end + 1) }) : undefined
   }

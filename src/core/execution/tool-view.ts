@@ -31,6 +31,7 @@ export type RegisteredTool = ToolDefinition | LangchainTool
 export const REFINEMENT: unique symbol = Symbol('refinement')
 export const RESULT: unique symbol = Symbol('result')
 export const PACKAGE: unique symbol = Symbol('package')
+export const OPEN: unique symbol = Symbol('open')
 
 /** A definition with the parts that JSON can't hold. */
 export interface ToolView extends ToolDefinition {
@@ -40,6 +41,8 @@ export interface ToolView extends ToolDefinition {
   readonly [REFINEMENT]?: Refinement | undefined
   readonly [RESULT]?: ReadSchema | undefined
   readonly [PACKAGE]?: string | undefined
+  /** Of a tool of ours that only reads what its caller may see: keys that are limited to some tools have it too. */
+  readonly [OPEN]?: true
 }
 
 /** The package that a tool comes from. Such a tool gives way to all others of its name. */

@@ -79,6 +79,18 @@ export class TimeHistogram {
   }
 }
 
+/** How many times a stored histogram counts, and how many of them are longer than `ms`, up to 1/32 too few. */
+export function countTimes(stored: StoredTimes, ms: number): { readonly total: number; readonly longer: number } {
+  const limit = bucketOf(Math.max(0, Math.min(ms * 1_000, 0x7fffffff)) | 0)
+  let [total, longer] = [0, 0]
+  for (let index = 1; index < stored.length; index += 2) {
+    const count = stored[index + 1] as number
+    total += count
+    if ((stored[index] as number) > limit) longer += count
+  }
+  return { total, longer }
+}
+
 /** One bucket per microsecond below 32 µs. Above, the five bits after the highest one select the bucket. */
 function bucketOf(microseconds: number): number {
   if (microseconds < PER_DOUBLING) return microseconds

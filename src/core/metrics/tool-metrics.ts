@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { CallBatch, RecordSink } from '../recorder.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import { TimeHistogram } from './time-histogram.ts'
@@ -15,6 +16,8 @@ export interface ToolFigures {
 
 /** Calls of unknown tools are counted together: callers choose these names. */
 const UNKNOWN = '(unknown tools)'
+
+const MAX_TENANTS = 1_000
 
 /** Times and errors of calls. */
 export class CallSeries {
@@ -69,15 +72,28 @@ export function figuresByTool(
 
 export class ToolMetrics implements RecordSink {
   readonly #series = new Map<string, CallSeries>()
+  readonly #uses = new LRUCache<string, Map<string, number>>({ max: MAX_TENANTS })
 
   write({ records }: CallBatch): void {
-    for (const { tool, code, executionTimeMs } of records) {
+    for (const { tool, tenant, code, executionTimeMs } of records) {
+      if (!code) this.#use(tenant, tool)
       this.#seriesOf(code === 'TOOL_NOT_FOUND' ? UNKNOWN : tool).record(executionTimeMs, code)
     }
   }
 
   figures(): ReturnType<typeof figuresByTool> {
     return figuresByTool(this.#series)
+  }
+
+  /** How often a tenant has called each tool with success. Tenants learn nothing about the others. */
+  usesOf(tenant: string): ReadonlyMap<string, number> | undefined {
+    return this.#uses.get(tenant)
+  }
+
+  #use(tenant: string, tool: string): void {
+    const uses = this.#uses.get(tenant) ?? new Map<string, number>()
+    uses.set(tool, (uses.get(tool) ?? 0) + 1)
+    this.#uses.set(tenant, uses)
   }
 
   #seriesOf(name: string): CallSeries {

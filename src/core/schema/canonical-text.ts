@@ -3,10 +3,11 @@ export function canonicalText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`
   const object = value as Record<string, unknown>
-  const entries = Object.keys(object)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalText(object[key])}`)
-  return `{${entries.join(',')}}`
+  let text = ''
+  for (const key of Object.keys(object).sort()) {
+    text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${canonicalText(object[key])}`
+  }
+  return text === '' ? '{}' : `${text}}`
 }
 
 /** Whether all items differ, in linear time. */

@@ -24,4 +24,6 @@ export interface ChatStore {
   add(key: ChatKey, turn: ChatTurn, quota?: Quota): Promise<void>
   /** Replaces the messages of a turn that the chat still has, and leaves later turns alone. */
   update(key: ChatKey, turn: ChatTurn): Promise<void>
+  /** Removes a chat with all its turns. */
+  remove(key: ChatKey): Promise<void>
 }

@@ -1,7 +1,5 @@
 import type { BudgetPeriod } from '../costs.ts'
 
-export type Role = 'admin' | 'operator' | 'user'
-
 /** What a key may spend, in units of the currency. */
 export interface KeyBudget {
   readonly per: BudgetPeriod
@@ -16,7 +14,8 @@ export interface StoredKey {
   readonly hash: string
   readonly tenant: string
   readonly name: string
-  readonly role: Role
+  /** A built-in role, or one of the configuration. */
+  readonly role: string
   /** Fewer scopes than the role has, or `installation`. */
   readonly scopes: readonly string[] | null
   /** Patterns of the tools that it may use; null: all of the tenant. */
@@ -33,18 +32,34 @@ export interface StoredKey {
   readonly revoked_at: string | null
 }
 
+/** A user of the configured issuer, by the latest token or sign-in. */
+export interface StoredUser {
+  readonly id: string
+  readonly tenant: string
+  /** The `sub` of the issuer. */
+  readonly subject: string
+  readonly name: string
+  readonly role: string
+  /** What the user has started may go on until then. Milliseconds since 1970. */
+  readonly expires_at: number
+}
+
 export interface KeyStore {
   /** Includes revoked keys. */
   list(): Promise<readonly StoredKey[]>
   create(key: StoredKey): Promise<void>
   /** Also ends the sessions of the key. Returns false if there is no such key. Revoking twice changes nothing. */
   revoke(id: string, at: string): Promise<boolean>
+  /** Includes users that have expired and were not removed yet. */
+  users(): Promise<readonly StoredUser[]>
+  /** Replaces the user with the same id. */
+  putUser(user: StoredUser): Promise<void>
 }
 
-/** A browser that is signed in with a key, without the id that its cookie holds. Times are milliseconds since 1970. */
+/** A browser that is signed in, without the id that its cookie holds. Times are milliseconds since 1970. */
 export interface StoredSession {
   readonly hash: string
-  /** The id of the key. */
+  /** The id of the key or the user. */
   readonly caller: string
   /** The session ends then, unless it is used before. */
   readonly expires_at: number

@@ -95,6 +95,13 @@ export interface KnowledgeStore {
     collection: string,
     document_id: string,
   ): Promise<{ readonly version: string; readonly chunks: number } | undefined>
+  /** The latest incomplete version with this prefix, unless a later one is complete. */
+  staged(
+    tenant: string,
+    collection: string,
+    document_id: string,
+    prefix: string,
+  ): Promise<{ readonly version: string; readonly parts: number } | undefined>
   remove(tenant: string, collection: string, document_id: string): Promise<boolean>
   drop(tenant: string, collection: string): Promise<boolean>
   /** Full-text search; nothing in `text` is syntax. */

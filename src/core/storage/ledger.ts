@@ -84,6 +84,10 @@ export interface Ledger {
   parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]>
   /** The first calls of a version since a time, without those that were refused or cancelled whatever the version. */
   versionCalls(query: VersionQuery): Promise<readonly VersionCall[]>
+  /** The calls that count for objectives. */
+  objectiveCalls(query: ObjectiveQuery): Promise<readonly ObjectiveCalls[]>
+  /** Reads all rows once: verifies every chain, and adds up the rows of a time. */
+  summary(query: SummaryQuery): Promise<AuditSummary>
   /** Deletes sealed audit segments, runs and metrics past their retention. Returns the counts. */
   expire(now: number): Promise<{ readonly audit: number; readonly runs: number; readonly figures: number }>
 }
@@ -96,6 +100,8 @@ export interface VersionQuery {
   /** Milliseconds since 1970. */
   readonly from: number
   readonly limit: number
+  /** Calls that failed with these codes don't count. Default: those that were refused or cancelled. */
+  readonly without?: readonly ToolErrorCode[]
 }
 
 export interface VersionCall {
@@ -105,6 +111,104 @@ export interface VersionCall {
   readonly ms: number
   /** In millionths of the currency; null if it is unknown. */
   readonly cost?: number | null
+}
+
+export interface ObjectiveQuery {
+  /** Undefined: all tenants. */
+  readonly tenant: string | undefined
+  readonly objectives: readonly {
+    /** A pattern; undefined: all tools. */
+    readonly tool?: string | undefined
+    /** Longer calls are slow. */
+    readonly slowMs?: number | undefined
+  }[]
+  /** Calls that failed with these codes don't count. */
+  readonly without: readonly ToolErrorCode[]
+  /** How far each window looks back, in milliseconds. */
+  readonly windows: readonly number[]
+  /** How many days to return besides the current one. */
+  readonly days: number
+}
+
+export interface CallCounts {
+  readonly calls: number
+  readonly failed: number
+  readonly slow: number
+}
+
+/** The calls of one objective. */
+export interface ObjectiveCalls {
+  /** In the order of the query. */
+  readonly windows: readonly CallCounts[]
+  /** Days (of UTC) with calls, the oldest first. */
+  readonly days: readonly (CallCounts & { readonly start: string })[]
+}
+
+export interface SummaryQuery {
+  /** Undefined: all tenants. */
+  readonly tenant: string | undefined
+  /** Inclusive, in milliseconds since 1970. */
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+}
+
+interface SummedCalls {
+  readonly calls: number
+  /** Without denied calls. */
+  readonly failed: number
+  /** Failed writes that may have happened. */
+  readonly unknown: number
+  readonly denied: number
+  /** In units of the currency; null if the cost of all calls is unknown. */
+  readonly cost: number | null
+}
+
+/** The calls of one caller of one tool. */
+export interface ToolUsage extends SummedCalls {
+  readonly tenant: string
+  readonly caller: string | null
+  /** The id of the API key; null if there was none. */
+  readonly key: string | null
+  readonly tool: string
+  readonly first: string
+  readonly last: string
+}
+
+export interface DeniedCalls {
+  readonly tenant: string
+  readonly caller: string | null
+  readonly tool: string
+  readonly error_code: string
+  readonly calls: number
+  readonly first: string
+  readonly last: string
+}
+
+export type SummarisedEvent = Pick<
+  AuditRow,
+  'id' | 'time' | 'tenant' | 'caller' | 'source' | 'event' | 'subject' | 'outcome' | 'attempts' | 'detail'
+>
+
+/** What the audit log says about a time. Every list is bounded: `left_out` counts the entries that it lacks. */
+export interface AuditSummary {
+  /** The time of the oldest row in the store; null if there is none. */
+  readonly first_row: string | null
+  /** Up to this time, rows were removed after their retention; null if none were. */
+  readonly removed_until: string | null
+  readonly totals: SummedCalls
+  readonly days: readonly (SummedCalls & { readonly day: string })[]
+  readonly usage: readonly ToolUsage[]
+  readonly denied: readonly DeniedCalls[]
+  readonly approvals: readonly SummarisedEvent[]
+  /** Of keys, flags, tenants, the configuration, packages, rollouts and MCP servers. */
+  readonly changes: readonly SummarisedEvent[]
+  /** Sign-ins, refused keys, and requests for another tenant. */
+  readonly access: readonly SummarisedEvent[]
+  readonly alerts: readonly SummarisedEvent[]
+  readonly left_out: Readonly<Record<'usage' | 'denied' | 'approvals' | 'changes' | 'access' | 'alerts', number>>
+  /** The audit log as a whole. */
+  readonly integrity: AuditReport
 }
 
 export const METRIC_WINDOWS = ['1h', '24h', '7d'] as const

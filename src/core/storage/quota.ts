@@ -39,7 +39,7 @@ export function checkQuota(tenant: string, quota: Quota, usage: Usage, more: Par
     throw new ToolExecutionError(
       'RATE_LIMITED',
       `Tenant '${tenant}' has reached its quota '${name}': it uses ${usage[name]} of ${quota[name]}, and ${added} more ` +
-        `would exceed it. ${ADVICE[name]}, or ask the operator to raise limits.${name}`,
+        `would exceed it. ${ADVICE[name]}, or ask the operator to raise tenants.${tenant}.quota.${name}`,
     )
   }
 }

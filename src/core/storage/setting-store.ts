@@ -1,5 +1,8 @@
-/** Settings that can change while servers run. `copy` marks a store that a copy has not filled yet. */
-export type SettingKind = 'tenant' | 'limits' | 'pin' | 'rollout' | 'secret' | 'copy'
+/**
+ * Settings that can change while servers run. `copy` marks a store that a copy has not filled yet. `alerts` is the state of
+ * alerts: servers read it when they need it, and are not told about changes.
+ */
+export type SettingKind = 'tenant' | 'limits' | 'pin' | 'rollout' | 'secret' | 'copy' | 'alerts'
 
 export interface Setting {
   readonly kind: SettingKind

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { DateTime, IANAZone, Settings } from 'luxon'
 import type { Handler, IsolatedHandler } from '../../core/handler.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
-import { suggest } from '../../core/suggest.ts'
+import { suggest, withoutAccents } from '../../core/suggest.ts'
 import type { Effect, Params } from '../../core/tool.ts'
 import type { ToolHandlers } from '../tool-handlers.ts'
 import { badParameter, readInteger, readText, requireText } from './read-parameter.ts'
@@ -151,12 +151,8 @@ function slice(text: string, params: Params): string {
     .join('')
 }
 
-/** Removes accents from Latin letters only: in other scripts the marks are vowels. */
 function slug(text: string): string {
-  return text
-    .normalize('NFKD')
-    .replace(/[\u0300-\u036f]+/g, '')
-    .normalize('NFC')
+  return withoutAccents(text)
     .toLowerCase()
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replace(/^-|-$/g, '')

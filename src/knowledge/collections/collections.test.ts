@@ -129,6 +129,22 @@ describe('a document in parts', () => {
     expect((await found('stone')).toSorted()).toEqual(['One stone.', 'Three stones.', 'Two stones.'])
   })
 
+  test('stores nothing for other tenants, however many documents stay incomplete', async () => {
+    const { ingest, store } = await givenCollections()
+    for (const id of ['a', 'b', 'c']) await ingest('', { document_id: id, part: 1, parts: 2 })
+    expect(await store.collections('(toolyard)')).toEqual([])
+  })
+
+  test('a part that is sent again after its version is complete joins no older one', async () => {
+    const { ingest, found } = await givenCollections()
+    const two = { document_id: 'book', parts: 2 }
+    await ingest('An old stone.', { ...two, part: 1 })
+    await ingest('One stone.', { ...two, part: 1 })
+    await ingest('Two stones.', { ...two, part: 2 })
+    await expect(ingest('Two stones.', { ...two, part: 2 })).rejects.toMatchObject(invalid(/no version was started/))
+    expect((await found('stone')).toSorted()).toEqual(['One stone.', 'Two stones.'])
+  })
+
   test('accepts parts in any order, and repeatedly, if they name a version', async () => {
     const { ingest, found } = await givenCollections()
     const send = (part: number, version = '1') =>

@@ -7,7 +7,7 @@ import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { DEFAULT_CHUNK_SIZE } from '../documents/split-document.ts'
 import { type Embedder, type EmbeddingProgress, embedDocuments } from '../embedding/embedder.ts'
 import { modelFailure } from '../model-failure.ts'
-import { endVersion, type Ingested, type IngestPart, joinVersion, preparePart } from './ingest-part.ts'
+import { type Ingested, type IngestPart, joinVersion, preparePart } from './ingest-part.ts'
 import { OwnDocs } from './own-docs.ts'
 import {
   questionPieces,
@@ -96,7 +96,6 @@ export class Collections {
     })
     signal?.throwIfAborted()
     const put = await store.put({ ...part, version, chunks })
-    if (put.complete && part.version === undefined) await endVersion(store, part)
     const waiting = vectors?.filter((vector) => vector === undefined).length ?? 0
     if (own && put.complete && (waiting > 0 || collection.without_vector > 0)) this.#embedLater(tenant, name)
     return { document_id, ...put, ...(waiting > 0 && { without_vector: waiting }) }
@@ -168,7 +167,8 @@ export class Collections {
     signal?.throwIfAborted()
     const { vectors, note } = asked
     const way = vectors === undefined ? 'text' : by
-    const byText = async (text: string) => weighText(text, await store.byText({ ...deep, text }), collection.chunks)
+    const byText = async (text: string) =>
+      weighText(text, await store.byText({ ...deep, text }), collection.chunks, signal)
     const byVector = async (vector: Float32Array) => weighVectors(await store.byVector({ ...deep, vector }))
     const [texts, meanings] = await Promise.all([
       oneByOne(way === 'vector' ? [] : pieces, byText, signal),
@@ -232,7 +232,10 @@ export class Collections {
 
   /** Removes parts of versions that were never completed. */
   async sweep(beforeMs: number): Promise<number> {
-    return (await this.#options.store('read')).sweep(beforeMs)
+    const store = await this.#options.store('read')
+    // Older versions stored notes about incomplete documents of all tenants there.
+    await store.drop(OWN_TENANT, 'begun')
+    return store.sweep(beforeMs)
   }
 
   async #find(store: KnowledgeStore, { tenant, collection: name }: SearchQuestion): Promise<Collection> {

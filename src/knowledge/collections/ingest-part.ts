@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { quoted } from '../../core/schema/problem-words.ts'
-import { type KnowledgeChunk, type KnowledgeStore, OWN_TENANT } from '../../core/storage/knowledge-store.ts'
+import type { KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { checkMetadata, checkName, checkText, KNOWLEDGE_BOUNDS as LIMITS } from '../../storage/knowledge/checks.ts'
 import { cleanText } from '../documents/document.ts'
@@ -111,44 +111,19 @@ function split(text: string, chunkSize: number, first: number): KnowledgeChunk[]
   return pieces.map((piece) => ({ ...piece, position: first + piece.position }))
 }
 
-/** Stores the latest version of each document, as documents without chunks, which searches never find. */
-const NOTES = 'begun'
+/** The versions of parts that name none. */
+const OWN_VERSION = 'begun '
 
 /**
  * The version of a part that names none. Part 1 always starts a new one; other parts join the latest, on any server.
  */
 export async function joinVersion(store: KnowledgeStore, part: PreparedPart): Promise<string> {
-  if (part.part === 0) return begin(store, part)
-  const begun = await store.document(OWN_TENANT, NOTES, noteOf(part))
-  const [parts, version] = begun?.version.split('.') ?? []
-  if (version !== undefined && Number(parts) === part.parts) return version
-  const why = version === undefined ? 'no version was started' : `the latest version has ${parts} parts`
+  if (part.part === 0) return OWN_VERSION + randomUUID()
+  const begun = await store.staged(part.tenant, part.collection, part.document_id, OWN_VERSION)
+  if (begun?.parts === part.parts) return begun.version
+  const why = begun === undefined ? 'no version was started' : `the latest version has ${begun.parts} parts`
   throw badParameter(
     `document ${quoted(part.document_id)}: ${why}, so part ${part.part + 1} of ${part.parts} has no version. ` +
       'Send part 1 first, or give all parts the same version',
   )
 }
-
-export async function endVersion(store: KnowledgeStore, part: PreparedPart): Promise<void> {
-  await store.remove(OWN_TENANT, NOTES, noteOf(part))
-}
-
-async function begin(store: KnowledgeStore, part: PreparedPart): Promise<string> {
-  const version = randomUUID()
-  await store.open(OWN_TENANT, NOTES, null)
-  await store.put({
-    tenant: OWN_TENANT,
-    collection: NOTES,
-    document_id: noteOf(part),
-    version: `${part.parts}.${version}`,
-    part: 0,
-    parts: 1,
-    source: '',
-    metadata: {},
-    chunks: [],
-  })
-  return version
-}
-
-const noteOf = ({ tenant, collection, document_id }: PreparedPart): string =>
-  hash('sha256', JSON.stringify([tenant, collection, document_id]), 'hex')

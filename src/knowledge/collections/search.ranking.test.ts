@@ -36,13 +36,14 @@ test('ranks one strong match above several weak ones', () => {
   expect(ranked.map(([source]) => source)).toEqual(['a', 'b'])
 })
 
-test('omits unrelated passages', () => {
+test('omits unrelated passages', async () => {
   expect(byVector([hit('a', 0.1)], [hit('b', 0.15)])).toEqual([])
-  expect(weighText('python decorators', [hit('a', 3, 'All about something else.')], 1_000)).toEqual([])
+  expect(await weighText('python decorators', [hit('a', 3, 'All about something else.')], 1_000)).toEqual([])
 })
 
-test('combines both methods', () => {
-  const text = [weighText('kettle vinegar', [hit('a', 8, 'Vinegar for the kettle.'), hit('b', 6, 'A kettle.')], 1_000)]
+test('combines both methods', async () => {
+  const hits = [hit('a', 8, 'Vinegar for the kettle.'), hit('b', 6, 'A kettle.')]
+  const text = [await weighText('kettle vinegar', hits, 1_000)]
   const vectors = [weighVectors([hit('b', 0.7), hit('a', 0.6)])]
   const both = rankHits({ byText: text, byVector: vectors }, 5)
   expect(both.map(({ source }) => source).sort()).toEqual(['a', 'b'])

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KnowledgeHit, MetadataFilter } from '../../core/storage/knowledge-store.ts'
 import { queryWords, searchWords } from '../../storage/knowledge/search-words.ts'
 import { splitDocument } from '../documents/split-document.ts'
@@ -92,10 +93,15 @@ export function rankHits({ byText, byVector }: Found, most: number): SearchResul
 }
 
 /** Weighs text hits by the share of the query's words that they contain and their relative score. */
-export function weighText(question: string, hits: readonly KnowledgeHit[], chunks: number): WeighedHit[] {
+export async function weighText(
+  question: string,
+  hits: readonly KnowledgeHit[],
+  chunks: number,
+  signal?: AbortSignal,
+): Promise<WeighedHit[]> {
   const words = Math.max(1, queryWords(question).length)
   const least = MIN_COVERAGE * Math.min(1, SHORT_QUESTION / words)
-  const covered = wordCoverage(question, hits, chunks)
+  const covered = await wordCoverage(question, hits, chunks, signal)
   const best = hits[0]?.score || 1
   return hits.flatMap((hit, index) => {
     const coverage = covered[index] as number
@@ -176,10 +182,28 @@ function asResult({ text, source, position, heading, metadata }: KnowledgeHit, s
 const MIN_CHUNKS = 200
 const MIN_STEM = 3
 
+/** So many characters are read before other work gets a turn. */
+const SLICE_CHARACTERS = 65_536
+
 /** The share of the query's words that each hit contains, weighted by rarity. Words without any hit weigh most. */
-export function wordCoverage(question: string, hits: readonly KnowledgeHit[], chunks: number): number[] {
+export async function wordCoverage(
+  question: string,
+  hits: readonly KnowledgeHit[],
+  chunks: number,
+  signal?: AbortSignal,
+): Promise<number[]> {
   const stems = [...new Set(queryWords(question).map(stem))]
-  const held = hits.map((hit) => heldBy(hit, stems))
+  const query = new QueryStems(stems)
+  const held: Set<number>[] = []
+  let characters = 0
+  for (const hit of hits) {
+    held.push(query.heldBy(hit))
+    characters += hit.heading.length + hit.text.length
+    if (characters < SLICE_CHARACTERS) continue
+    characters = 0
+    await nextTurn()
+    signal?.throwIfAborted()
+  }
   const all = Math.max(chunks, hits.length, MIN_CHUNKS)
   const weights = stems.map((_, index) => {
     const times = held.filter((words) => words.has(index)).length
@@ -189,19 +213,45 @@ export function wordCoverage(question: string, hits: readonly KnowledgeHit[], ch
   return held.map((words) => [...words].reduce((sum, index) => sum + (weights[index] as number), 0) / whole)
 }
 
-/** The indexes of the words that a hit contains. */
-function heldBy({ heading, text }: KnowledgeHit, stems: readonly string[]): Set<number> {
-  const words = new Set(searchWords(`${heading} ${text}`).map(stem))
-  const all = [...words]
-  const held = stems.flatMap((wanted, index) =>
-    words.has(wanted) || all.some((word) => akin(word, wanted)) ? [index] : [],
-  )
-  return new Set(held)
-}
+/** Finds the words of a query in linear time. Database engines stem differently: words with the same beginning are equal. */
+class QueryStems {
+  /** The indexes of the stems that a whole word means: the stem itself, or the beginning of a longer one. */
+  readonly #meant = new Map<string, number[]>()
+  readonly #indexes: ReadonlyMap<string, number>
+  /** The lengths of stems that a longer word may begin with, in ascending order. */
+  readonly #lengths: readonly number[]
 
-/** Database engines stem differently: words with the same beginning count as equal. */
-const akin = (a: string, b: string): boolean =>
-  Math.min(a.length, b.length) >= MIN_STEM && (a.startsWith(b) || b.startsWith(a))
+  constructor(stems: readonly string[]) {
+    this.#indexes = new Map(stems.map((text, index) => [text, index]))
+    for (const [text, index] of this.#indexes) {
+      this.#mean(text, index)
+      for (let length = MIN_STEM; length < text.length; length++) this.#mean(text.slice(0, length), index)
+    }
+    const lengths = new Set(stems.map(({ length }) => length).filter((length) => length >= MIN_STEM))
+    this.#lengths = [...lengths].sort((a, b) => a - b)
+  }
+
+  /** The indexes of the stems that a hit contains. */
+  heldBy({ heading, text }: KnowledgeHit): Set<number> {
+    const held = new Set<number>()
+    for (const word of new Set(searchWords(`${heading} ${text}`))) {
+      const bare = stem(word)
+      for (const index of this.#meant.get(bare) ?? []) held.add(index)
+      for (const length of this.#lengths) {
+        if (length >= bare.length) break
+        const index = this.#indexes.get(bare.slice(0, length))
+        if (index !== undefined) held.add(index)
+      }
+    }
+    return held
+  }
+
+  #mean(text: string, index: number): void {
+    const known = this.#meant.get(text)
+    if (known === undefined) this.#meant.set(text, [index])
+    else known.push(index)
+  }
+}
 
 /** Removes common English endings. */
 const stem = (word: string): string =>

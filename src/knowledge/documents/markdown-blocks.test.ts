@@ -78,3 +78,8 @@ test('shortens long headings in paths', () => {
   expect(heading?.path[0]?.length).toBeLessThanOrEqual(200)
   expect(heading?.path[0]?.isWellFormed()).toBe(true)
 })
+
+test('reads many paragraphs of two lines in linear time', () => {
+  // With a search through the rest of the text for each paragraph, this would take minutes.
+  expect(markdownBlocks('a\nb\n\n'.repeat(1_000_000))).toHaveLength(1_000_000)
+})

@@ -92,8 +92,8 @@ class MarkdownScan {
       this.#heading(level, text.slice(this.#start, this.#end).trim(), this.#start, end)
       return true
     }
-    const bar = text.indexOf('|', this.#start)
-    if (bar === -1 || bar >= this.#end || !isDelimiterRow(text, ink, end)) return false
+    // Most texts have no bar, so the search must end with the block.
+    if (!isDelimiterRow(text, ink, end) || !text.slice(this.#start, this.#end).includes('|')) return false
     this.#kind = 'table'
     this.#extend(end)
     return true

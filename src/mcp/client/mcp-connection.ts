@@ -107,6 +107,8 @@ export interface ServerCall {
   readonly onProgress: (progress: unknown) => void
   readonly definition?: Tool
   readonly traceparent?: string | undefined
+  /** Added to the `_meta` of the request. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The connection to one server: opened on demand and reopened when it is lost. */
@@ -183,7 +185,8 @@ export class McpConnection {
   }
 
   /** Calls a tool. A request that can't have arrived is sent once more over a new connection. */
-  async call({ tool, arguments: args, signal, onProgress, definition, traceparent }: ServerCall): Promise<unknown> {
+  async call({ tool, arguments: args, signal, onProgress, definition, ...call }: ServerCall): Promise<unknown> {
+    const _meta = { ...call.meta, ...(call.traceparent && { traceparent: call.traceparent }) }
     for (let repeated = false; ; repeated = true) {
       // An idle server may have exited, with its exit event not yet processed.
       if (this.#callsInFlight === 0) await this.#readEvents()
@@ -196,7 +199,7 @@ export class McpConnection {
           timeout: MAX_TIMEOUT_MS,
           ...(definition && { toolDefinition: definition }),
         }
-        const params = { name: tool, arguments: { ...args }, ...(traceparent && { _meta: { traceparent } }) }
+        const params = { name: tool, arguments: { ...args }, ...(Object.keys(_meta).length > 0 && { _meta }) }
         return callValue(await client.callTool(params, options))
       } catch (thrown) {
         if (thrown instanceof ToolExecutionError || signal.aborted) throw thrown

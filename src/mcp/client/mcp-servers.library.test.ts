@@ -4,7 +4,9 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
 import { guardParameters } from '../../core/schema/guard-schema.ts'
+import type { McpConnection } from './mcp-connection.ts'
 import { McpServers } from './mcp-servers.ts'
+import { ServerLibrary } from './server-library.ts'
 
 const EVERYTHING = new URL(
   '../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js',
@@ -68,6 +70,105 @@ describe('resources and prompts of servers', () => {
     expect(names.some((name) => name.startsWith('two__'))).toBe(true)
     expect(await found.getPrompt(names.find((name) => name.startsWith('two__')) ?? '', {})).toBeDefined()
   })
+})
+
+/** A server that lists this, without a process. */
+function fake(name: string, lists: Record<string, unknown>, forward = {}) {
+  const asked: string[] = []
+  const client = {
+    getProtocolEra: () => 'legacy',
+    request: async ({ method }: { method: string }) => {
+      asked.push(method)
+      return lists[method] ?? {}
+    },
+    readResource: async ({ uri }: { uri: string }) => ({ contents: [{ uri, text: `${name} ${uri}` }] }),
+    subscribeResource: async ({ uri }: { uri: string }) => void asked.push(`subscribe ${uri}`),
+    unsubscribeResource: async ({ uri }: { uri: string }) => void asked.push(`unsubscribe ${uri}`),
+  }
+  const connection = {
+    settings: { name, forward },
+    capabilities: { resources: { subscribe: true }, prompts: {} },
+    connected: true,
+    client: async () => client,
+  }
+  return { asked, connection: connection as unknown as McpConnection }
+}
+
+const libraryOf = (...servers: ReturnType<typeof fake>[]) =>
+  new ServerLibrary({
+    connections: () => servers.map(({ connection }) => connection),
+    isUsable: (connection, { tools }) => tools === undefined || tools.includes(connection.settings.name),
+    log: silentLog,
+    clock: systemClock,
+  })
+
+const uris = (...all: string[]) => ({ 'resources/list': { resources: all.map((uri) => ({ uri, name: uri })) } })
+
+describe('resources of several servers', () => {
+  test('come back to the server that lists them, whoever asks', async () => {
+    const found = libraryOf(fake('a_b', uris('x://1', 'a-b-2+x://1')), fake('a-b', uris('x://1', 'x://2')))
+    const listed = async (context: CallContext) => (await found.listResources(context)).map(({ uri }) => uri)
+    // No server can take a URI that belongs to another one by its prefix.
+    expect(await listed({})).toEqual(['x://1', 'a-b+a-b-2+x://1', 'a-b-2+x://1', 'x://2'])
+    expect(await listed({ tools: ['a-b'] })).toEqual(['a-b-2+x://1', 'x://2'])
+    const read = async (uri: string, context: CallContext = {}) =>
+      (await found.readResource(uri, context))?.contents.map((one) => ({ ...one }))
+    expect(await read('x://1')).toEqual([{ uri: 'x://1', text: 'a_b x://1' }])
+    expect(await read('a-b-2+x://1')).toEqual([{ uri: 'a-b-2+x://1', text: 'a-b x://1' }])
+    expect(await read('a-b+a-b-2+x://1')).toMatchObject([{ text: 'a_b a-b-2+x://1' }])
+    expect(await read('x://1', { tools: ['a-b'] })).toBeUndefined()
+    expect(await read('x://unlisted')).toBeUndefined()
+    expect(await read(`a-b+${'x'.repeat(3_000)}`)).toBeUndefined()
+    const content = [{ type: 'resource_link', uri: 'x://1' }, { type: 'resource', resource: { uri: 'x://9' } }, 1]
+    expect(await found.outward('a-b', { content })).toEqual({
+      content: [
+        { type: 'resource_link', uri: 'a-b-2+x://1' },
+        { type: 'resource', resource: { uri: 'a-b-2+x://9' } },
+        1,
+      ],
+    })
+  })
+
+  test('are not asked of a server that forwards none', async () => {
+    const off = fake('off', uris('x://1'), { resources: false, prompts: false })
+    const found = libraryOf(off, fake('on', uris('x://1')))
+    expect(await found.listResources()).toMatchObject([{ uri: 'x://1' }])
+    expect(await found.listPrompts()).toEqual([])
+    expect(await found.readResource('off+x://1')).toMatchObject({ contents: [{ text: 'on off+x://1' }] })
+    expect(off.asked).toEqual([])
+  })
+})
+
+test('a list has 1,000 entries of 16 KB at most, and is read once a minute unless it changes', async () => {
+  const many = Array.from({ length: 3_000 }, (_, index) => ({ uri: `x://${index}`, name: 'a' }))
+  const large = { uri: 'x://large', name: 'a', description: 'x'.repeat(20_000) }
+  const one = fake('one', { 'resources/list': { resources: [large, null, 'x', { name: 'none' }, ...many] } })
+  const found = libraryOf(one)
+  const listed = await found.listResources()
+  expect(listed).toHaveLength(999)
+  expect(listed.some(({ uri }) => uri === 'x://large')).toBe(false)
+  await found.listResources()
+  expect(one.asked).toEqual(['resources/list'])
+  found.changed(one.connection, 'resources')
+  await found.listResources()
+  expect(one.asked).toHaveLength(2)
+})
+
+test('a server is told once of all that follow a resource, and once when the last one stops', async () => {
+  const one = fake('one', uris('x://1'))
+  const found = libraryOf(one)
+  const told = vi.fn()
+  const stops = await Promise.all([1, 2].map(() => found.subscribe('x://1', {}, () => told())))
+  found.updated(one.connection, 'x://1')
+  found.updated(one.connection, 'x://1')
+  found.updated(one.connection, 'x://2')
+  await expect.poll(() => told.mock.calls.length).toBe(2)
+  found.connected(one.connection)
+  stops[0]?.()
+  stops[1]?.()
+  await expect.poll(() => one.asked).toContain('unsubscribe x://1')
+  expect(one.asked).toEqual(['subscribe x://1', 'subscribe x://1', 'unsubscribe x://1'])
+  expect(await found.subscribe('x://1', { tools: [] }, told)).toBeUndefined()
 })
 
 test('lets the process do other work between the checks of listed tools', async () => {

@@ -1,28 +1,27 @@
-import type {
-  Client,
-  GetPromptResult,
-  Prompt,
-  ReadResourceResult,
-  Resource,
-  ResourceTemplateType,
-} from '@modelcontextprotocol/client'
-import type { CallContext } from '../../core/call-context.ts'
+import type { Client } from '@modelcontextprotocol/client'
+import type { AskableClient, CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { packageOf } from '../../core/execution/tool-view.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
-import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import type { Library } from '../server/tool-server.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './failures.ts'
 import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
-import { McpConnection } from './mcp-connection.ts'
+import { McpConnection, type ServerCall } from './mcp-connection.ts'
 import { admitTools, checkTool, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
-import { MCP_RETRY_ATTEMPTS, type McpServerSettings, type TokenSupply } from './server-settings.ts'
+import type { PrivateConnections } from './private-connections.ts'
+import { ServerLibrary } from './server-library.ts'
+import {
+  forwardedCapabilities,
+  forwardingOf,
+  MCP_RETRY_ATTEMPTS,
+  type McpServerSettings,
+  type TokenSupply,
+} from './server-settings.ts'
 
 interface Offered {
   readonly server: string
@@ -130,6 +129,8 @@ export interface McpServersParts {
 
 interface Member {
   readonly connection: McpConnection
+  /** Loaded with the first call that may ask its client. */
+  asking: Promise<PrivateConnections> | undefined
   /** Undefined until the first connection. */
   tools: readonly ServerTool[] | undefined
   /** What the server listed last, and what of it waits for approval. */
@@ -147,7 +148,11 @@ export class McpServers {
   constructor(settings: readonly McpServerSettings[], parts: McpServersParts) {
     this.#parts = parts
     this.#joined = new JoinedTools(parts.registry, parts.log)
-    this.library = new ServerLibrary((context) => this.#usable(context), parts.log)
+    this.library = new ServerLibrary({
+      ...parts,
+      connections: () => [...this.#members.values()].map(({ connection }) => connection),
+      isUsable: ({ settings }, context) => this.#isUsable(settings.name, context),
+    })
     for (const one of settings) this.#members.set(one.name, this.#member(one))
   }
 
@@ -160,16 +165,28 @@ export class McpServers {
     await Promise.all([...this.#members.values()].map(({ connection }) => connection.start()))
   }
 
-  call(server: string, tool: string, params: Params, context: HandlerContext): Promise<unknown> {
+  async call(server: string, tool: string, params: Params, context: HandlerContext): Promise<unknown> {
     const definition = this.#joined.find(server, tool)?.raw
-    return this.connection(server).call({
+    const call: ServerCall = {
       tool,
       arguments: params,
       signal: context.signal,
       onProgress: (progress) => context.report(progress),
       traceparent: context.traceparent,
       ...(definition && { definition }),
-    })
+    }
+    const connection = this.connection(server)
+    const { client } = context
+    const isAsking = client !== undefined && mayAsk(connection.settings, client)
+    const result = isAsking ? (await this.#asking(server)).call(call, client, context.tenant) : connection.call(call)
+    return this.library.outward(server, await result)
+  }
+
+  /** Whether a server may ask or tell the client of a call. */
+  asks(server: string): boolean {
+    const settings = this.#members.get(server)?.connection.settings
+    const { logging, elicitation, sampling, roots } = forwardingOf(settings ?? NO_SERVER)
+    return logging || elicitation || sampling || roots
   }
 
   connection(server: string): McpConnection {
@@ -213,7 +230,10 @@ export class McpServers {
 
   async close(): Promise<void> {
     this.#joined.close()
-    await Promise.all([...this.#members.values()].map(({ connection }) => connection.close()))
+    const members = [...this.#members.values()]
+    await Promise.all(
+      members.flatMap(({ connection, asking }) => [connection.close(), asking?.then((one) => one.close())]),
+    )
   }
 
   #member(settings: McpServerSettings): Member {
@@ -221,16 +241,24 @@ export class McpServers {
     const connection = new McpConnection(settings, {
       log,
       clock,
-      onConnected: (client, signal) => this.#load(member, client, signal),
+      onConnected: async (client, signal) => {
+        await this.#load(member, client, signal)
+        this.library.connected(connection)
+      },
       onChanged: (list) => {
         if (list === 'tools') void this.#reload(member)
-        else this.library.changed(list)
+        else this.library.changed(connection, list)
       },
       onGivenUp: (failure) => this.#givenUp(failure),
       authProvider: authProvider && (() => authProvider(settings)),
-      extend,
+      extend: (client) => {
+        client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+          this.library.updated(connection, params.uri),
+        )
+        extend?.(client)
+      },
     })
-    const member: Member = { connection, tools: undefined, listed: [], waiting: [] }
+    const member: Member = { connection, asking: undefined, tools: undefined, listed: [], waiting: [] }
     return member
   }
 
@@ -274,18 +302,26 @@ export class McpServers {
     }
   }
 
-  /** The servers of which the caller may use a tool. Those without tools belong to callers that are not limited to some. */
-  #usable(context: CallContext): McpConnection[] {
-    const tools = this.#parts.registry
+  /** Whether the caller may use a tool of a server. Those without tools belong to callers that are not limited to some. */
+  #isUsable(server: string, context: CallContext): boolean {
+    const own = this.#parts.registry
       .definitions(context)
-      .filter(({ implementation }) => implementation?.type === 'mcp')
-    const isUsable = (tool: ToolDefinition) =>
-      missingPermission(tool, context) === undefined && context.visible?.has(tool.name) !== false
-    return [...this.#members].flatMap(([server, { connection }]) => {
-      const own = tools.filter(({ implementation }) => implementation.server === server)
-      const mayUse = own.length === 0 ? context.tools === undefined : own.some(isUsable)
-      return mayUse ? [connection] : []
-    })
+      .filter(({ implementation }) => implementation?.type === 'mcp' && implementation.server === server)
+    if (own.length === 0) return context.tools === undefined
+    return own.some(
+      (tool) => missingPermission(tool, context) === undefined && context.visible?.has(tool.name) !== false,
+    )
+  }
+
+  #asking(server: string): Promise<PrivateConnections> {
+    const member = this.#members.get(server) as Member
+    const { settings } = member.connection
+    const { log, clock, authProvider } = this.#parts
+    member.asking ??= import('./private-connections.ts').then(
+      ({ PrivateConnections }) =>
+        new PrivateConnections(settings, { log, clock, authProvider: authProvider && (() => authProvider(settings)) }),
+    )
+    return member.asking
   }
 
   #join(): void {
@@ -304,6 +340,14 @@ export class McpServers {
   }
 }
 
+const NO_SERVER: McpServerSettings = { name: '', reach: { type: 'stdio', command: '', args: [], env: {} } }
+
+function mayAsk(settings: McpServerSettings, { capabilities, logLevel }: AskableClient): boolean {
+  const forwarding = forwardingOf(settings)
+  const isLogging = forwarding.logging && logLevel !== undefined
+  return isLogging || Object.keys(forwardedCapabilities(forwarding, capabilities)).length > 0
+}
+
 function problemOf(tool: ServerTool, before: ReadonlyMap<string, unknown>, mirrors: boolean): string | undefined {
   if (before.has(tool.name)) return `The name '${tool.name}' is listed twice`
   const problem = mirrors ? mirroringProblem(tool.inputSchema) : undefined
@@ -312,128 +356,3 @@ function problemOf(tool: ServerTool, before: ReadonlyMap<string, unknown>, mirro
 
 const MAX_PROBLEM_CHARACTERS = 300
 const RELOAD_TIMEOUT_MS = 30_000
-
-const REQUEST_TIMEOUT_MS = 10_000
-
-type List = 'resources' | 'resourceTemplates' | 'prompts'
-
-const METHODS = {
-  resources: 'resources/list',
-  resourceTemplates: 'resources/templates/list',
-  prompts: 'prompts/list',
-} as const satisfies Record<List, string>
-
-interface NamedPrompt {
-  readonly connection: McpConnection
-  readonly prompt: Prompt
-  readonly name: string
-}
-
-/** The resources and prompts of the connected servers that a caller may use. Servers that don't answer are skipped. */
-class ServerLibrary implements Library {
-  readonly #connections: (context: CallContext) => Iterable<McpConnection>
-  readonly #log: Log
-  readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
-
-  constructor(connections: (context: CallContext) => Iterable<McpConnection>, log: Log) {
-    this.#connections = connections
-    this.#log = log
-  }
-
-  async listResources(context: CallContext = {}): Promise<readonly Resource[]> {
-    const seen = new Set<string>()
-    const all = await this.#all<Resource>('resources', context)
-    // A URI belongs to the first server that lists it.
-    return all.map(({ entry }) => entry).filter(({ uri }) => typeof uri === 'string' && !seen.has(uri) && seen.add(uri))
-  }
-
-  async listResourceTemplates(context: CallContext = {}): Promise<readonly ResourceTemplateType[]> {
-    return (await this.#all<ResourceTemplateType>('resourceTemplates', context)).map(({ entry }) => entry)
-  }
-
-  /** Asks the servers that list it, else all of them: it may match a template. */
-  async readResource(uri: string, context: CallContext = {}): Promise<ReadResourceResult | undefined> {
-    const owners = (await this.#all<Resource>('resources', context)).filter(({ entry }) => entry.uri === uri)
-    const asked = owners.length > 0 ? owners.map(({ connection }) => connection) : this.#live('resources', context)
-    for (const connection of asked) {
-      try {
-        return await this.#ask(connection, (client, signal) => client.readResource({ uri }, { signal }))
-      } catch (error) {
-        if (!(await isAnswer(error))) throw error
-      }
-    }
-    return undefined
-  }
-
-  async listPrompts(context: CallContext = {}): Promise<readonly Prompt[]> {
-    return (await this.#prompts(context)).map(({ prompt, name }) => ({ ...prompt, name }))
-  }
-
-  async getPrompt(
-    name: string,
-    args: Readonly<Record<string, string>>,
-    context: CallContext = {},
-  ): Promise<GetPromptResult | undefined> {
-    const found = (await this.#prompts(context)).find((one) => one.name === name)
-    if (found === undefined) return undefined
-    const params = { name: found.prompt.name, arguments: { ...args } }
-    return this.#ask(found.connection, (client, signal) => client.getPrompt(params, { signal }))
-  }
-
-  onChange(listener: (what: 'resources' | 'prompts') => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  changed(what: 'resources' | 'prompts'): void {
-    for (const listener of this.#listeners) listener(what)
-  }
-
-  async #prompts(context: CallContext): Promise<NamedPrompt[]> {
-    const taken = new Set<string>()
-    const named: NamedPrompt[] = []
-    for (const { connection, entry: prompt } of await this.#all<Prompt>('prompts', context)) {
-      if (typeof prompt.name !== 'string') continue
-      const name = [prompt.name, `${connection.settings.name}__${prompt.name}`].find((one) => !taken.has(one))
-      if (name === undefined) continue
-      taken.add(name)
-      named.push({ connection, prompt, name })
-    }
-    return named
-  }
-
-  async #all<Entry>(
-    list: List,
-    context: CallContext,
-  ): Promise<{ readonly connection: McpConnection; readonly entry: Entry }[]> {
-    const lists = await Promise.all(
-      this.#live(list === 'prompts' ? 'prompts' : 'resources', context).map(async (connection) => {
-        try {
-          const entries = await this.#ask(connection, (client, signal) => listAll(client, METHODS[list], list, signal))
-          return entries.filter(isObject).map((entry) => ({ connection, entry: entry as Entry }))
-        } catch (error) {
-          this.#log.debug(
-            { server: connection.settings.name, list, reason: String(error) },
-            'MCP server did not answer a list request',
-          )
-          return []
-        }
-      }),
-    )
-    return lists.flat()
-  }
-
-  #live(capability: 'resources' | 'prompts', context: CallContext): McpConnection[] {
-    return [...this.#connections(context)].filter(({ capabilities }) => capabilities?.[capability] !== undefined)
-  }
-
-  async #ask<T>(connection: McpConnection, ask: (client: Client, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
-    return ask(await connection.client(signal), signal)
-  }
-}
-
-async function isAnswer(error: unknown): Promise<boolean> {
-  const { callFault } = await import('./open-client.ts')
-  return callFault(error).kind === 'answered'
-}

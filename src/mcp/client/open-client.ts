@@ -23,6 +23,7 @@ import { isTooLarge } from '../stdio/message-reader.ts'
 import { StdioTransport } from '../stdio/stdio-transport.ts'
 import { AuthorizationFailure, ConnectFailure } from './failures.ts'
 import {
+  declaredCapabilities,
   MCP_CONNECT_TIMEOUT,
   MCP_HTTP_PROBE_TIMEOUT,
   MCP_STDIO_PROBE_TIMEOUT,
@@ -117,8 +118,8 @@ function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse
   return sse ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
 }
 
-function newClient({ reach }: McpServerSettings, onChanged: OpenParts['onChanged']): Client {
-  const probeMs = reach.type === 'stdio' ? MCP_STDIO_PROBE_TIMEOUT : MCP_HTTP_PROBE_TIMEOUT
+function newClient(settings: McpServerSettings, onChanged: OpenParts['onChanged']): Client {
+  const probeMs = settings.reach.type === 'stdio' ? MCP_STDIO_PROBE_TIMEOUT : MCP_HTTP_PROBE_TIMEOUT
   const changed = (list: 'tools' | 'resources' | 'prompts') => ({
     autoRefresh: false,
     debounceMs: SETTLE_MS,
@@ -127,6 +128,7 @@ function newClient({ reach }: McpServerSettings, onChanged: OpenParts['onChanged
   return new Client(
     { name: 'toolyard', version: '0.2.0' },
     {
+      capabilities: declaredCapabilities(settings),
       jsonSchemaValidator: outputValidator,
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeMs } },
       listChanged: { tools: changed('tools'), resources: changed('resources'), prompts: changed('prompts') },

@@ -1,4 +1,4 @@
-import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
+import type { AuthProvider, ClientCapabilities, FetchLike } from '@modelcontextprotocol/client'
 
 /** How to reach one MCP server; variables are already replaced. */
 export interface McpServerSettings {
@@ -10,7 +10,47 @@ export interface McpServerSettings {
   readonly check?: string
   /** By tool: the server's name of each parameter that models call otherwise. */
   readonly parameterNames?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly forward?: Partial<Forwarding>
+  /** What Toolyard declares to the server. Default: what `forward` allows. */
+  readonly capabilities?: ClientCapabilities
 }
+
+/** What clients get of a server besides its tools, and what the server may ask them during a call. */
+export type Forwarding = Readonly<Record<Forwarded, boolean>>
+export type Forwarded = 'prompts' | 'resources' | 'logging' | 'elicitation' | 'sampling' | 'roots'
+
+const FORWARDED: Forwarding = {
+  ...{ prompts: true, resources: true },
+  ...{ logging: false, elicitation: false, sampling: false, roots: false },
+}
+
+export const forwardingOf = ({ forward }: McpServerSettings): Forwarding => ({ ...FORWARDED, ...forward })
+
+/** The capabilities of a client that a server may use. */
+export function forwardedCapabilities(
+  { elicitation, sampling, roots }: Forwarding,
+  client: Readonly<Record<string, unknown>>,
+): ClientCapabilities {
+  const has = (key: string, part: string): boolean => part in Object(client[key])
+  return {
+    ...(elicitation &&
+      'elicitation' in client && {
+        elicitation: {
+          // A client that names no mode has forms.
+          ...((has('elicitation', 'form') || !has('elicitation', 'url')) && { form: {} }),
+          ...(has('elicitation', 'url') && { url: {} }),
+        },
+      }),
+    ...(sampling && 'sampling' in client && { sampling: has('sampling', 'tools') ? { tools: {} } : {} }),
+    ...(roots && 'roots' in client && { roots: {} }),
+  }
+}
+
+/** What `forward` allows, whatever the client of a call can do: servers offer tools that need it. */
+export const declaredCapabilities = (settings: McpServerSettings): ClientCapabilities =>
+  settings.capabilities ?? forwardedCapabilities(forwardingOf(settings), EVERYTHING)
+
+const EVERYTHING = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
 
 /** A server that is reached over HTTP. */
 export type HttpServerSettings = McpServerSettings & { readonly reach: HttpReach }

@@ -1,13 +1,22 @@
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { describe, expect, test } from 'vitest'
 import { type Era, httpYard, until } from './fixtures/http-yard.ts'
-import type { Library } from './tool-server.ts'
+import type { Library } from './library.ts'
 
 const NOTE = { uri: 'note://1', name: 'note', mimeType: 'text/plain' }
 
-function memoryLibrary(): Library & { change(): void } {
+function memoryLibrary(): Library & { change(): void; readonly followers: Set<() => void> } {
   let listener = (_what: 'resources' | 'prompts') => {}
+  const followers = new Set<() => void>()
   return {
+    followers,
+    subscribe: async (uri, { tenant }, told) => {
+      if (!uri.startsWith('note:') || tenant === 'other') return undefined
+      followers.add(told)
+      return () => followers.delete(told)
+    },
+    complete: async ({ argument }) => ({ completion: { values: [`${argument.value}!`] } }),
     change: () => listener('resources'),
     onChange(told) {
       listener = told
@@ -70,6 +79,92 @@ describe.each<Era>(['legacy', 'modern'])('resources and prompts for a client of 
     library.change()
     await until(() => told === 1)
   })
+})
+
+describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
+  test('reads within the limits of its caller, and every read is recorded', async () => {
+    const rate = { key: 'caller', calls: 2, perMs: 60_000, description: "Caller 'ada' may make 2 calls a minute" }
+    const contextOf = () => ({ tenant: 'acme', caller: 'ada', rates: [rate] })
+    const { client, records, executor } = await httpYard({ library: memoryLibrary() }, { contextOf })
+    const connected = await client(era)
+    await connected.readResource({ uri: NOTE.uri })
+    await expect(connected.getPrompt({ name: 'part' })).rejects.toThrow('not found')
+    const refused = { message: expect.stringContaining(rate.description), data: { error_code: 'RATE_LIMITED' } }
+    await expect(connected.readResource({ uri: NOTE.uri })).rejects.toMatchObject(refused)
+    await expect(connected.getPrompt({ name: 'greet' })).rejects.toMatchObject(refused)
+    const ref = { type: 'ref/prompt', name: 'greet' } as const
+    await expect(connected.complete({ ref, argument: { name: 'who', value: 'A' } })).rejects.toMatchObject(refused)
+    executor.flush()
+    const by = { tenant: 'acme', caller: 'ada', source: 'mcp' }
+    expect(records).toMatchObject([
+      { ...by, tool: 'mcp resources/read', code: undefined, params: { uri: NOTE.uri } },
+      { ...by, tool: 'mcp prompts/get', code: 'EXECUTION_ERROR' },
+      { ...by, tool: 'mcp resources/read', code: 'RATE_LIMITED' },
+      { ...by, tool: 'mcp prompts/get', code: 'RATE_LIMITED' },
+      { ...by, tool: 'mcp completion/complete', code: 'RATE_LIMITED' },
+    ])
+  })
+
+  test('gets no resource over 1 MB', async () => {
+    const library = {
+      ...memoryLibrary(),
+      readResource: async (uri: string) => ({ contents: [{ uri, text: 'x'.repeat(2e6) }] }),
+    }
+    const { client } = await httpYard({ library })
+    const read = (await client(era)).readResource({ uri: 'note://large' })
+    await expect(read).rejects.toMatchObject({ data: { error_code: 'RESULT_TOO_LARGE' } })
+  })
+
+  test('follows 100 resources that its caller may read, until it leaves', async () => {
+    const library = memoryLibrary()
+    const contextOf = ({ headers }: { headers: Record<string, unknown> }) => ({ tenant: String(headers['x-tenant']) })
+    const { client } = await httpYard({ library }, { contextOf })
+    const follow = async (tenant: string, uris: readonly string[]) => {
+      const connected = await client(era, { 'x-tenant': tenant })
+      const heard: string[] = []
+      connected.setNotificationHandler('notifications/resources/updated', ({ params }) => void heard.push(params.uri))
+      if (era === 'modern')
+        return {
+          connected,
+          heard,
+          followed: await connected
+            .listen({ resourceSubscriptions: [...uris] })
+            .then(({ honoredFilter }) => honoredFilter.resourceSubscriptions),
+        }
+      const followed: string[] = []
+      for (const uri of uris)
+        await connected.subscribeResource({ uri }).then(
+          () => followed.push(uri),
+          () => {},
+        )
+      return { connected, heard, followed }
+    }
+    const uris = Array.from({ length: 150 }, (_, index) => `note://${index}`)
+    const one = await follow('acme', ['file:///etc/passwd', ...uris])
+    expect(one.followed).toHaveLength(era === 'modern' ? 99 : 100)
+    expect(one.followed).not.toContain('file:///etc/passwd')
+    const other = await follow('other', ['note://1'])
+    expect(other.followed ?? []).toEqual([])
+    for (const told of library.followers) told()
+    await until(() => one.heard.length === one.followed?.length)
+    expect(new Set(one.heard)).toEqual(new Set(one.followed))
+    expect(other.heard).toEqual([])
+    const { transport } = one.connected
+    if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession()
+    await one.connected.close()
+    await until(() => library.followers.size === 0)
+  })
+})
+
+test('lists of prompts have pages of 100, sorted by name', async () => {
+  const names = Array.from({ length: 250 }, (_, index) => `prompt-${index}`)
+  const library = { ...memoryLibrary(), listPrompts: async () => names.map((name) => ({ name })) }
+  const { client } = await httpYard({ library })
+  const connected = await client('modern')
+  const first = await connected.listPrompts({ cursor: Buffer.from('after:').toString('base64url') })
+  expect([first.prompts.length, first.nextCursor]).toEqual([100, expect.any(String)])
+  expect((await connected.listPrompts()).prompts.map(({ name }) => name)).toEqual(names.toSorted())
+  await expect(connected.listPrompts({ cursor: 'x' })).rejects.toThrow('cursor')
 })
 
 test('without a library neither is offered', async () => {

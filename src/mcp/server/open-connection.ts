@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   type CallToolRequest,
   type CallToolResult,
@@ -11,30 +12,27 @@ import {
   type jsonSchemaValidator,
   LOG_LEVEL_META_KEY,
   McpServer,
-  ProtocolError,
-  ProtocolErrorCode,
-  ResourceNotFoundError,
-  type Server,
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Log, writeLog } from '../../core/log.ts'
+import type { AskableClient } from '../../core/call-context.ts'
+import { writeLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import {
-  type CallApprovals,
-  type Caller,
-  isLevel,
-  type Library,
-  type LogLevel,
-  type ToolServer,
-} from './tool-server.ts'
+import { serveLibrary } from './library.ts'
+import { ANSWER_MS, AskingCall, ownerOf } from './open-questions.ts'
+import { meantCall } from './tool-directory.ts'
+import { type CallApprovals, type Caller, isLevel, type LogLevel, type ToolServer } from './tool-server.ts'
 
 /** The SDK's server for one connection, or for one stateless request, in which `called` is the tool to be called. */
 export function openConnection(server: ToolServer, caller: Caller, called?: string): McpServer {
   const capabilities: ServerCapabilities = {
     tools: { listChanged: true },
     logging: {},
-    ...(server.library !== undefined && { resources: { listChanged: true }, prompts: { listChanged: true } }),
+    ...(server.library !== undefined && {
+      resources: { listChanged: true, ...(server.library.library.subscribe && { subscribe: true }) },
+      prompts: { listChanged: true },
+      ...(server.library.library.complete && { completions: {} }),
+    }),
   }
   const connection = new McpServer(server.info, { capabilities })
   const tool =
@@ -42,7 +40,7 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
   if (tool && server.pages.usesHeaders(tool)) declareParameters(connection, tool)
   const methods = connection.server
   methods.setRequestHandler('tools/list', ({ params }) => {
-    const { tools, nextCursor } = server.pages.page(caller.context, params?.cursor)
+    const { tools, nextCursor } = server.list(caller, params?.cursor)
     return { tools: [...tools], ...(nextCursor !== undefined && { nextCursor }) }
   })
   methods.setRequestHandler(
@@ -53,43 +51,83 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
     caller.logLevel = params.level
     return {}
   })
-  if (server.library !== undefined) serveLibrary(methods, server.library, caller, server.log)
+  if (server.library !== undefined) serveLibrary(methods, server.library, caller)
   server.extend?.(connection, caller)
   return connection
 }
 
-export const callHandler =
-  (server: ToolServer, caller: Caller, capabilities: () => ClientCapabilities | undefined = () => undefined) =>
-  async ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+export function callHandler(
+  server: ToolServer,
+  caller: Caller,
+  capabilities: () => ClientCapabilities | undefined = () => undefined,
+) {
+  const connectionId = randomUUID()
+  return async (request: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+    const params = meantCall(caller, request.params)
     const state = context.mcpReq.requestState<unknown>()
+    const subject = JSON.stringify([params.name, params.arguments])
+    const resumed = server.questions.resume(state, caller.context, subject, context)
+    if (resumed !== undefined) return resumed
+    const logLevel = logLevelOf(context) ?? caller.logLevel
+    const offered = offeredBy(context)
+    // A stateless client is asked by the response, and answers with its next request.
+    const asking = offered && new AskingCall(caller.context, subject, context)
+    const client: AskableClient = {
+      id: offered ? ownerOf(caller.context) : connectionId,
+      capabilities: offered ?? capabilities() ?? {},
+      logLevel,
+      ask: asking?.ask ?? sender(context),
+    }
     const call = (approvalId = typeof state === 'string' ? state : undefined) =>
       server.call({
         name: params.name,
         args: params.arguments,
         caller,
         approvalId,
-        signal: context.mcpReq.signal,
+        signal: asking?.signal ?? context.mcpReq.signal,
         progressToken: context.mcpReq._meta?.progressToken,
-        logLevel: logLevelOf(context) ?? caller.logLevel,
+        logLevel,
         meta: context.mcpReq._meta,
+        client,
         notify: (notice) => {
-          context.mcpReq.notify(notice).catch((error: unknown) => {
+          const { mcpReq } = asking?.context ?? context
+          const progressToken = mcpReq._meta?.progressToken
+          const isProgress = notice.method === 'notifications/progress'
+          if (isProgress && progressToken === undefined) return
+          const told = isProgress ? { ...notice, params: { ...notice.params, progressToken } } : notice
+          mcpReq.notify(told).catch((error: unknown) => {
             writeLog(server.log, 'debug', { err: error }, 'A progress notification could not be sent')
           })
         },
       })
-    const { result, approval } = await call()
-    if (approval === undefined || server.approvals === undefined) return result
-    const response = inputResponse(context.mcpReq.inputResponses, APPROVAL)
-    const own = server.approvals.mayDecide(params.name, caller.context)
-    if (response.kind === 'missing') {
-      const { elicitation } = offeredBy(context) ?? capabilities() ?? {}
-      return question(server.approvals, approval, params, own, elicitation, context) ?? result
+    const run = async (): Promise<CallToolResult | InputRequiredResult> => {
+      const { result, approval } = await call()
+      if (approval === undefined || server.approvals === undefined) return result
+      const response = inputResponse(context.mcpReq.inputResponses, APPROVAL)
+      const own = server.approvals.mayDecide(params.name, caller.context)
+      if (response.kind === 'missing') {
+        const { elicitation } = client.capabilities as ClientCapabilities
+        return question(server.approvals, approval, params, own, elicitation, context) ?? result
+      }
+      // A client answers a URL elicitation when the page was opened: the person decides there.
+      if (!own || response.kind !== 'elicit' || response.action === 'cancel') return result
+      await server.approvals.decide(approval, response.action === 'accept' ? 'approve' : 'reject', caller.context)
+      return (await call(approval)).result
     }
-    // A client answers a URL elicitation when the page was opened: the person decides there.
-    if (!own || response.kind !== 'elicit' || response.action === 'cancel') return result
-    await server.approvals.decide(approval, response.action === 'accept' ? 'approve' : 'reject', caller.context)
-    return (await call(approval)).result
+    if (asking === undefined) return run()
+    asking.start(run)
+    return server.questions.next(asking)
+  }
+}
+
+/** Asks a client of an older era, which has a connection to it. */
+const sender =
+  ({ mcpReq }: ServerContext): AskableClient['ask'] =>
+  ({ method, params }) => {
+    const isUrl = method === 'elicitation/create' && params.mode === 'url'
+    const asked = isUrl ? { elicitationId: randomUUID(), ...params } : { ...params }
+    const options = { timeout: ANSWER_MS, signal: mcpReq.signal }
+    return mcpReq.send({ method: method as 'elicitation/create', params: asked }, options)
   }
 
 const APPROVAL = 'approval'
@@ -165,36 +203,4 @@ const UNCHECKED: jsonSchemaValidator = {
 function logLevelOf({ mcpReq }: ServerContext): LogLevel | undefined {
   const level = (mcpReq.envelope as Record<string, unknown> | undefined)?.[LOG_LEVEL_META_KEY]
   return isLevel(level) ? level : undefined
-}
-
-function serveLibrary(methods: Server, library: Library, caller: Caller, log: Log): void {
-  const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work()
-    } catch (error) {
-      if (error instanceof ProtocolError) throw error
-      writeLog(log, 'warn', { err: error }, `${what} could not be read`)
-      throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} could not be read: its server failed`)
-    }
-  }
-
-  methods.setRequestHandler('resources/list', async () => ({
-    resources: [...(await ask('The list of resources', () => library.listResources(caller.context)))],
-  }))
-  methods.setRequestHandler('resources/templates/list', async () => ({
-    resourceTemplates: [...(await ask('The list of templates', () => library.listResourceTemplates(caller.context)))],
-  }))
-  methods.setRequestHandler('resources/read', async ({ params: { uri } }) => {
-    const found = await ask(`Resource '${uri}'`, () => library.readResource(uri, caller.context))
-    if (found === undefined) throw new ResourceNotFoundError(uri, `Resource '${uri}' not found`)
-    return found
-  })
-  methods.setRequestHandler('prompts/list', async () => ({
-    prompts: [...(await ask('The list of prompts', () => library.listPrompts(caller.context)))],
-  }))
-  methods.setRequestHandler('prompts/get', async ({ params: { name, arguments: args = {} } }) => {
-    const found = await ask(`Prompt '${name}'`, () => library.getPrompt(name, args, caller.context))
-    if (found === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt '${name}' not found`)
-    return found
-  })
 }

@@ -1,10 +1,12 @@
 import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio as serveOver } from '@modelcontextprotocol/server/stdio'
 import type { CallContext } from '../../core/call-context.ts'
 import { writeLog } from '../../core/log.ts'
+import { Subscriptions } from './library.ts'
 import { followChanges, openConnection } from './open-connection.ts'
-import { callerOf, type ToolServer } from './tool-server.ts'
+import type { Caller, ToolServer } from './tool-server.ts'
 
 export interface StdioOptions {
   readonly context?: CallContext
@@ -29,14 +31,27 @@ export function serveStdio(server: ToolServer, options: StdioOptions = {}): Stdi
   // Writing to a client that has gone is an error, which would end the process without a listener.
   const ignore = (): void => {}
   output.on('error', ignore)
-  const transport = new StdioServerTransport(input, output)
+  const caller: Caller = {
+    // The tools of a part change when servers connect.
+    get context() {
+      return server.contextOf(context)
+    },
+    logLevel: undefined,
+  }
+  let tell = (_uri: string): void => {}
+  const followed = server.library && new Subscriptions(server.library.library, (uri) => tell(uri))
+  const transport = tapped(new StdioServerTransport(input, output), (message) => {
+    for (const uri of followedBy(message)) void followed?.add(uri, caller.context).catch(() => {})
+  })
   const ended = Promise.withResolvers<void>()
   const service = serveOver(
     ({ era }) => {
-      const connection = openConnection(server, callerOf(context))
+      const connection = openConnection(server, caller)
       // Older clients must not get notifications before they are initialized.
-      if (era === 'modern') followChanges(server, connection)
-      else connection.server.oninitialized = () => followChanges(server, connection)
+      if (era === 'modern') {
+        followChanges(server, connection)
+        tell = (uri) => void connection.server.sendResourceUpdated({ uri }).catch(() => {})
+      } else connection.server.oninitialized = () => followChanges(server, connection)
       return connection
     },
     {
@@ -47,6 +62,7 @@ export function serveStdio(server: ToolServer, options: StdioOptions = {}): Stdi
   const before = transport.onclose
   transport.onclose = () => {
     before?.()
+    followed?.close()
     ended.resolve()
   }
   return {
@@ -57,6 +73,30 @@ export function serveStdio(server: ToolServer, options: StdioOptions = {}): Stdi
       output.off('error', ignore)
     },
   }
+}
+
+/** The SDK answers the request to follow resources itself, so this reads it on the way. */
+function tapped(transport: Transport, read: (message: JSONRPCMessage) => void): Transport {
+  const tap: Transport = {
+    start() {
+      transport.onmessage = (message, extra) => {
+        read(message)
+        tap.onmessage?.(message, extra)
+      }
+      transport.onclose = () => tap.onclose?.()
+      transport.onerror = (error) => tap.onerror?.(error)
+      return transport.start()
+    },
+    send: (message, options) => transport.send(message, options),
+    close: () => transport.close(),
+  }
+  return tap
+}
+
+function followedBy(message: JSONRPCMessage): string[] {
+  if (!('method' in message) || message.method !== 'subscriptions/listen') return []
+  const { resourceSubscriptions } = Object(message.params?.notifications) as { resourceSubscriptions?: unknown }
+  return Array.isArray(resourceSubscriptions) ? resourceSubscriptions.filter((uri) => typeof uri === 'string') : []
 }
 
 /**

@@ -1,28 +1,26 @@
 import {
   type CallToolResult,
   type ContentBlock,
-  type GetPromptResult,
   isCallToolResult,
   type McpServer,
-  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
-  type ReadResourceResult,
-  type Resource,
-  type ResourceTemplateType,
   type Tool,
 } from '@modelcontextprotocol/server'
 import { LRUCache } from 'lru-cache'
-import type { CallContext } from '../../core/call-context.ts'
+import type { AskableClient, CallContext } from '../../core/call-context.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { missingPermission } from '../../core/execution/permit.ts'
+import { matchesGlobs, missingPermission } from '../../core/execution/permit.ts'
 import type { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { type MediaPart, splitMedia, type ToolResult } from '../../core/tool-result.ts'
+import { type Library, type LibraryHost, libraryOf, readCursor, type ServedPart, writeCursor } from './library.ts'
+import { OpenQuestions } from './open-questions.ts'
+import { directoryList, type ToolDirectory } from './tool-directory.ts'
 
 /** The protocol's log levels, least severe first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -96,11 +94,17 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 /** The caller of a connection. Sessions update the context with every request. */
 export interface Caller {
   context: CallContext
+  /** Whether it is shown a search instead of all tools. */
+  readonly discovers?: boolean
   /** The lowest level of log messages to send; undefined for none. */
   logLevel: LogLevel | undefined
 }
 
-export const callerOf = (context: CallContext): Caller => ({ context, logLevel: undefined })
+export const callerOf = (context: CallContext, discovers = false): Caller => ({
+  context,
+  discovers,
+  logLevel: undefined,
+})
 
 /** The value of `implementation.returns` for tools that return content blocks. */
 const RETURNS_CONTENT = 'mcp_content'
@@ -133,15 +137,19 @@ const text = (words: string) => ({ type: 'text', text: words }) as const
 
 export interface ToolServerOptions {
   readonly registry: ToolRegistry
-  readonly executor: Pick<ToolExecutor, 'execute'>
+  readonly executor: Pick<ToolExecutor, 'execute' | 'access'>
   readonly version: string
   readonly log?: Log
   readonly clock?: Clock
   /** The effect of a tool whose definition has none. */
   readonly effectOf?: (tool: ToolDefinition) => Effect | undefined
   readonly library?: Library
+  /** Serves only this part. Default: everything. */
+  readonly part?: ServedPart | undefined
   /** Without it, calls that need approval are only refused. */
   readonly approvals?: CallApprovals
+  /** Without it, `?discovery=true` is refused. */
+  readonly discovery?: ToolDirectory
   /** Gets every connection before it is used, to add request handlers. */
   readonly extend?: (connection: McpServer, caller: Caller) => void
 }
@@ -158,6 +166,8 @@ interface AskedCall {
   /** The `_meta` of the request, which may contain a trace. */
   readonly meta?: Readonly<Record<string, unknown>> | undefined
   readonly notify: (notice: Notice) => void
+  /** The client, if it can be asked. */
+  readonly client?: AskableClient | undefined
 }
 
 /** The answer of a call, and the id of the approval that it waits for. */
@@ -192,37 +202,53 @@ const SETTLE_MS = 100
 export class ToolServer {
   readonly info: { readonly name: string; readonly version: string }
   readonly pages: ToolPages
-  readonly library: Library | undefined
+  readonly library: LibraryHost | undefined
+  readonly questions: OpenQuestions
   readonly approvals: CallApprovals | undefined
+  readonly discovery: ToolDirectory | undefined
   readonly log: Log
   readonly clock: Clock
   readonly extend: ToolServerOptions['extend']
   readonly #registry: ToolRegistry
-  readonly #executor: Pick<ToolExecutor, 'execute'>
+  readonly #executor: ToolServerOptions['executor']
+  readonly #part: ServedPart | undefined
+  #visible: { readonly version: number; readonly names: ReadonlySet<string> } | undefined
   readonly #listeners = new Set<(what: Changed) => void>()
   readonly #changed = new Set<Changed>()
   readonly #stops: (() => void)[]
   #cancelReport: (() => void) | undefined = undefined
 
   constructor(options: ToolServerOptions) {
-    const { registry, executor, version, effectOf } = options
+    const { registry, executor, version, effectOf, part } = options
+    const library = options.library && part ? libraryOf(options.library, part) : options.library
     this.info = { name: 'toolyard', version }
     this.#registry = registry
-    this.library = options.library
+    this.#part = part
     this.approvals = options.approvals
+    this.discovery = options.discovery
     this.log = options.log ?? silentLog
     this.clock = options.clock ?? systemClock
+    this.questions = new OpenQuestions(this.clock)
+    const { log } = this
+    this.library = library && { library, log, access: (...read) => executor.access(...read) }
     this.extend = options.extend
     this.#executor = executor
     this.pages = new ToolPages(registry, (tool) => tool.effect ?? effectOf?.(tool))
     this.#stops = [registry.onChange(() => this.#change('tools'))]
-    const stop = options.library?.onChange?.((what) => this.#change(what))
+    const stop = library?.onChange?.((what) => this.#change(what))
     if (stop !== undefined) this.#stops.push(stop)
+  }
+
+  /** A page of the tools that a caller is shown. */
+  list({ context, discovers }: Caller, cursor?: string): ToolPage {
+    const { discovery } = this
+    const isWhole = !discovers || discovery === undefined
+    return isWhole ? this.pages.page(context, cursor) : { tools: directoryList(discovery, this.pages, context) }
   }
 
   /** Runs a call. Only an unknown tool is a protocol error, as MCP requires. */
   async call(asked: AskedCall): Promise<Answer> {
-    const { name, args, caller, signal, progressToken, logLevel, meta, notify } = asked
+    const { name, args, caller, signal, progressToken, logLevel, meta, notify, client } = asked
     const named = meta?.[APPROVAL_ID]
     const approvalId = asked.approvalId ?? (typeof named === 'string' ? named : undefined)
     const listens = progressToken !== undefined || logLevel !== undefined
@@ -232,6 +258,7 @@ export class ToolServer {
       signal,
       ...(typeof meta?.traceparent === 'string' && { traceparent: meta.traceparent }),
       ...(approvalId !== undefined && { approvalId }),
+      ...(client !== undefined && { client }),
       ...(listens && { report: teller(new ReportReader(progressToken, logLevel), notify) }),
     })
     if (!result.success && result.error_code === 'TOOL_NOT_FOUND') {
@@ -242,6 +269,19 @@ export class ToolServer {
     const answer = callAnswer(result, definition)
     const said = result.warnings && { ...answer, _meta: { ...answer._meta, [WARNINGS]: result.warnings } }
     return { ...(approval !== undefined && { approval }), result: said ?? answer }
+  }
+
+  /** The caller as this part knows it: with the tools of the part. */
+  contextOf(context: CallContext): CallContext {
+    const part = this.#part
+    if (part === undefined) return context
+    const { version } = this.#registry
+    if (this.#visible?.version !== version) {
+      const names = this.#registry.definitions().map(({ name }) => name)
+      this.#visible = { version, names: new Set(names.filter((name) => matchesGlobs(part.tools, name))) }
+    }
+    const { names } = this.#visible
+    return { ...context, visible: context.visible === undefined ? names : names.intersection(context.visible) }
   }
 
   definition(name: string, caller?: CallContext): ToolDefinition | undefined {
@@ -260,6 +300,7 @@ export class ToolServer {
     for (const stop of this.#stops) stop()
     this.#cancelReport?.()
     this.#listeners.clear()
+    this.questions.close()
   }
 
   #change(what: Changed): void {
@@ -287,22 +328,6 @@ export class ToolServer {
 const teller = (reader: ReportReader, notify: AskedCall['notify']) => (report: unknown) => {
   const notice = reader.read(report)
   if (notice !== undefined) notify(notice)
-}
-
-/** Resources and prompts to serve, from the configured MCP servers. */
-export interface Library {
-  listResources(context: CallContext): Promise<readonly Resource[]>
-  listResourceTemplates(context: CallContext): Promise<readonly ResourceTemplateType[]>
-  /** Undefined if there is none with this URI. */
-  readResource(uri: string, context: CallContext): Promise<ReadResourceResult | undefined>
-  listPrompts(context: CallContext): Promise<readonly Prompt[]>
-  /** Undefined if there is none with this name. */
-  getPrompt(
-    name: string,
-    args: Readonly<Record<string, string>>,
-    context: CallContext,
-  ): Promise<GetPromptResult | undefined>
-  onChange?(listener: (what: 'resources' | 'prompts') => void): () => void
 }
 
 /** The protocol's annotations for each effect. */
@@ -335,14 +360,13 @@ function isPlain({ $schema, properties, required }: JsonSchema): boolean {
   )
 }
 
-interface ToolPage {
+export interface ToolPage {
   readonly tools: readonly Tool[]
   readonly nextCursor?: string
 }
 
 export const PAGE_SIZE = 100
 const MAX_LISTS = 100
-const CURSOR_PREFIX = 'after:'
 
 /** The tools that a caller may see, sorted by name. */
 interface ToolList {
@@ -372,9 +396,14 @@ export class ToolPages {
     return pageOf(list, cursor === undefined ? 0 : firstAfter(list.names, readCursor(cursor)))
   }
 
+  /** The tools whose names match. */
+  matching(context: CallContext, patterns: readonly string[]): Tool[] {
+    return this.#list(context).tools.filter(({ name }) => matchesGlobs(patterns, name))
+  }
+
   /** Whether clients must repeat some parameters in headers. */
   usesHeaders(definition: ToolDefinition): boolean {
-    return JSON.stringify(this.#listedTool(definition)).includes('"x-mcp-header"')
+    return JSON.stringify(this.listed(definition)).includes('"x-mcp-header"')
   }
 
   #list(context: CallContext): ToolList {
@@ -395,13 +424,14 @@ export class ToolPages {
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {
       names: permitted.map((tool) => tool.name),
-      tools: permitted.map((tool) => this.#listedTool(tool)),
+      tools: permitted.map((tool) => this.listed(tool)),
     }
     this.#lists.set(key, list)
     return list
   }
 
-  #listedTool(definition: ToolDefinition): Tool {
+  /** A tool as the protocol lists it. */
+  listed(definition: ToolDefinition): Tool {
     const known = this.#listed.get(definition)
     if (known !== undefined) return known
     const listed = listedTool(definition, this.#effectOf(definition))
@@ -423,15 +453,4 @@ function pageOf({ names, tools }: ToolList, start: number): ToolPage {
 const firstAfter = (names: readonly string[], name: string): number => {
   const index = names.findIndex((one) => one > name)
   return index === -1 ? names.length : index
-}
-
-const writeCursor = (name: string): string => Buffer.from(CURSOR_PREFIX + name).toString('base64url')
-
-function readCursor(cursor: string): string {
-  const text = Buffer.from(cursor, 'base64url').toString()
-  if (text.startsWith(CURSOR_PREFIX)) return text.slice(CURSOR_PREFIX.length)
-  throw new ProtocolError(
-    ProtocolErrorCode.InvalidParams,
-    'The cursor is not from this server: start again without one',
-  )
 }

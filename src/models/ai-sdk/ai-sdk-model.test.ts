@@ -1,6 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
 import { image } from '../../core/fixtures/media.ts'
 import { modelContract, readStream } from '../../testing/model-contract.ts'
 import { startAimock } from '../fixtures/aimock-server.ts'
@@ -8,7 +9,7 @@ import type { RecordingProxy } from '../fixtures/recording-proxy.ts'
 import { scriptedLanguageModel } from '../fixtures/scripted-language-model.ts'
 import type { Message } from '../model.ts'
 import { ModelError } from '../model-error.ts'
-import { aiSdkModel } from './ai-sdk-model.ts'
+import { aiSdkModel, askAiSdk } from './ai-sdk-model.ts'
 
 const user: Message = { role: 'user', content: 'Hello?' }
 const request = { messages: [user], tools: [] }
@@ -32,6 +33,26 @@ describe.each(['v2', 'v3', 'v4'] as const)('a language model of specification %s
     const { finish: end } = await readStream(aiSdkModel(scriptedLanguageModel(version).model), request)
     const total_tokens = version === 'v2' ? 9 : 7
     expect(end.usage).toEqual({ prompt_tokens: 3, completion_tokens: 4, total_tokens })
+  })
+
+  test('says how much of it was cached', async () => {
+    const cached =
+      version === 'v2' ? { inputTokens: 3, cachedInputTokens: 2 } : { inputTokens: { total: 3, cacheRead: 2 } }
+    const outputTokens = version === 'v2' ? 4 : { total: 4 }
+    const part = { ...finish, usage: { ...cached, outputTokens } } as unknown as LanguageModelV4StreamPart
+    const { finish: end } = await readStream(aiSdkModel(scriptedLanguageModel(version, [part]).model), request)
+    expect(end.usage).toMatchObject({ prompt_tokens: 3, cached_tokens: 2 })
+  })
+
+  test('gets a key for its cache only if its provider takes one', async () => {
+    const { model, asked } = scriptedLanguageModel(version)
+    const manner = { marksFailures: false, systemAnywhere: true, clock: systemClock, secrets: [] }
+    const openai = { openai: { store: false } }
+    const cached = { ...request, cache: { key: 'k' } }
+    await Array.fromAsync(askAiSdk(model, cached, { ...manner, caching: 'key', providerOptions: openai }))
+    await Array.fromAsync(askAiSdk(model, cached, manner))
+    const options = [{ openai: { store: false, promptCacheKey: 'k' } }, undefined]
+    expect(asked.map(({ providerOptions }) => providerOptions)).toEqual(options)
   })
 })
 

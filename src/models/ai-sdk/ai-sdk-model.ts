@@ -6,11 +6,13 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { systemClock } from '../../core/clock.ts'
 import { AbortableStream } from '../abortable-stream.ts'
 import { acceptedMedia, fittingMessage } from '../content.ts'
+import { compileResponse, enforcesResponse } from '../dialects/compile-tools.ts'
 import type { FinishReason, Model, ModelEvent, ToolCall, Usage } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import type { WireRequest, WireTool } from '../provider.ts'
@@ -142,6 +144,8 @@ export interface AskingManner extends Manner, Telling {
   /** Declares the tools of earlier calls even if no tools are offered. */
   readonly declaresUsedTools?: boolean
   readonly providerOptions?: LanguageModelV4CallOptions['providerOptions']
+  /** How the provider is told what to cache: by a key (OpenAI), or by marks in the request (Anthropic). */
+  readonly caching?: 'key' | 'marks'
 }
 
 /** Sends one request, without the retries of the package `ai`. */
@@ -183,19 +187,44 @@ const streamOf = (
 ): PromiseLike<{ stream: ReadableStream<StreamPart> }> => (model as LanguageModelV4).doStream(options)
 
 function callOptions(request: WireRequest, manner: AskingManner): LanguageModelV4CallOptions {
-  const { messages, tools, max_tokens, temperature, response_schema: schema, signal } = request
+  const { messages, tools, max_tokens, temperature, response_schema: schema, tool_choice, cache, signal } = request
+  const isMarked = cache !== undefined && manner.caching === 'marks'
+  const prompt = toPrompt(messages, manner)
   const used = manner.declaresUsedTools && tools.length === 0 ? usedTools(request) : []
   return {
-    prompt: toPrompt(messages, manner),
-    ...(tools.length > 0 && { tools: tools.map(functionTool), toolChoice: { type: 'auto' } }),
+    prompt: isMarked ? prompt.map(markedMessage) : prompt,
+    ...(tools.length > 0 && {
+      tools: isMarked ? tools.map(functionTool).map(markedTool) : tools.map(functionTool),
+      toolChoice: { type: tool_choice ?? 'auto' },
+    }),
     ...(used.length > 0 && { tools: used, toolChoice: { type: 'none' } }),
     ...(max_tokens !== undefined && { maxOutputTokens: max_tokens }),
     ...(temperature !== undefined && { temperature }),
     ...(schema !== undefined && { responseFormat: { type: 'json', schema } }),
     ...(signal && { abortSignal: signal }),
-    ...(manner.providerOptions && { providerOptions: manner.providerOptions }),
+    ...providerOptions(request, manner),
   }
 }
+
+function providerOptions({ response_schema, response_strict, cache }: WireRequest, manner: AskingManner) {
+  const { openai: given, ...others } = manner.providerOptions ?? {}
+  const openai = {
+    ...given,
+    ...(response_schema !== undefined && response_strict === false && { strictJsonSchema: false }),
+    ...(cache !== undefined && manner.caching === 'key' && { promptCacheKey: cache.key }),
+  }
+  const all = { ...others, ...(Object.keys(openai).length > 0 && { openai }) }
+  return Object.keys(all).length === 0 ? {} : { providerOptions: all }
+}
+
+const MARK = { anthropic: { cacheControl: { type: 'ephemeral' } } }
+
+/** Everything up to the last tool is cached, and everything up to the last system message. */
+const markedTool = (tool: LanguageModelV4FunctionTool, index: number, all: readonly object[]) =>
+  index === all.length - 1 ? { ...tool, providerOptions: MARK } : tool
+
+const markedMessage = (message: LanguageModelV4Message, index: number, all: readonly LanguageModelV4Message[]) =>
+  message.role === 'system' && all[index + 1]?.role !== 'system' ? { ...message, providerOptions: MARK } : message
 
 const functionTool = ({ name, description, parameters, strict }: WireTool): LanguageModelV4FunctionTool => ({
   type: 'function',
@@ -224,10 +253,13 @@ export function aiSdkModel(
   const media = model.specificationVersion === 'v4' ? mediaOf(model.provider) : undefined
   const accepts = acceptedMedia(media, capabilities)
   const openai = model.provider.startsWith('openai')
+  const anthropic = usesAnthropic(model)
+  const shapes = openai ? 'any' : anthropic ? 'strict' : undefined
   const manner: AskingManner = {
     marksFailures: !openai,
     systemAnywhere: openai,
-    declaresUsedTools: usesAnthropic(model),
+    declaresUsedTools: anthropic,
+    ...(anthropic && { caching: 'marks' }),
     media,
     clock: systemClock,
     secrets: [],
@@ -235,9 +267,15 @@ export function aiSdkModel(
   return {
     id,
     ...(accepts && { accepts }),
-    stream(request) {
+    enforces: (schema, hasTools) => enforcesResponse(shapes, schema, hasTools),
+    stream({ response_schema: schema, ...request }) {
       const messages = request.messages.map((message) => fittingMessage(message, accepts))
-      const events = askAiSdk(model, { ...request, messages }, manner)
+      const hasTools = request.tools.length > 0
+      // A provider that isn't known may enforce it. Beside tools, many refuse it.
+      const isSent = schema !== undefined && (!hasTools || enforcesResponse(shapes, schema, hasTools))
+      const shape = isSent ? compileResponse(schema, openai ? 'openai' : 'plain') : undefined
+      const shaped = shape && { response_schema: shape.parameters, response_strict: shape.strict === true }
+      const events = askAiSdk(model, { ...request, messages, ...shaped }, manner)
       return request.signal ? new AbortableStream(events, request.signal) : events
     },
   }
@@ -271,17 +309,19 @@ function readFinish({ finishReason, usage }: FinishPart): {
 }
 
 function readUsage({ inputTokens, outputTokens, ...rest }: FinishPart['usage']): Usage | undefined {
+  const inVersion2 = 'cachedInputTokens' in rest ? rest.cachedInputTokens : undefined
+  const cached = typeof inputTokens === 'object' ? inputTokens.cacheRead : inVersion2
   const prompt = count(inputTokens)
   const completion = count(outputTokens)
   if (prompt === undefined && completion === undefined) return undefined
   const sum = (prompt ?? 0) + (completion ?? 0)
   // Version 2 has a total of its own, which may be larger than the sum.
   const total = 'totalTokens' in rest ? (rest.totalTokens ?? sum) : sum
-  const read =
-    typeof inputTokens === 'object' ? inputTokens.cacheRead : 'cachedInputTokens' in rest && rest.cachedInputTokens
   return {
-    ...{ prompt_tokens: prompt ?? 0, completion_tokens: completion ?? 0, total_tokens: Math.max(sum, total) },
-    ...(typeof read === 'number' && read > 0 && { cached_tokens: read }),
+    prompt_tokens: prompt ?? 0,
+    completion_tokens: completion ?? 0,
+    total_tokens: Math.max(sum, total),
+    ...(cached && { cached_tokens: cached }),
   }
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
+import type { JsonSchema } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'
-import type { Dialect, WireTool } from '../provider.ts'
+import type { Dialect, Shapes, WireTool } from '../provider.ts'
 import { type CanonicalSchema, canonicalSchema } from './canonical-schema.ts'
 import { FullWriter } from './full-writer.ts'
 import { typesOf } from './intersect-schemas.ts'
@@ -170,6 +171,26 @@ const single = new WeakMap<OfferedTool, Map<Dialect, CompiledTool>>()
 /** Compiles tools for a provider. Lists and tools are cached by identity, so a changed list must be a new array. */
 export function compileTools(tools: readonly OfferedTool[], dialect: Dialect): CompiledTools {
   return remembered(lists, tools, dialect, () => compileList(tools, dialect))
+}
+
+const responses = new WeakMap<JsonSchema, readonly OfferedTool[]>()
+
+/** Anthropic gets only strict schemas. Ollama and grammars support more keywords in responses than in tools. */
+const RESPONSES: Readonly<Record<Dialect, Dialect>> = {
+  ...{ openai: 'openai', anthropic: 'openai', gemini: 'gemini', ollama: 'plain', plain: 'plain' },
+}
+
+/** Compiles the schema of a response like that of a tool; undefined if the provider can't use it. */
+export function compileResponse(schema: JsonSchema, dialect: Dialect): WireTool | undefined {
+  const tools = responses.get(schema) ?? [{ name: 'response', description: '', parameters: schema }]
+  responses.set(schema, tools)
+  return compileTools(tools, RESPONSES[dialect]).tools[0]
+}
+
+/** Whether a provider enforces the schema of a response. */
+export function enforcesResponse(shapes: Shapes | undefined, schema: JsonSchema, hasTools: boolean): boolean {
+  if (shapes === 'strict') return compileResponse(schema, 'openai')?.strict === true
+  return shapes === 'any' || (shapes === 'alone' && !hasTools)
 }
 
 function compileList(offered: readonly OfferedTool[], dialect: Dialect): CompiledTools {

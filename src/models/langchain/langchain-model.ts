@@ -25,7 +25,14 @@ interface MessagePart {
   readonly invalid_tool_calls?: readonly CallPiece[] | undefined
   readonly additional_kwargs?: Readonly<Record<string, unknown>> | undefined
   readonly response_metadata?: Readonly<Record<string, unknown>> | undefined
-  readonly usage_metadata?: { input_tokens: number; output_tokens: number; total_tokens: number } | undefined
+  readonly usage_metadata?:
+    | {
+        input_tokens: number
+        output_tokens: number
+        total_tokens: number
+        input_token_details?: { cache_read?: number }
+      }
+    | undefined
   concat?(next: never): MessagePart
 }
 
@@ -142,8 +149,13 @@ const joined = (parts: readonly MessagePart[]): MessagePart | undefined =>
 
 function usageOf(usage: MessagePart['usage_metadata']): Usage | undefined {
   if (usage === undefined) return undefined
-  const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = usage
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: Math.max(total, prompt + completion) }
+  const { input_tokens: prompt, output_tokens: completion, total_tokens: total, input_token_details: details } = usage
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: Math.max(total, prompt + completion),
+    ...(details?.cache_read && { cached_tokens: details.cache_read }),
+  }
 }
 
 function storedOf({ id, content, additional_kwargs = {}, response_metadata = {} }: MessagePart): Metadata | undefined {
@@ -159,7 +171,7 @@ function storedOf({ id, content, additional_kwargs = {}, response_metadata = {} 
 
 /** The used part of a LangChain chat model. Independent of LangChain's types, so that any version works. */
 export interface LangchainChatModel extends Streaming {
-  bindTools?(tools: never): Streaming
+  bindTools?(tools: never, options?: never): Streaming
   getName?(): string
 }
 
@@ -193,7 +205,7 @@ async function* streamOf(chatModel: LangchainChatModel, id: string, request: Mod
   }
 }
 
-function withTools(chatModel: LangchainChatModel, { tools }: ModelRequest): Streaming {
+function withTools(chatModel: LangchainChatModel, { tools, tool_choice }: ModelRequest): Streaming {
   if (tools.length === 0) return chatModel
   if (chatModel.bindTools === undefined) {
     throw new ModelError(
@@ -201,7 +213,9 @@ function withTools(chatModel: LangchainChatModel, { tools }: ModelRequest): Stre
     )
   }
   const bound = tools.map(({ name, description, parameters }) => ({ name, description, schema: parameters }))
-  return chatModel.bindTools(bound as never)
+  return tool_choice === undefined
+    ? chatModel.bindTools(bound as never)
+    : chatModel.bindTools(bound as never, { tool_choice: 'any' } as never)
 }
 
 function nameOf(chatModel: LangchainChatModel): string {

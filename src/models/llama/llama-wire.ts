@@ -85,6 +85,7 @@ export function llamaWire(
 
   return {
     dialect: 'plain',
+    ...(grammar && { shapes: 'alone' }),
     printsCalls: !grammar,
     async *stream(name, request) {
       request.signal?.throwIfAborted()
@@ -239,7 +240,7 @@ export async function* askLoaded(loaded: LoadedModel, request: WireRequest): Asy
 
 async function generate(
   loaded: LoadedModel,
-  { messages, tools, max_tokens, temperature, response_schema }: WireRequest,
+  { messages, tools, max_tokens, temperature, response_schema, tool_choice }: WireRequest,
   signal: AbortSignal,
   emit: (event: ModelEvent) => void,
 ): Promise<void> {
@@ -252,7 +253,7 @@ async function generate(
   if (room < 1) throw new ModelError(tooLong(loaded.id, prompt_tokens, context.contextSize, tools.length))
   const held = loaded.grammar && tools.length > 0
   const shaped = loaded.grammar && response_schema !== undefined ? schemaGrammar(response_schema) : undefined
-  const grammar = held ? toolGrammar(tools) : shaped
+  const grammar = held ? toolGrammar(tools, tool_choice === 'required') : shaped
   const reader = held ? new ReplyReader() : undefined
   let called = false
   const emitAll = (events: Iterable<ModelEvent>): void => {

@@ -191,12 +191,13 @@ export const ANSWER_HEAD = '{"answer": "'
 export const writtenCall = (name: string, args: string): string =>
   `{"name": ${JSON.stringify(name)}, "arguments": ${args}}`
 
-/** The grammar of a reply: a call of an offered tool, or an answer. */
-export function toolGrammar(tools: readonly OfferedTool[]): string {
+/** The grammar of a reply: a call of an offered tool, or an answer unless a call is required. */
+export function toolGrammar(tools: readonly OfferedTool[], isRequired = false): string {
   const grammar = new SchemaGrammar()
   const calls = tools.map(({ name, parameters }) => {
     const head = literal(`{"name": ${JSON.stringify(name)}, "arguments": `)
     return `${head} ${grammar.expression(parameters)} "}"`
   })
-  return grammar.toText([...calls, `${literal(ANSWER_HEAD)} char+ "\\"}"`].join(' | '))
+  const answer = isRequired ? [] : [`${literal(ANSWER_HEAD)} char+ "\\"}"`]
+  return grammar.toText([...calls, ...answer].join(' | '))
 }

@@ -47,6 +47,32 @@ describe('the wire of Anthropic', () => {
     ),
   ]
 
+  test('marks the tools and the system message to be cached, and reports what was read from the cache', async () => {
+    const cached = { input_tokens: 3, cache_read_input_tokens: 7, cache_creation_input_tokens: 0, output_tokens: 4 }
+    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], usage: cached }
+    const begun = frame({ type: 'message_start', message })
+    const text = anthropicFrames.text('Hi')
+    const end = [
+      frame({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: cached }),
+      frame({ type: 'message_stop' }),
+    ]
+    server.replies = [streamed([begun, ...text, ...end])]
+    const model = await wireModel(anthropicWire, { base_url: server.url })
+    const system = ['Be brief.', 'Be kind.'].map((content): Message => ({ role: 'system', content }))
+    const request = { messages: [...system, user], tools: [look, { ...look, name: 'see' }], cache: { key: 'x' } }
+    const { finish: ended } = await readStream(model, request)
+    const cache_control = { type: 'ephemeral' }
+    expect(body()).toMatchObject({
+      system: [{ text: 'Be brief.' }, { text: 'Be kind.', cache_control }],
+      tools: [{ name: 'look' }, { name: 'see', cache_control }],
+    })
+    expect(JSON.stringify(body()).match(/cache_control/g)).toHaveLength(2)
+    const total = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14, cached_tokens: 7 }
+    expect(ended.usage).toEqual(total)
+    await readStream(model, { ...request, cache: undefined as never })
+    expect(JSON.stringify(body())).not.toContain('cache_control')
+  })
+
   async function historyOfLook(): Promise<Message[]> {
     server.replies = [streamed([...start, ...thought, ...finish('stop')])]
     const model = await wireModel(anthropicWire, { base_url: server.url })

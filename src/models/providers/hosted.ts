@@ -20,6 +20,7 @@ export const openaiWire: WireMaker = (settings, around) => {
   const baseURL = baseUrl(settings, OPENAI)
   return hostedWire({
     dialect: 'openai',
+    shapes: 'any',
     // Local models behind such servers often print calls.
     printsCalls: !own,
     // Other servers would load links from the operator's network.
@@ -28,6 +29,8 @@ export const openaiWire: WireMaker = (settings, around) => {
       ...tellingOf(settings, around),
       marksFailures: false,
       systemAnywhere: true,
+      // Other servers may reject a field that they don't know.
+      ...(own && { caching: 'key' }),
       // OpenAI stores nothing, so it sends its reasoning encrypted, and takes it back with the next request.
       ...(api === 'responses' && { providerOptions: { openai: { store: false } } }),
     },
@@ -53,12 +56,14 @@ export const anthropicWire: WireMaker = (settings, around) => {
   const baseURL = baseUrl(settings, ANTHROPIC)
   return hostedWire({
     dialect: 'anthropic',
+    shapes: 'strict',
     media: { ...PROVIDER_MEDIA.anthropic, urls: settings.base_url === undefined },
     manner: {
       ...tellingOf(settings, around),
       marksFailures: true,
       systemAnywhere: false,
       declaresUsedTools: true,
+      caching: 'marks',
     },
     async load() {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
@@ -81,6 +86,8 @@ export const geminiWire: WireMaker = (settings, around) => {
   const baseURL = baseUrl(settings, GEMINI)
   return hostedWire({
     dialect: 'gemini',
+    // Gemini refuses response schemas beside tools.
+    shapes: 'alone',
     media: PROVIDER_MEDIA.google,
     manner: { ...tellingOf(settings, around), marksFailures: true, systemAnywhere: false },
     async load() {
@@ -100,7 +107,7 @@ export const geminiWire: WireMaker = (settings, around) => {
 }
 
 /** One provider of the AI SDK. */
-interface HostedWire extends Pick<Wire, 'dialect' | 'printsCalls'> {
+interface HostedWire extends Pick<Wire, 'dialect' | 'shapes' | 'printsCalls'> {
   readonly media: ProviderMedia
   readonly manner: AskingManner
   /** Loads the package with the first request. */

@@ -21,6 +21,8 @@ export const ollamaWire: WireMaker = (settings, { clock, log }) => {
   const server = new OllamaServer(settings, clock)
   return {
     dialect: 'ollama',
+    // A model that is held to a format can't call tools.
+    shapes: 'alone',
     printsCalls: true,
     media: { types: ['image/png', 'image/jpeg'], assumed: [] },
     local: true,

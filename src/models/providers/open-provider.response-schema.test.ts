@@ -4,7 +4,13 @@ import { aiSdkModel } from '../ai-sdk/ai-sdk-model.ts'
 import { askOllama, done, part, parts, wireTo } from '../fixtures/ollama-wire.ts'
 import { ScriptedChatModel } from '../fixtures/scripted-chat-model.ts'
 import { scriptedLanguageModel } from '../fixtures/scripted-language-model.ts'
-import { anthropicFrames, geminiFrames, openaiChatFrames, openaiResponsesFrames } from '../fixtures/wire-frames.ts'
+import {
+  anthropicFrames,
+  geminiFrames,
+  openaiChatFrames,
+  openaiResponsesFrames,
+  type WireFrames,
+} from '../fixtures/wire-frames.ts'
 import { wireModel } from '../fixtures/wire-model.ts'
 import { startWireServer, streamed, type WireServer } from '../fixtures/wire-server.ts'
 import { langchainModel } from '../langchain/langchain-model.ts'
@@ -90,6 +96,43 @@ describe('the shape of the answer goes over the wire', () => {
     expect(ollama.requests[0]?.body).toMatchObject({ format: schema })
     await askOllama(wire, plain)
     expect(ollama.requests[1]?.body).not.toHaveProperty('format')
+  })
+
+  test('only what a provider can enforce, in its own dialect', async () => {
+    const loose = { type: 'object', properties: { town: { type: 'string', minLength: 2 }, zip: { type: 'string' } } }
+    const look = { name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }
+    const settings = { base_url: server.url, api_key: 'key' }
+    const bodyOf = async (type: string, name: string, frames: WireFrames, request: object) => {
+      server.replies = [streamed([...frames.start, ...frames.text(written), ...frames.finish('stop')])]
+      const model = (await openProvider({ type, ...settings })).model(name)
+      await readStream(model, { ...shaped, ...request })
+      const { tools = [], response_schema = schema } = request as Partial<ModelRequest>
+      return { sent: server.requests.at(-1)?.body, enforced: model.enforces?.(response_schema, tools.length > 0) }
+    }
+    const openai = await bodyOf('openai', 'gpt', openaiChatFrames, { response_schema: loose, tools: [look] })
+    const json_schema = { schema: loose, strict: false }
+    expect(openai).toMatchObject({ enforced: true, sent: { response_format: { type: 'json_schema', json_schema } } })
+    const claude = ['anthropic', 'claude-sonnet-4-5', anthropicFrames] as const
+    expect(await bodyOf(...claude, { tools: [look] })).toMatchObject({ enforced: true, sent: { output_config: {} } })
+    const unfit = await bodyOf(...claude, { response_schema: loose })
+    expect([unfit.enforced, Object(unfit.sent).output_config]).toEqual([false, undefined])
+    const gemini = await bodyOf('gemini', 'gemini', geminiFrames, { tools: [look] })
+    expect([gemini.enforced, Object(gemini.sent).generationConfig.responseJsonSchema]).toEqual([false, undefined])
+  })
+
+  test('that a tool must be called', async () => {
+    const look = { name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }
+    const sent = [
+      { tool_choice: 'required' },
+      { tool_choice: 'required' },
+      { tool_choice: { type: 'any' } },
+      { toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
+    ]
+    for (const [index, { make, frames }] of cases.entries()) {
+      server.replies = [streamed([...frames.start, ...frames.text('x'), ...frames.finish('stop')])]
+      await readStream(await make(), { ...plain, tools: [look], tool_choice: 'required' })
+      expect(server.requests.at(-1)?.body).toMatchObject(sent[index] as object)
+    }
   })
 
   test('through a provider as it is configured', async () => {

@@ -4,7 +4,7 @@ import type { LangchainTool } from '../../core/execution/tool-view.ts'
 import type { Log } from '../../core/log.ts'
 import { AbortableStream } from '../abortable-stream.ts'
 import { acceptedMedia, fittingMessage } from '../content.ts'
-import { type CompiledTools, compileTools } from '../dialects/compile-tools.ts'
+import { type CompiledTools, compileResponse, compileTools, enforcesResponse } from '../dialects/compile-tools.ts'
 import { offeredTools } from '../langchain/offered-tools.ts'
 import type {
   AcceptedMedia,
@@ -53,7 +53,8 @@ export class ProviderClient {
     const id = `${this.name}:${name}`
     const accepts = acceptedMedia(this.#wire.media, capabilities)
     const stream: Model['stream'] = (request) => this.#stream(name, id, request, printed_calls, accepts)
-    return { id, ...(accepts && { accepts }), stream }
+    const enforces: Model['enforces'] = (schema, hasTools) => enforcesResponse(this.#wire.shapes, schema, hasTools)
+    return { id, ...(accepts && { accepts }), enforces, stream }
   }
 
   /** Sends one request and returns the whole response. Rejects with a `ModelError`. */
@@ -99,11 +100,15 @@ export class ProviderClient {
     )
     const cancel = clock.after(this.#timeoutMs, () => deadline.abort(late))
     const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal
-    const { effectOf: _, ...question } = request
+    const { effectOf: _, response_schema: schema, ...question } = request
+    const { dialect, shapes } = this.#wire
+    const isShaped = schema !== undefined && enforcesResponse(shapes, schema, compiled.tools.length > 0)
+    const shape = isShaped ? compileResponse(schema, dialect) : undefined
     const asked: WireRequest = {
       ...question,
       messages: renameMessages(request.messages, compiled.wireName).map((message) => fittingMessage(message, accepts)),
       tools: compiled.tools,
+      ...(shape && { response_schema: shape.parameters, response_strict: shape.strict === true }),
       temperature: request.temperature ?? DEFAULT_TEMPERATURE,
       signal,
     }

@@ -27,7 +27,12 @@ const BODY = {
   required: ['id', 'messages'],
   additionalProperties: false,
   properties: {
-    id: { ...ID, description: 'The id of the chat. The server has the conversation, for this caller only.' },
+    // Responses of `/v1/responses` are stored under such ids.
+    id: {
+      ...ID,
+      pattern: '^(?!resp_)',
+      description: 'The id of the chat. The server has the conversation, for this caller only.',
+    },
     messages: {
       type: 'array',
       minItems: 1,

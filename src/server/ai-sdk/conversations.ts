@@ -118,7 +118,7 @@ const MAX_CHATS = 10_000
 const MAX_CHARACTERS = 64 * 1024 * 1024
 
 /** Chats that are only in memory. */
-class MemoryChats implements ChatStore {
+export class MemoryChats implements ChatStore {
   readonly #chats: LRUCache<string, readonly ChatTurn[]>
 
   constructor(clock: Clock) {
@@ -139,6 +139,10 @@ class MemoryChats implements ChatStore {
 
   async add(key: ChatKey, turn: ChatTurn): Promise<void> {
     this.#chats.set(nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
+  }
+
+  async remove(key: ChatKey): Promise<void> {
+    this.#chats.delete(nameOf(key))
   }
 
   async update(key: ChatKey, turn: ChatTurn): Promise<void> {

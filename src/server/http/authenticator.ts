@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Caller, LOCAL_CALLER } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
+import type { Config } from '../../config/config.ts'
 import { isFromChild } from '../../isolation/launch.ts'
 import { BrowserSessions } from './browser-sessions.ts'
 import { TrustedProxies, UnknownCallers } from './client-address.ts'
+import { Issuer, SignInError } from './issuer.ts'
 import { HttpProblem } from './problem.ts'
 import type { NeededScope } from './route.ts'
 
@@ -23,6 +25,9 @@ export type LocalAccess = 'never' | 'until-first-key' | 'always'
 const PROXY_HEADER =
   /^(?:x-forwarded(?:-.*)?|forwarded|via|x-real-ip|(?:true|x|x-cluster|cf)-(?:client|connecting)-ip|x-envoy-.*)$/
 
+/** Where clients find the metadata of a protected resource, before its path. */
+export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
+
 const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
 
@@ -32,6 +37,7 @@ export class Authenticator {
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: LocalAccess
+  #issuer: { readonly of: Config; readonly issuer: Issuer | undefined } | undefined = undefined
   /** Whether a connection comes from an isolated handler. */
   readonly #isolated = new WeakMap<Socket, boolean>()
 
@@ -50,6 +56,22 @@ export class Authenticator {
       this.#installation.log.info({}, 'The first API key exists: requests without a key are refused from now on')
     }
     return this.#local !== 'never'
+  }
+
+  /** The configured issuer of tokens, if there is one. */
+  get issuer(): Issuer | undefined {
+    const { config } = this.#installation
+    // A reload may change it.
+    if (this.#issuer?.of !== config) {
+      const { oidc } = config.auth ?? {}
+      this.#issuer = { of: config, issuer: oidc && new Issuer(oidc, this.#installation) }
+    }
+    return this.#issuer.issuer
+  }
+
+  /** The address of this server for clients: `server.public_url`, or the address on this machine that the client used. */
+  publicUrl({ host = '' }: IncomingHttpHeaders): string | undefined {
+    return this.#installation.config.server?.public_url ?? (isLoopbackHost(host) ? `http://${host}` : undefined)
   }
 
   /** Whether requests need no key, and the first key ends that. */
@@ -78,8 +100,9 @@ export class Authenticator {
   }
 
   /**
-   * The caller of the request: at once for a key, later for a session. Throws or rejects with 401 without a valid key,
-   * 429 if its address sends many such requests, and 403 if the key lacks the scope. Needs no body, so none is read before.
+   * The caller of the request: at once for a key, later for a session or a new token. Throws or rejects with 401 without
+   * a valid one, 429 if its address sends many such requests, and 403 if the caller lacks the scope. Needs no body, so
+   * none is read before.
    */
   authenticate(request: IncomingMessage, scope: NeededScope | undefined): Caller | Promise<Caller> {
     const key = keyOf(request.headers)
@@ -88,24 +111,27 @@ export class Authenticator {
       if (caller === undefined) {
         this.recordRefused(request, key)
         this.#unknown.count(request)
-        throw unauthorized(key, session)
+        throw unauthorized(key, session, this.#challenge(request))
       }
-      if (!holds(caller, scope)) throw forbidden(scope)
+      if (!holds(caller, scope)) throw forbidden(scope, caller)
       return caller
     }
-    if (session !== undefined)
-      return this.sessions.find(session, request).then((caller) => check(this.#orLocal(caller, request)))
-    return check(this.#holder(key, request))
+    const caller = this.#callerOf(key, session, request)
+    return caller instanceof Promise ? caller.then(check) : check(caller)
   }
 
   /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `authenticate`. */
   async find(request: IncomingMessage): Promise<Caller | undefined> {
     const key = keyOf(request.headers)
     const session = key === undefined ? this.sessions.idOf(request) : undefined
-    const caller =
-      session === undefined
-        ? this.#holder(key, request)
-        : this.#orLocal(await this.sessions.find(session, request), request)
+    let caller: Caller | undefined
+    try {
+      caller = await this.#callerOf(key, session, request)
+    } catch (error) {
+      // A token that isn't valid is recorded and counted already.
+      if (error instanceof HttpProblem && (error.status === 401 || error.status === 403)) return undefined
+      throw error
+    }
     if (caller === undefined && (key ?? session) !== undefined) {
       this.recordRefused(request, key)
       this.#unknown.count(request)
@@ -114,13 +140,13 @@ export class Authenticator {
   }
 
   /** Records a key that isn't valid in the audit log: never the key itself, but which one it was if that is known. */
-  recordRefused(request: IncomingMessage, key: string | undefined): void {
+  recordRefused(request: IncomingMessage, key: string | undefined, problem?: string): void {
     if (key === undefined) return
     this.#installation.refreshKeys()
     const { callers, events } = this.#installation
     const { id, name, tenant } = callers.former(key) ?? {}
     const address = this.#unknown.addressOf(request)
-    events.count('key.refused', address, { tenant, subject: id, failed: true, detail: { address, name } })
+    events.count('key.refused', address, { tenant, subject: id, failed: true, detail: { address, name, problem } })
   }
 
   /** Records the start of a page session. */
@@ -135,9 +161,47 @@ export class Authenticator {
     if (!this.local) this.#unknown.count(request)
   }
 
-  #holder(key: string | undefined, request: IncomingMessage): Caller | undefined {
+  #callerOf(
+    key: string | undefined,
+    session: string | undefined,
+    request: IncomingMessage,
+  ): Caller | undefined | Promise<Caller | undefined> {
+    if (session !== undefined) {
+      return this.sessions.find(session, request).then((caller) => this.#orLocal(caller, request))
+    }
+    const caller = key === undefined ? undefined : this.#installation.callers.find(key)
+    if (caller !== undefined) return caller
+    const { issuer } = this
+    if (issuer !== undefined && key !== undefined && request.headers.authorization && Issuer.isToken(key)) {
+      return issuer.known(key) ?? this.#verify(issuer, key, request)
+    }
     // Without keys, any key is ignored: many clients can't send none.
-    return this.#orLocal(key === undefined ? undefined : this.#installation.callers.find(key), request)
+    return this.#orLocal(undefined, request)
+  }
+
+  /** The caller of a token. Verifying one is work: an address may send so many wrong ones. */
+  async #verify(issuer: Issuer, token: string, request: IncomingMessage): Promise<Caller> {
+    this.#unknown.check(request)
+    try {
+      return await issuer.verify(token)
+    } catch (error) {
+      const local = this.#orLocal(undefined, request)
+      if (local !== undefined) return local
+      if (!(error instanceof SignInError)) throw error
+      if (error.fault !== 'unavailable') {
+        this.recordRefused(request, token, error.message)
+        this.#unknown.count(request)
+      }
+      throw error.problem(this.#challenge(request, true))
+    }
+  }
+
+  /** Clients of /mcp learn where they get a token (RFC 9728). */
+  #challenge({ url = '', headers }: IncomingMessage, sentToken = false): string {
+    const [path] = /^\/mcp(?:\/[\w.-]+)?(?=[/?]|$)/.exec(url) ?? []
+    const origin = path === undefined || this.issuer === undefined ? undefined : this.publicUrl(headers)
+    if (origin === undefined) return 'Bearer'
+    return `Bearer ${sentToken ? 'error="invalid_token", ' : ''}resource_metadata="${origin}${RESOURCE_METADATA}${path}"`
   }
 
   #orLocal(caller: Caller | undefined, { socket }: IncomingMessage): Caller | undefined {
@@ -161,14 +225,14 @@ function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string
 const LOCAL_ONLY =
   'without API keys the server accepts requests from this machine only; create a key with "npx toolyard keys create"'
 
-const unauthorized = (key: string | undefined, session: string | undefined): HttpProblem => {
+const unauthorized = (key: string | undefined, session: string | undefined, challenge = 'Bearer'): HttpProblem => {
   const [title, detail] =
     session !== undefined
       ? ['The session has ended', 'sign in again']
       : key !== undefined
-        ? ['The API key is not valid', 'it is unknown, revoked or expired']
+        ? ['The API key is not valid', 'it is unknown, revoked or expired, or its role is not configured']
         : ['An API key is required', 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"']
-  return new HttpProblem(401, title, detail, { 'www-authenticate': 'Bearer' })
+  return new HttpProblem(401, title, detail, { 'www-authenticate': challenge })
 }
 
 /** The key was valid when the request began. */
@@ -177,5 +241,8 @@ export const keyEnded = (): HttpProblem => unauthorized('', undefined)
 const holds = ({ scopes }: Caller, scope: NeededScope | undefined): boolean =>
   typeof scope === 'string' ? scopes.has(scope) : scope?.some((one) => scopes.has(one)) === true
 
-const forbidden = (scope: NeededScope | undefined): HttpProblem =>
-  new HttpProblem(403, `The API key lacks the scope '${[scope].flat().join("' or '")}'`)
+const forbidden = (scope: NeededScope | undefined, { user, role }: Caller): HttpProblem =>
+  new HttpProblem(
+    403,
+    `${user === undefined ? 'The API key' : `The role '${role}'`} lacks the scope '${[scope].flat().join("' or '")}'`,
+  )

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../../app/callers.ts'
+import { type Caller, USER_WORK_MS } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { TrustedProxies, UnknownCallers } from './client-address.ts'
 import { HttpProblem } from './problem.ts'
@@ -20,7 +20,7 @@ const HOST_NAME = `__Host-${NAME}`
 const FOUND = new RegExp(`(?:^|;\\s*)(${HOST_NAME}|${NAME})=([\\w-]{43})(?=;|\\s|$)`, 'g')
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict'
 
-/** Browsers that are signed in with a key. The cookie holds a random id, and the store the hash of it. */
+/** Browsers that are signed in. The cookie holds a random id, and the store the hash of it. */
 export class BrowserSessions {
   readonly #installation: Installation
   readonly #proxies: TrustedProxies
@@ -39,9 +39,17 @@ export class BrowserSessions {
     const { storage, clock } = this.#installation
     const id = randomBytes(32).toString('base64url')
     const now = clock.wall()
-    const session = { hash: hashOf(id), caller: caller.id, expires_at: now + IDLE_MS, ends_at: now + MAX_AGE_MS }
+    // A user signs in again, and gets the current role, after some hours.
+    const lifeMs = caller.user === undefined ? MAX_AGE_MS : USER_WORK_MS
+    const session = { hash: hashOf(id), caller: caller.id, expires_at: now + IDLE_MS, ends_at: now + lifeMs }
     await storage.sessions.start(session, MAX_PER_KEY)
-    return this.#cookie(request, id, MAX_AGE_MS / 1_000)
+    return this.#cookie(request, id, lifeMs / 1_000)
+  }
+
+  /** Whether a client uses https: cookies are then bound to the host. */
+  isHttps(request: IncomingMessage): boolean {
+    const { public_url } = this.#installation.config.server ?? {}
+    return this.#proxies.isHttps(request) || `https://${request.headers.host?.toLowerCase()}` === public_url
   }
 
   /** The session id in the cookie. Throws 403 if another page sends it. */
@@ -56,7 +64,7 @@ export class BrowserSessions {
         'a session cookie is accepted from the web UI only',
       )
     }
-    return ids.get(HOST_NAME) ?? (this.#proxies.isHttps(request) ? undefined : ids.get(NAME))
+    return ids.get(HOST_NAME) ?? (this.isHttps(request) ? undefined : ids.get(NAME))
   }
 
   /** The caller of a session; undefined if the session or its key has ended. */
@@ -66,8 +74,10 @@ export class BrowserSessions {
     if (!this.#seen.has(hash)) this.#unknown.check(request)
     const session = await storage.sessions.get(hash)
     const now = clock.wall()
-    const caller =
-      session && Math.min(session.expires_at, session.ends_at) > now ? callers.byId(session.caller) : undefined
+    const isOpen = session !== undefined && Math.min(session.expires_at, session.ends_at) > now
+    // Another server may have started it for a key or a user that this one doesn't know yet.
+    if (isOpen && callers.byId(session.caller) === undefined) await callers.load(storage.keys)
+    const caller = isOpen ? callers.byId(session.caller) : undefined
     if (caller === undefined) {
       this.#seen.delete(hash)
       return undefined
@@ -87,7 +97,7 @@ export class BrowserSessions {
   }
 
   #cookie(request: IncomingMessage, id: string, maxAge: number): string {
-    const https = this.#proxies.isHttps(request)
+    const https = this.isHttps(request)
     return `${https ? HOST_NAME : NAME}=${id}; Max-Age=${maxAge}; ${ATTRIBUTES}${https ? '; Secure' : ''}`
   }
 }

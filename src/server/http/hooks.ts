@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type {
   FastifyInstance,
   FastifyReply,
@@ -29,6 +30,15 @@ const STALLED_CLIENT_TIMEOUT_MS = 30_000
 /** Adds the hooks of all routes: response headers, authentication, unknown paths and stalled clients. */
 export function addHooks(app: FastifyInstance): void {
   const { installation, traffic, authenticator } = app
+  /** Ends the request of a user when its token expires, as those of a key end with the key. */
+  const endWithToken = ({ expiresAt }: Caller, response: ServerResponse): void => {
+    const leftMs = expiresAt - installation.clock.wall()
+    if (leftMs > MAX_TIMER_MS) return
+    response.once(
+      'close',
+      installation.clock.after(leftMs, () => response.destroy()),
+    )
+  }
   const routes = new KnownRoutes()
   app.decorate('knownRoutes', routes)
   app.addHook('onRoute', (route) => {
@@ -40,6 +50,7 @@ export function addHooks(app: FastifyInstance): void {
       if (scope === null) return done()
       const enter = (caller: Caller): void => {
         request.caller = caller
+        if (caller.user !== undefined) endWithToken(caller, reply.raw)
         done()
       }
       const caller = authenticator.authenticate(request.raw, scope)
@@ -87,6 +98,9 @@ export function addHooks(app: FastifyInstance): void {
     done()
   })
 }
+
+/** Timers can't be much longer than three weeks. */
+const MAX_TIMER_MS = 20 * 86_400_000
 
 /** Whether a browser opens an address. */
 export const opensPage = ({ method, headers }: FastifyRequest): boolean =>

@@ -9,7 +9,7 @@ export const SECURITY_HEADERS = {
 } as const
 
 const EXPOSED =
-  'Location, Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset'
+  'Location, WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset'
 const METHODS = 'GET, POST, DELETE'
 const HEADERS =
   'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, Toolyard-Durable, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID'

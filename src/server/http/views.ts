@@ -1,7 +1,9 @@
 import type { CallerLimit, Scope } from '../../app/callers.ts'
+import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
+import type { Role } from '../../config/roles.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
-import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
@@ -169,15 +171,19 @@ export interface ShownPackage {
   readonly problem?: string | undefined
 }
 
-/** The session of the web UI: signed out, local without a key, or signed in with a key. */
+/** The session of the web UI: signed out, local without a key, or signed in with a key or as a user. */
 export interface Session {
   readonly state: 'signed_out' | 'local' | 'signed_in'
-  /** The id of the key, or `local`. */
+  /** The id of the key or the user, or `local`. */
   readonly id?: string
   readonly name?: string
   readonly tenant?: string
   readonly role?: string
   readonly scopes: readonly Scope[]
+  /** The user at the issuer, if it is not a key. */
+  readonly user?: string
+  /** Whether users can sign in at the configured issuer. */
+  readonly sign_in?: boolean
   /** The version of the server. */
   readonly version: string
 }
@@ -219,10 +225,16 @@ export interface LimitsView {
 }
 
 export interface RolesView {
-  readonly roles: readonly { readonly name: Role; readonly scopes: readonly Scope[] }[]
+  readonly roles: readonly ({ readonly name: string } & Role)[]
   readonly scopes: readonly { readonly name: Scope; readonly allows: string }[]
 }
 
 export interface ShownKey extends Omit<StoredKey, 'hash' | 'tenant'> {
   readonly last_used_at: string | null
+}
+
+/** What `GET /api/objectives` answers. */
+export interface ObjectivesView {
+  readonly objectives: readonly ObjectiveReport[]
+  readonly alerts?: readonly Omit<Alert, 'calm_since'>[]
 }

@@ -103,7 +103,7 @@ test('a tenant with as many jobs as its quota allows gets no more, and others do
     error_code: 'RATE_LIMITED',
     error:
       "Tenant 'small' has reached its quota 'queued_jobs': it uses 2 of 2, and 1 more would exceed it. " +
-      'Wait until some have ended, or cancel some, or ask the operator to raise limits.queued_jobs',
+      'Wait until some have ended, or cancel some, or ask the operator to raise tenants.small.quota.queued_jobs',
   })
   slow.end()
 })

@@ -129,7 +129,7 @@ export class Jobs {
 
   /** The newest jobs that the caller may see, without their results. */
   async list(caller: Caller, limit: number): Promise<readonly Omit<JobView, 'result'>[]> {
-    const only = caller.role === 'user' ? caller.id : undefined
+    const only = caller.scopes.has('observe') ? undefined : caller.id
     const jobs = await this.#installation.storage.jobs.list(caller.tenant, limit, only)
     return jobs
       .filter((job) => this.#does(job, undefined))
@@ -258,7 +258,7 @@ export class Jobs {
     const { storage, events } = this.#installation
     const job = await storage.jobs.get(caller.tenant, id, parts)
     if (job === undefined) events.crossed(caller, `job ${id}`, storage.jobs.tenantOf(id))
-    return job !== undefined && this.#does(job, task) && maySee(caller, job) ? job : undefined
+    return job !== undefined && this.#does(job, task) && (task !== undefined || maySee(caller, job)) ? job : undefined
   }
 
   /** Tasks have their own routes and scopes. */
@@ -290,8 +290,8 @@ export class Jobs {
   }
 }
 
-/** Users see the jobs of their own key, other roles all jobs of the tenant. */
-const maySee = ({ id, role }: Caller, job: Job): boolean => role !== 'user' || job.caller === id
+/** Callers see their own jobs, and with the scope `observe` all jobs of the tenant. */
+const maySee = ({ id, scopes }: Caller, job: Job): boolean => scopes.has('observe') || job.caller === id
 
 const keyedId = ({ tenant, id }: Caller, key: string): string =>
   hash('sha256', JSON.stringify([tenant, id, key])).slice(0, 32)

@@ -152,15 +152,33 @@ describe('a request of an OpenAI client', () => {
 
   test.each<[string, Partial<CompletionBody>]>([
     ['n', { n: 2 }],
-    ['response_format', { response_format: { type: 'json_object' } }],
+    ['response_format', { response_format: { type: 'grammar' } }],
     ['logprobs', { logprobs: true }],
     ['modalities', { modalities: ['text', 'audio'] }],
     ['functions', { functions: [] }],
     ['function_call', { function_call: 'auto' }],
-    ['tool_choice', { tool_choice: 'required' }],
-    ['tool_choice', { tool_choice: { type: 'function', function: { name: 'ask' } } }],
+    ['tool_choice', { tool_choice: 'any' }],
+    ['tool_choice', { tool_choice: { type: 'allowed_tools', allowed_tools: {} } }],
   ])('is refused for a %s that would not be followed', (param, rest) => {
     expect(refusal(asked(rest))).toMatchObject({ param, code: 'unsupported_value' })
+  })
+
+  test('says which tool the model must call, and what it must answer', () => {
+    const schema = { type: 'object', properties: { town: { type: 'string' } } }
+    const response_format = { type: 'json_schema', json_schema: { name: 'place', schema, strict: true } }
+    const named = { type: 'function', function: { name: 'ask' } }
+    const tools = [named]
+    expect(readCompletion(asked({ tools, tool_choice: 'required', response_format })).run).toMatchObject({
+      tool_choice: 'required',
+      output: { schema },
+    })
+    expect(readCompletion(asked({ tools, tool_choice: named })).run).toMatchObject({ tool_choice: { name: 'ask' } })
+    const whole = readCompletion(asked({ response_format: { type: 'json_object' } })).run
+    expect(whole.output).toEqual({ schema: { type: 'object' } })
+    for (const json_schema of [undefined, {}, { schema: { type: 'array' } }, { schema: 'object' }]) {
+      const given = { response_format: { type: 'json_schema', json_schema } }
+      expect(refusal(asked(given))).toMatchObject({ param: expect.stringMatching(/^response_format/) })
+    }
   })
 
   test('with tool_choice none offers no tools', () => {

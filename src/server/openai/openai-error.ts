@@ -66,7 +66,7 @@ export class OpenAiError extends Error {
     this.facts = facts
   }
 
-  toJSON(): object {
+  toJSON(): { readonly error: object } {
     const { type = typeOf(this.status), param = null, code = null } = this.facts
     return { error: { message: this.message, type, param, code } }
   }

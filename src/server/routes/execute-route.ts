@@ -266,6 +266,7 @@ class RestContext implements CallContext {
   readonly tenant: Of<'tenant'>
   readonly caller: Of<'caller'>
   readonly keyId: CallContext['keyId']
+  readonly user: CallContext['user']
   readonly flags: Of<'flags'>
   readonly tools: CallContext['tools']
   session?: string
@@ -285,6 +286,7 @@ class RestContext implements CallContext {
     this.tenant = ofCaller.tenant as string
     this.caller = ofCaller.caller as string
     this.keyId = ofCaller.keyId
+    this.user = ofCaller.user
     this.flags = ofCaller.flags as Of<'flags'>
     this.tools = ofCaller.tools
     this.models = ofCaller.models

@@ -109,6 +109,7 @@ describe('signing in', () => {
       const headers = { ...JSON_TYPE, origin }
       const answer = await rawRequest(`${url}/api/session`, { method: 'POST', headers, body })
       expect([origin, answer.status, answer.headers['set-cookie']]).toEqual([origin, 403, undefined])
+      expect(answer.text).toContain('a proxy must pass Host on')
     }
   })
 

@@ -133,7 +133,7 @@ describe('keys', () => {
     [{}, "missing 'name'"],
     [{ name: '' }, 'name must have at least 1 character'],
     [{ name: 'a\u0000b' }, 'name must match pattern'],
-    [{ name: 'x', role: 'root' }, 'role must be one of: user, operator, admin'],
+    [{ name: 'x', role: 'root' }, 'Unknown role "root". Use one of user, operator, admin.'],
     [{ name: 'x', tenant: 'globex' }, "'tenant' is not known"],
     [{ name: 'x', calls_per_minute: 0 }, 'calls_per_minute must be at least 1'],
     [{ name: 'x', tools: [] }, 'tools must have at least 1'],

@@ -1,17 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import {
-  type Caller,
-  hashApiKey,
-  KEY_PATTERN,
-  LOCAL_CALLER,
-  MAX_KEY_PATTERNS,
-  newApiKey,
-  ROLES,
-  SCOPE_WORDS,
-  SCOPES,
-  type Scope,
-} from '../../app/callers.ts'
+import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -20,14 +9,14 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
+import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, type Role, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
-import { matchesGlobs } from '../../core/execution/permit.ts'
-import type { KeyBudget, Role, StoredKey } from '../../core/storage/key-store.ts'
+import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
+import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
-import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
-import type { RolesView, Session, ShownKey } from '../http/views.ts'
+import type { RolesView, ShownKey } from '../http/views.ts'
 
 interface FlagChanges {
   readonly flags: Readonly<Record<string, boolean | null>>
@@ -42,6 +31,7 @@ const TENANT = {
   keys: { ...COUNT, description: 'The number of valid keys.' },
 }
 const ID = pathParameter('id', 64)
+const LIST = { type: 'array', items: TEXT }
 
 /** Roles, and tenants with their flags. */
 export function tenantRoutes(app: FastifyInstance): void {
@@ -60,7 +50,12 @@ export function tenantRoutes(app: FastifyInstance): void {
       response: {
         200: object(
           {
-            roles: list({ name: TEXT, scopes: { type: 'array', items: { enum: SCOPES } } }),
+            roles: list({
+              name: TEXT,
+              scopes: { type: 'array', items: { enum: SCOPES } },
+              tools: { ...LIST, description: 'Patterns of its tools. Absent: all of the tenant.' },
+              models: { ...LIST, description: 'Patterns of its models. Absent: all that are configured.' },
+            }),
             scopes: list({ name: { enum: SCOPES }, allows: TEXT }),
           },
           'The roles',
@@ -68,7 +63,7 @@ export function tenantRoutes(app: FastifyInstance): void {
       },
     }),
     (): RolesView => ({
-      roles: Object.entries(ROLES).map(([name, scopes]) => ({ name: name as Role, scopes })),
+      roles: Array.from(installation.callers.roles, ([name, role]) => ({ name, ...role })),
       scopes: SCOPES.map((name) => ({ name, allows: SCOPE_WORDS[name] })),
     }),
   )
@@ -117,7 +112,7 @@ const A_FLAG = `a flag is the name of a permission or a tool, up to ${MAX_FLAG_L
 
 interface NewKeyBody {
   readonly name: string
-  readonly role: Role
+  readonly role: string
   readonly scopes?: readonly Scope[]
   readonly tools?: readonly string[]
   readonly models?: readonly string[]
@@ -129,7 +124,7 @@ interface NewKeyBody {
 const KEY = {
   id: { type: 'string' },
   name: { type: 'string', examples: ['ci'] },
-  role: { enum: Object.keys(ROLES) },
+  role: { ...TEXT, description: 'As GET /api/roles lists them.', examples: ['operator'] },
   scopes: { type: ['array', 'null'], items: TEXT, description: 'Null: all scopes of the role.' },
   tools: { type: ['array', 'null'], items: TEXT, description: 'Patterns of its tools. Null: all of the tenant.' },
   models: {
@@ -159,7 +154,13 @@ const NEW_KEY = {
   required: ['name'],
   properties: {
     name: { type: 'string', minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]+$', examples: ['ci'] },
-    role: { enum: Object.keys(ROLES), default: 'user' },
+    role: {
+      type: 'string',
+      maxLength: 64,
+      default: 'user',
+      description: 'As GET /api/roles lists them.',
+      examples: ['operator'],
+    },
     scopes: { type: 'array', maxItems: SCOPES.length, items: { enum: SCOPES.filter((one) => one !== 'installation') } },
     tools: patterns('tools', ['get_*', 'calculate']),
     models: patterns('models', ['openai:gpt-4o*', 'mini:*']),
@@ -197,7 +198,10 @@ export function keyRoutes(app: FastifyInstance): void {
     }),
     async ({ caller, body, raw }, reply) => {
       const { name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = body
-      checkRights(caller, body)
+      const given = installation.callers.roles.get(role)
+      if (given === undefined)
+        throw new HttpProblem(400, 'The request is not valid', unknownRole(role, installation.callers.roles))
+      checkRights(caller, body, given)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
       checkCount(await keys.list(), caller.tenant, installation.clock.wall())
@@ -272,22 +276,26 @@ function checkCount(stored: readonly StoredKey[], tenant: string, now: number): 
 const EVERYTHING: readonly string[] = ['*']
 
 /** A key can't create a key with more than it has itself. */
-function checkRights(caller: Caller, body: NewKeyBody): void {
-  const { role, scopes, expires_at } = body
-  const { callsPerMinute, budget, expiresAt } = caller
+function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
+  const { scopes, expires_at } = body
+  const { callsPerMinute, budget, expiresAt, user } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
     throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
   }
   for (const what of ['tools', 'models'] as const) {
     const own = caller[what] ?? EVERYTHING
+    // The key gets what its patterns and those of its role have in common: either list may be within the own one.
+    const lists = [body[what], role[what]].filter((patterns) => patterns !== undefined)
     // A pattern that matches as text matches no more than the one it matches.
-    const more = (body[what] ?? EVERYTHING).find((pattern) => !matchesGlobs(own, pattern))
-    if (more === undefined) continue
+    const more = (patterns: readonly string[]) => patterns.find((pattern) => !matchesGlobs(own, pattern))
+    if (lists.some((patterns) => more(patterns) === undefined)) continue
+    const beyond = more(lists[0] ?? EVERYTHING)
+    if (beyond === undefined) continue
     throw new HttpProblem(
       403,
       `A key cannot grant ${what} that it does not have`,
-      `'${more}' is not in ${own.join(', ')}`,
+      `'${beyond}' is not in ${shownGlobs(own)}`,
     )
   }
   if (callsPerMinute !== undefined) {
@@ -298,11 +306,15 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
     const why = 'its keys could spend more than it may itself'
     throw new HttpProblem(403, 'A key with a budget cannot create keys', why)
   }
-  if (expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))) {
+  // Users are people: their tokens are short, and the keys that they create aren't.
+  if (
+    user === undefined &&
+    expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))
+  ) {
     const last = new Date(expiresAt).toISOString()
     throw new HttpProblem(403, 'A key cannot outlive the key that creates it', `expires_at may be ${last}`)
   }
-  const given = ROLES[role].filter((scope) => scopes === undefined || scopes.includes(scope))
+  const given = role.scopes.filter((scope) => scopes === undefined || scopes.includes(scope))
   const missing = given.filter((scope) => !caller.scopes.has(scope))
   if (missing.length === 0) return
   throw new HttpProblem(403, 'A key cannot grant scopes that it does not have', `your key lacks ${missing.join(', ')}`)
@@ -312,7 +324,7 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
 function requireAllRights({ role, scopes, tools, models, calls_per_minute, budget, expires_at }: NewKeyBody): void {
   const limits = { tools, models, calls_per_minute, budget, expires_at }
   const limited = Object.entries(limits).find(([, value]) => value !== undefined)?.[0]
-  const lacks = scopes && ROLES.admin.find((scope) => !scopes.includes(scope))
+  const lacks = scopes && ADMIN_SCOPES.find((scope) => !scopes.includes(scope))
   const problem =
     role !== 'admin' ? `role is '${role}'` : lacks ? `scopes lacks '${lacks}'` : limited && `${limited} is set`
   if (problem === undefined) return
@@ -327,95 +339,3 @@ const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey, usedAt?: num
   ...key,
   last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString(),
 })
-
-/** A small limit, because these requests need no key. */
-const BODY_BYTES = 1024
-
-const SESSION = object(
-  {
-    state: {
-      enum: ['signed_out', 'local', 'signed_in'],
-      description: 'local: the server has no keys, and requests from this machine need none.',
-    },
-    id: { type: 'string', description: 'The id of the API key.' },
-    name: TEXT,
-    tenant: TEXT,
-    role: TEXT,
-    scopes: { type: 'array', items: { enum: SCOPES } },
-    version: TEXT,
-  },
-  'The caller, if there is one',
-)
-
-/** Sign-in for browsers. The server gets the key once, and the browser a session in a cookie that scripts can't read. */
-export function sessionRoutes(app: FastifyInstance): void {
-  const { installation, packageVersion: version, authenticator } = app
-  const sessionOf = (caller: Caller | undefined): Session => {
-    if (caller === undefined) return { state: 'signed_out', scopes: [], version }
-    const { id, name, tenant, role, scopes } = caller
-    const state = caller === LOCAL_CALLER ? 'local' : 'signed_in'
-    return { state, id, name, tenant, role, scopes: [...scopes], version }
-  }
-
-  app.get(
-    '/api/session',
-    route(null, 'session', 'Returns the session of this browser', {
-      response: { 200: SESSION },
-    }),
-    async ({ raw }) => sessionOf(await authenticator.find(raw)),
-  )
-
-  app.post<{ Body: { key: string } }>(
-    '/api/session',
-    {
-      bodyLimit: BODY_BYTES,
-      onRequest: ({ headers, raw }, _reply, done) => {
-        requireOwnPage(headers)
-        authenticator.countSignIn(raw)
-        done()
-      },
-      ...route(null, 'session', "Signs in with an API key: starts a session, whose cookie scripts can't read", {
-        body: {
-          type: 'object',
-          required: ['key'],
-          additionalProperties: false,
-          properties: { key: { type: 'string', minLength: 1, maxLength: 200, examples: ['ty_…'] } },
-        },
-        response: { 200: SESSION },
-      }),
-    },
-    async ({ raw, body }, reply) => {
-      if (authenticator.local) return sessionOf(LOCAL_CALLER)
-      const key = body.key.trim()
-      const caller = installation.callers.find(key)
-      if (caller === undefined) {
-        authenticator.recordRefused(raw, key)
-        throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
-      }
-      reply.header('set-cookie', await authenticator.sessions.start(caller, raw))
-      authenticator.recordSignIn(raw, caller)
-      return sessionOf(caller)
-    },
-  )
-
-  app.delete(
-    '/api/session',
-    {
-      bodyLimit: BODY_BYTES,
-      ...route(null, 'session', 'Signs out: ends the session; the API key stays valid', {
-        response: { 204: { description: 'Signed out', type: 'null' } },
-      }),
-    },
-    async ({ raw }, reply) => {
-      requireOwnPage(raw.headers)
-      return reply
-        .header('set-cookie', await authenticator.sessions.end(raw))
-        .code(204)
-        .send()
-    },
-  )
-}
-
-function requireOwnPage(headers: Parameters<typeof isOfOwnPage>[0]): void {
-  if (!isOfOwnPage(headers)) throw new HttpProblem(403, 'Cross-origin requests are refused')
-}

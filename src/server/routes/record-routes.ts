@@ -23,6 +23,12 @@ const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]
 const NAME = { type: 'string', minLength: 1, maxLength: 200 }
 const OUTCOME = { enum: ['success', 'failure', 'unknown'] }
 
+/** The time of a query. */
+export const TIME_QUERY = {
+  from: { type: 'string', pattern: ISO, description: 'Start time, ISO 8601.', examples: ['2026-01-31T12:00:00Z'] },
+  to: { type: 'string', pattern: ISO, description: 'End time, exclusive, ISO 8601.', examples: ['2026-02-01'] },
+}
+
 const AUDIT_QUERY = {
   type: { enum: ['call', 'event'], description: 'Only calls, or only events. Default: both.' },
   tool: NAME,
@@ -30,8 +36,7 @@ const AUDIT_QUERY = {
   run_id: NAME,
   outcome: OUTCOME,
   error_code: { enum: Object.keys(TOOL_ERRORS) },
-  from: { type: 'string', pattern: ISO, description: 'Start time, ISO 8601.', examples: ['2026-01-31T12:00:00Z'] },
-  to: { type: 'string', pattern: ISO, description: 'End time, exclusive, ISO 8601.', examples: ['2026-02-01'] },
+  ...TIME_QUERY,
   limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
   cursor: { type: 'string', maxLength: 500, description: '`next` of the previous page.' },
   format: { enum: ['csv', 'json'], description: 'Downloads all matching rows as a file.' },
@@ -130,7 +135,10 @@ function filterOf(query: AuditQuery, tenant: string | undefined): AuditFilter {
   return { tenant, type, tool, caller, runId, outcome, errorCode, from, to, limit, cursor }
 }
 
-function timeOf(query: AuditQuery, name: 'from' | 'to'): number | undefined {
+export function timeOf(
+  query: { readonly from?: string; readonly to?: string },
+  name: 'from' | 'to',
+): number | undefined {
   const text = query[name]
   if (text === undefined) return undefined
   const time = Date.parse(text)

@@ -1,17 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { McpServerStatus } from '../../app/mcp-status.ts'
-import type { CallContext } from '../../core/call-context.ts'
+import { DEFAULT_FOUND, MAX_FOUND } from '../../chat/discovery.ts'
 import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
-import { ToolServer } from '../../mcp/server/tool-server.ts'
-import { sessionName } from '../http/context.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { PageTool, WholePageTool } from '../http/views.ts'
@@ -207,6 +203,33 @@ export function toolRoutes(app: FastifyInstance): void {
   )
 }
 
+/** Searches the tools that the caller may use. */
+export function searchRoute(app: FastifyInstance): void {
+  const { installation } = app
+  app.get<{ Querystring: { q: string; limit?: number } }>(
+    '/api/tools/search',
+    route('read', 'tools', 'Finds tools by what they do, the best first', {
+      querystring: {
+        ...exactly({
+          q: { type: 'string', minLength: 1, maxLength: 1_000, description: 'A few words, which may be misspelled.' },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_FOUND, default: DEFAULT_FOUND },
+        }),
+        required: ['q'],
+      },
+      response: toolList({ name: NAME, description: DESCRIPTION, parameters: PARAMETERS }, [
+        'name',
+        'description',
+        'parameters',
+      ]),
+    }),
+    async ({ caller, query: { q, limit } }) => {
+      const options = { tenant: caller.tenant, ...(limit !== undefined && { most: limit }) }
+      const found = await installation.manager.getDiscovery().search(q, usableTools(installation, caller), options)
+      return { tools: found.map(({ name, description, parameters }) => ({ name, description, parameters })) }
+    },
+  )
+}
+
 /** The tools that the caller may use. */
 export function usableTools(
   { manager, tenants }: Installation,
@@ -322,140 +345,3 @@ const UNUSED = {
   disabled: 'remove "disabled" from its entry in the configuration',
   idle: 'tools are disabled: set "tools": {"enabled": true} in the configuration',
 } as const
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    readonly mcp: McpEndpoint
-  }
-}
-
-/** Where the web UI shows an approval. */
-const APPROVALS_PATH = '/approvals/'
-
-/** The MCP server of one configuration. */
-interface Generation {
-  readonly handler: HttpHandler
-  readonly server: ToolServer
-  /** Requests in progress, without streams that only listen. */
-  running: number
-}
-
-/** The tools over MCP. A reload starts a new generation, while the old one finishes its requests. */
-export class McpEndpoint {
-  readonly #installation: Installation
-  readonly #version: string
-  readonly #callers = new WeakMap<IncomingMessage, Caller>()
-  readonly #old = new Set<Generation>()
-  readonly #stopListening: () => void
-  #current: Generation
-
-  constructor(installation: Installation, version: string) {
-    this.#installation = installation
-    this.#version = version
-    this.#current = this.#open()
-    this.#stopListening = installation.onReload(() => {
-      const old = this.#current
-      this.#old.add(old)
-      this.#current = this.#open()
-      this.#endIfIdle(old)
-    })
-  }
-
-  get busy(): boolean {
-    return [this.#current, ...this.#old].some(({ running }) => running > 0)
-  }
-
-  async handle(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#callers.set(request, caller)
-    const generation = this.#current
-    if (request.method === 'POST') {
-      generation.running++
-      response.once('close', () => {
-        generation.running--
-        this.#endIfIdle(generation)
-      })
-    }
-    await generation.handler.handle(request, response)
-  }
-
-  /** Ends the sessions and streams of these callers, and cancels their calls. */
-  endCallers(ids: ReadonlySet<string>): void {
-    for (const { handler } of [this.#current, ...this.#old]) handler.endCallers(ids)
-  }
-
-  /** Ends all sessions and streams, and cancels running calls. */
-  async close(): Promise<void> {
-    this.#stopListening()
-    await Promise.all([this.#current, ...this.#old].map(end))
-    this.#old.clear()
-  }
-
-  #open(): Generation {
-    const { manager, log, clock, config } = this.#installation
-    const executor = manager.getExecutor()
-    const servers = manager.getMcpServers()
-    const server = new ToolServer({
-      registry: manager.getRegistry(),
-      executor,
-      version: this.#version,
-      log,
-      clock,
-      effectOf: ({ name }) => executor.effectOf(name),
-      approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
-      ...(servers.names.length > 0 && { library: servers.library }),
-    })
-    const hosts = config.server?.hosts ?? []
-    const options = { contextOf: this.#contextOf, hosts, onForeignSession: this.#recordForeign }
-    return { handler: new HttpHandler(server, options), server, running: 0 }
-  }
-
-  readonly #contextOf = (request: IncomingMessage): CallContext | undefined => {
-    const { headers } = request
-    const { callers } = this.#installation
-    const caller = this.#callers.get(request) as Caller
-    const session = sessionName(headers['mcp-session-id'] ?? headers['x-session-id'])
-    // The key may have ended while the body was sent.
-    return callers.isValid(caller.id) ? callers.context(caller, 'mcp', session) : undefined
-  }
-
-  readonly #recordForeign = (request: IncomingMessage, tenant: string): void =>
-    this.#installation.events.crossed(this.#callers.get(request) as Caller, 'MCP session', tenant)
-
-  #endIfIdle(generation: Generation): void {
-    if (generation.running === 0 && this.#old.delete(generation)) void end(generation)
-  }
-}
-
-async function end({ handler, server }: Generation): Promise<void> {
-  await handler.close()
-  server.close()
-}
-
-const METHODS = {
-  POST: 'Sends one message to the MCP server and returns its response',
-  GET: 'Streams the messages of the MCP server to a session',
-  DELETE: 'Ends a session',
-} as const
-
-/** `/mcp`: the tools over the Model Context Protocol, streamable HTTP. */
-export function mcpRoutes(app: FastifyInstance): void {
-  const { mcp } = app
-  app.register(async (routes) => {
-    // The MCP handler reads bodies itself, by the rules of the protocol.
-    routes.removeAllContentTypeParsers()
-    routes.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    for (const [method, summary] of Object.entries(METHODS)) {
-      routes.route({
-        method,
-        url: '/mcp',
-        config: { scope: 'call', stays: true },
-        schema: { summary, tags: ['mcp'] },
-        handler: async ({ caller, raw }, reply) => {
-          reply.hijack()
-          for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
-          await mcp.handle(caller, raw, reply.raw)
-        },
-      })
-    }
-  })
-}

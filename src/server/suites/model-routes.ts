@@ -296,7 +296,7 @@ export function modelRoutes(app: FastifyInstance): void {
     }),
     async ({ caller }) => {
       const models = await installation.manager.getModels()
-      models.checkLocal()
+      void models.checkLocal()
       const tested = new Map((await tracker(caller).getAllValidations()).map((record) => [record.model_id, record]))
       return {
         models: await Promise.all(

@@ -214,8 +214,10 @@ export const chunkIdOf = (chunk_id: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(chunk_id) ? Number(chunk_id) : undefined
 
 /** The bytes of a part that count against the quota, besides its vectors. */
-export const bytesOf = ({ chunks }: DocumentPart): number =>
-  chunks.reduce((sum, { text, heading }) => sum + Buffer.byteLength(text) + Buffer.byteLength(heading), 0)
+export function bytesOf({ chunks, source, metadata }: DocumentPart): number {
+  const texts = [source, ...Object.entries(metadata).flat(), ...chunks.flatMap(({ text, heading }) => [text, heading])]
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+}
 
 /** Throws if the tenant would exceed its quota with this part. */
 export function checkPartQuota(part: DocumentPart, quota: Quota, usage: Usage, isNew: boolean): void {

@@ -1,6 +1,6 @@
+import { withoutAccents } from '../../core/suggest.ts'
 import { KNOWLEDGE_BOUNDS } from './checks.ts'
 
-const DIACRITICS = /[\u0300-\u036f]/g
 const WORD = /[\p{L}\p{N}\p{M}]+/gu
 /** Scripts without spaces between words, or with very long words. */
 const UNSPACED =
@@ -14,7 +14,7 @@ const MAX_WORD_LENGTH = 64
  * every two adjacent characters count as a word.
  */
 export function searchWords(text: string): string[] {
-  const folded = text.toLowerCase().normalize('NFKD').replace(DIACRITICS, '').normalize('NFC')
+  const folded = withoutAccents(text.toLowerCase())
   return (folded.match(WORD) ?? []).flatMap((run) => (run.search(UNSPACED) === -1 ? [run] : splitRun(run))).map(cut)
 }
 

@@ -1,15 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Log, writeLog } from '../../core/log.ts'
 import type {
+  CallCounts,
   CallSeriesMetrics,
   ExecutionMetrics,
   MetricsQuery,
   MetricWindow,
   ModelMetrics,
+  ObjectiveCalls,
+  ObjectiveQuery,
   ParameterSet,
   RunSeriesMetrics,
 } from '../../core/storage/ledger.ts'
-import { CallFigures, type Figures, RunFigures } from './figures.ts'
+import { CallFigures, type Figures, ObjectiveCounts, RunFigures } from './figures.ts'
 import type { Cell, LedgerTables } from './ledger-tables.ts'
 import { PERIODS, queryTenant } from './live-figures.ts'
 import { ParameterSets } from './parameter-sets.ts'
@@ -69,7 +72,32 @@ export class FigureQueries {
     return sets.top()
   }
 
-  async #read<F extends Figures>(
+  async objectiveCalls(query: ObjectiveQuery, now: number): Promise<readonly ObjectiveCalls[]> {
+    const windows: ObjectiveCounts[] = []
+    for (const length of query.windows) {
+      windows.push(await this.#read(new ObjectiveCounts(query), 'call', '', query.tenant, rangesOf(length, now)))
+      // Objectives of many tools read many cells, and the thread has calls to write.
+      await setImmediate()
+    }
+    const days = new Map<number, ObjectiveCounts>()
+    const from = floor(now, DAY) - query.days * DAY
+    const range = { width: 'day', from, to: Number.MAX_SAFE_INTEGER } as const
+    for (const cell of await this.#cells('call', '', query.tenant, range)) {
+      const counts = days.get(cell.start) ?? new ObjectiveCounts(query)
+      days.set(cell.start, counts)
+      this.#merge(counts, cell)
+    }
+    const inOrder = [...days].sort(([one], [other]) => one - other)
+    return query.objectives.map((_, index) => ({
+      windows: windows.map(({ counts }) => counts[index] as CallCounts),
+      days: inOrder.map(([start, { counts }]) => ({
+        start: new Date(start).toISOString(),
+        ...(counts[index] as CallCounts),
+      })),
+    }))
+  }
+
+  async #read<F extends Merging>(
     figures: F,
     kind: Cell['kind'],
     tool: string,
@@ -120,7 +148,7 @@ export class FigureQueries {
     return cells.filter(({ start }) => start < range.to)
   }
 
-  #merge(figures: Figures, { data, kind, width, start, tenant }: Cell): void {
+  #merge(figures: Merging, { data, kind, width, start, tenant }: Cell): void {
     try {
       figures.merge(data)
     } catch (err) {
@@ -128,6 +156,8 @@ export class FigureQueries {
     }
   }
 }
+
+type Merging = Pick<Figures, 'merge'>
 
 function namesOf(asked: string | undefined): (name: string) => string {
   if (asked === undefined) return () => ASKED
@@ -150,9 +180,11 @@ const COMPLETE_AFTER_MS = 10 * PERIODS.minute.ms
  * The cells of a window: minutes for `1h`, hours for the others. Every minute or hour that ends in the window counts,
  * so that the window is never too short. Whole days in between are read as days.
  */
-export function cellRanges(window: MetricWindow, now: number): readonly CellRange[] {
-  const begin = now - LENGTHS[window]
-  if (window === '1h') return [{ width: 'minute', from: floor(begin, PERIODS.minute.ms), to: Number.MAX_SAFE_INTEGER }]
+export const cellRanges = (window: MetricWindow, now: number): readonly CellRange[] => rangesOf(LENGTHS[window], now)
+
+function rangesOf(length: number, now: number): readonly CellRange[] {
+  const begin = now - length
+  if (length <= HOUR) return [{ width: 'minute', from: floor(begin, PERIODS.minute.ms), to: Number.MAX_SAFE_INTEGER }]
   const from = floor(begin, HOUR)
   const firstDay = floor(from + DAY - 1, DAY)
   const daysEnd = floor(now - COMPLETE_AFTER_MS, DAY)

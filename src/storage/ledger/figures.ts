@@ -1,6 +1,7 @@
-import { type StoredTimes, TimeHistogram } from '../../core/metrics/time-histogram.ts'
+import { matchesGlobs } from '../../core/execution/permit.ts'
+import { countTimes, type StoredTimes, TimeHistogram } from '../../core/metrics/time-histogram.ts'
 import { CallSeries, figuresByTool, timesOf } from '../../core/metrics/tool-metrics.ts'
-import type { ModelFigures, ModelMetrics } from '../../core/storage/ledger.ts'
+import type { ModelFigures, ModelMetrics, ObjectiveQuery } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /** The content of one cell: something to count in, stored as JSON. */
@@ -104,6 +105,40 @@ export class CallFigures extends SeriesByName<StoredCallSeries, StoredCalls> imp
   /** Of all calls together, and of each tool. */
   figures(): ReturnType<typeof figuresByTool> {
     return figuresByTool(this.series)
+  }
+}
+
+/** The calls that count for each objective. Adds up stored figures without their histograms, which are large. */
+export class ObjectiveCounts {
+  readonly counts: { calls: number; failed: number; slow: number }[]
+  readonly #query: ObjectiveQuery
+  readonly #without: ReadonlySet<string>
+
+  constructor(query: ObjectiveQuery) {
+    this.#query = query
+    this.#without = new Set(query.without)
+    this.counts = query.objectives.map(() => ({ calls: 0, failed: 0, slow: 0 }))
+  }
+
+  merge(data: Uint8Array): void {
+    for (const [name, calls] of decodeFigures<(readonly [string, StoredCalls])[]>(data)) this.#add(name, calls)
+  }
+
+  #add(name: string, { times, errors }: StoredCalls): void {
+    let [failed, left] = [0, 0]
+    for (const [code, count] of errors) {
+      if (this.#without.has(code)) left += count
+      else failed += count
+    }
+    for (const [index, { tool, slowMs = Number.POSITIVE_INFINITY }] of this.#query.objectives.entries()) {
+      if (tool !== undefined && !matchesGlobs([tool], name)) continue
+      const { total, longer } = countTimes(times, slowMs)
+      const counts = this.counts[index] as (typeof this.counts)[number]
+      counts.calls += total - left
+      counts.failed += failed
+      // The times of the calls that don't count are among the others.
+      counts.slow += Math.min(longer, total - left)
+    }
   }
 }
 

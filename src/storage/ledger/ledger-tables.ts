@@ -124,7 +124,7 @@ export interface LedgerTables {
     /** Only cells of this tool; the empty name is one, too. */
     readonly tool?: string
   }): Promise<readonly Cell[]>
-  /** Removes the cells of all instances that start before `before`. */
-  removeCells(width: Cell['width'], before: number): Promise<number>
+  /** Removes the cells of these kinds, of all instances, that start before `before`. */
+  removeCells(width: Cell['width'], before: number, kinds: readonly Cell['kind'][]): Promise<number>
   removeRuns(before: number): Promise<number>
 }

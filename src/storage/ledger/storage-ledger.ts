@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type {
@@ -6,6 +5,7 @@ import type {
   AuditPage,
   AuditReport,
   AuditRow,
+  AuditSummary,
   CallEntry,
   CallSeriesMetrics,
   EventEntry,
@@ -13,8 +13,11 @@ import type {
   Ledger,
   MetricsQuery,
   ModelMetrics,
+  ObjectiveCalls,
+  ObjectiveQuery,
   ParameterSet,
   RunSeriesMetrics,
+  SummaryQuery,
   TurnEntry,
   VersionCall,
   VersionQuery,
@@ -22,11 +25,11 @@ import type {
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
 import { FigureQueries } from './figure-queries.ts'
+import { type Expired, expire, figuresKeptMs, Housekeeper, type Retention } from './housekeeper.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { LiveFigures, queryTenant } from './live-figures.ts'
-import { isGenuine, sealed, sealTail } from './seal.ts'
 import { storableRun } from './storable-text.ts'
-import { OwnChain, verifyChains } from './verify-chain.ts'
+import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
 
 /** How often due figures are written. */
 const LOOK_MS = 1_000
@@ -36,12 +39,11 @@ const NO_VERSION: readonly ToolErrorCode[] = ['PERMISSION_DENIED', 'APPROVAL_REQ
 
 const NOT_SEALED = 'The audit chain of this server could not be sealed'
 
-export interface StorageLedgerOptions {
+export interface StorageLedgerOptions extends Retention {
   /** Names this server instance, and its chain. */
   readonly instance: string
   /** The installation's key. */
   readonly auditKey: string
-  readonly keepDays: number
   readonly clock: Clock
   readonly log: Log
 }
@@ -60,17 +62,18 @@ export class StorageLedger implements Ledger {
   #last: Promise<unknown> = Promise.resolve()
   /** The last audit of each tenant that has not ended. */
   readonly #audits = new Map<string, Promise<void>>()
+  #lastSummary: Promise<unknown> = Promise.resolve()
   readonly #failing = new Set<string>()
   #lookedAt: number
   #cancel: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   constructor(tables: LedgerTables, options: StorageLedgerOptions) {
-    const { instance, auditKey, keepDays, clock, log } = options
+    const { instance, auditKey, clock, log } = options
     this.#tables = tables
     this.#options = options
     this.#chain = new OwnChain(tables, instance, auditKey, clock)
-    this.#figures = new LiveFigures({ log, keepMs: figuresKeptMs(keepDays) })
+    this.#figures = new LiveFigures({ log, keepMs: figuresKeptMs(options) })
     this.#queries = new FigureQueries(tables, log)
     this.#lookedAt = clock.wall()
     this.#housekeeper = new Housekeeper(tables, {
@@ -102,10 +105,8 @@ export class StorageLedger implements Ledger {
     return page
   }
 
-  async verify(): Promise<AuditReport> {
-    const { instance, auditKey } = this.#options
-    const { end } = this.#chain
-    return verifyChains(this.#tables, auditKey, new Map(end.seq === 0 ? [] : [[instance, end]]))
+  verify(): Promise<AuditReport> {
+    return this.#verify()
   }
 
   async executions(query: MetricsQuery): Promise<ExecutionMetrics> {
@@ -134,18 +135,39 @@ export class StorageLedger implements Ledger {
   }
 
   versionCalls(query: VersionQuery): Promise<readonly VersionCall[]> {
-    return this.#tables.versionCalls(query, NO_VERSION)
+    return this.#tables.versionCalls(query, query.without ?? NO_VERSION)
+  }
+
+  async objectiveCalls(query: ObjectiveQuery): Promise<readonly ObjectiveCalls[]> {
+    await this.#writeFigures({ kind: 'call', tenant: queryTenant(query.tenant) })
+    return this.#queries.objectiveCalls(query, this.#options.clock.wall())
+  }
+
+  /** One at a time: each reads all rows. */
+  summary(query: SummaryQuery): Promise<AuditSummary> {
+    const summary = this.#lastSummary.then(async () => {
+      const { SummaryVisitor } = await import('./audit-summary.ts')
+      const visitor = new SummaryVisitor(query)
+      return visitor.summary(await this.#verify(visitor))
+    })
+    this.#lastSummary = summary.catch(() => {})
+    return summary
   }
 
   expire(now: number): Promise<Expired> {
-    const { auditKey, keepDays } = this.#options
-    return expire(this.#tables, auditKey, keepDays, now, () => true)
+    return expire(this.#tables, this.#options, now, () => true)
   }
 
   /** Writes what is left and seals the chain. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  #verify(visitor?: ChainVisitor): Promise<AuditReport> {
+    const { instance, auditKey } = this.#options
+    const { end } = this.#chain
+    return verifyChains(this.#tables, auditKey, new Map(end.seq === 0 ? [] : [[instance, end]]), visitor)
   }
 
   async #append(...[calls, runs, events = [], turns = []]: Parameters<Ledger['append']>): Promise<void> {
@@ -286,130 +308,4 @@ function readAuditCursor(cursor: string): RowPlace {
     'INVALID_PARAMETERS',
     `cursor: "${cursor.slice(0, 60)}" is not a cursor of an earlier page`,
   )
-}
-
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-/** Short-lived commands end before this. */
-const START_AFTER_MS = 1_000
-/** Keeps servers from all starting at the full hour. */
-const SPREAD_MS = 30_000
-
-interface HousekeeperOptions {
-  readonly instance: string
-  readonly auditKey: string
-  readonly keepDays: number
-  readonly clock: Clock
-  readonly log: Log
-  /** Seals the chain of this instance if its hour is over; never rejects. */
-  readonly sealOwn: () => Promise<void>
-}
-
-/** Background work, soon after the start and then every hour: seals chains, also those of dead servers, and expires. */
-class Housekeeper {
-  readonly #tables: LedgerTables
-  readonly #options: HousekeeperOptions
-  /** Chains of dead servers that are sealed to their end. */
-  readonly #done = new Set<string>()
-  #cancel: () => void = () => {}
-  #closed = false
-  #round: Promise<void> = Promise.resolve()
-
-  constructor(tables: LedgerTables, options: HousekeeperOptions) {
-    this.#tables = tables
-    this.#options = options
-    this.#schedule(START_AFTER_MS)
-  }
-
-  /** Waits for the current step. */
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#cancel()
-    await this.#round
-  }
-
-  #schedule(ms: number): void {
-    if (this.#closed) return
-    this.#cancel = this.#options.clock.after(ms, () => {
-      this.#round = this.#work().then(() => {
-        const now = this.#options.clock.wall()
-        this.#schedule(HOUR_MS - (now % HOUR_MS) + Math.random() * SPREAD_MS)
-      })
-    })
-  }
-
-  async #work(): Promise<void> {
-    const { auditKey, keepDays, clock, log, sealOwn } = this.#options
-    if (!this.#closed) await sealOwn()
-    await this.#attempt('The audit chains of servers that have ended could not be sealed', () => this.#sealDead())
-    await this.#attempt('Expired records could not be removed', async () => {
-      const gone = await expire(this.#tables, auditKey, keepDays, clock.wall(), () => !this.#closed)
-      if (gone.audit + gone.runs > 0) writeLog(log, 'info', gone, 'Removed expired records')
-    })
-  }
-
-  async #sealDead(): Promise<void> {
-    const { instance, auditKey, clock, log } = this.#options
-    for (const { chain, alive } of await this.#tables.chains()) {
-      if (this.#closed) return
-      if (alive || chain === instance || this.#done.has(chain)) continue
-      const broken = await sealTail(this.#tables, auditKey, chain, () => clock.wall())
-      this.#done.add(chain)
-      if (broken !== undefined) {
-        const message = `The audit chain '${chain}' is broken from row ${broken} on: run 'toolyard audit verify'`
-        writeLog(log, 'error', { chain, at: broken }, message)
-      }
-      await setImmediate()
-    }
-  }
-
-  async #attempt(failure: string, step: () => Promise<void>): Promise<void> {
-    if (this.#closed) return
-    try {
-      await step()
-    } catch (err) {
-      writeLog(this.#options.log, 'warn', { err }, `${failure}. Next attempt in an hour.`)
-    }
-  }
-}
-
-/** How long figures are stored: minutes for the window of an hour, others a day longer than rows. */
-export const figuresKeptMs = (keepDays: number) => ({
-  minute: 2 * HOUR_MS,
-  hour: (keepDays + 1) * DAY_MS,
-  day: (keepDays + 1) * DAY_MS,
-})
-
-/** How many records were removed. */
-interface Expired {
-  readonly audit: number
-  readonly runs: number
-  readonly figures: number
-}
-
-/** Removes expired records, one stretch at a time, as long as `goOn` returns true. */
-async function expire(
-  tables: LedgerTables,
-  key: string,
-  keepDays: number,
-  now: number,
-  goOn: () => boolean,
-): Promise<Expired> {
-  const before = now - keepDays * DAY_MS
-  let audit = 0
-  for (const seal of await tables.expired(before)) {
-    if (!goOn()) break
-    // A forged seal stays, with its rows, for `verify` to find.
-    if (!isGenuine(key, seal)) continue
-    audit += await tables.removeStretch(sealed(key, { ...seal, expiredAt: now }))
-    await setImmediate()
-  }
-  const keptMs = figuresKeptMs(keepDays)
-  let figures = 0
-  for (const width of ['minute', 'hour', 'day'] as const) {
-    if (goOn()) figures += await tables.removeCells(width, now - keptMs[width])
-    await setImmediate()
-  }
-  const runs = goOn() ? await tables.removeRuns(before) : 0
-  return { audit, runs, figures }
 }

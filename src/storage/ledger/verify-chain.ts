@@ -10,18 +10,28 @@ const MAX_FAULTS = 100
 
 type Report = { -readonly [Field in keyof AuditReport]: AuditReport[Field] } & { readonly faults: AuditFault[] }
 
+/** Gets every row and every seal while the chains are verified. */
+export interface ChainVisitor {
+  row(row: ChainRow): void
+  seal(seal: Seal): void
+}
+
 /** Verifies all chains; `ends` are the ends of chains that are being written. */
 export async function verifyChains(
   tables: LedgerTables,
   key: string,
   ends: ReadonlyMap<string, { readonly seq: number; readonly hash: string }>,
+  visitor?: ChainVisitor,
 ): Promise<AuditReport> {
   const report: Report = { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0, faults: [] }
   const found = (await tables.chains()).map(({ chain }) => chain)
   for (const chain of new Set([...found, ...ends.keys()])) {
-    const walk = new ChainWalk(tables, key, chain, report)
+    const walk = new ChainWalk(tables, key, chain, report, visitor)
     report.chains++
-    for (const seal of await tables.seals(chain)) await walk.seal(seal)
+    for (const seal of await tables.seals(chain)) {
+      visitor?.seal(seal)
+      await walk.seal(seal)
+    }
     await walk.tail(ends.get(chain))
   }
   return report
@@ -39,11 +49,11 @@ class ChainWalk {
   #seq = 0
   #hash: string | undefined = GENESIS
 
-  constructor(tables: LedgerTables, key: string, chain: string, report: Report) {
+  constructor(tables: LedgerTables, key: string, chain: string, report: Report, visitor: ChainVisitor | undefined) {
     this.#tables = tables
     this.#key = key
     this.#chain = chain
-    this.#reader = new RowReader(tables, chain)
+    this.#reader = new RowReader(tables, chain, visitor)
     this.#report = report
   }
 
@@ -167,10 +177,12 @@ class RowReader {
   #index = 0
   #from = Number.MIN_SAFE_INTEGER
   #ended = false
+  readonly #visitor: ChainVisitor | undefined
 
-  constructor(tables: LedgerTables, chain: string) {
+  constructor(tables: LedgerTables, chain: string, visitor: ChainVisitor | undefined) {
     this.#tables = tables
     this.#chain = chain
+    this.#visitor = visitor
   }
 
   /** The next row, without consuming it. */
@@ -187,6 +199,7 @@ class RowReader {
   }
 
   skip(): void {
+    this.#visitor?.row(this.#page[this.#index] as ChainRow)
     this.#index++
   }
 }

@@ -60,6 +60,7 @@ export function postgresKnowledge(
     open: async (...asked) => toCollection(await collections.open(...asked)),
     put: async (part, quota) => documents.put(part, quota),
     document: (...asked) => documents.find(...asked),
+    staged: (...asked) => documents.staged(...asked),
     remove: (...asked) => documents.remove(...asked),
     async drop(tenant, collection) {
       const dropped = await collections.drop(tenant, collection)
@@ -94,6 +95,12 @@ const VISIBLE = `
 const STAGED = `
   SELECT id, version, parts, parts_in, chunks, vectors, bytes FROM toolyard.knowledge_versions
   WHERE collection = $1 AND document = $2 AND version = $3 AND NOT visible FOR UPDATE`
+
+const NEWEST_STAGED = `
+  SELECT version, parts FROM toolyard.knowledge_versions
+  WHERE collection = $1 AND document = $2 AND NOT visible AND starts_with(version, $3) AND id > coalesce((
+    SELECT id FROM toolyard.knowledge_versions WHERE collection = $1 AND document = $2 AND visible), 0)
+  ORDER BY id DESC LIMIT 1`
 
 const STAGE = `
   INSERT INTO toolyard.knowledge_versions (collection, document, version, parts, put_at) VALUES ($1, $2, $3, $4, $5)
@@ -195,6 +202,16 @@ class PostgresDocuments {
     const collection = await this.#collections.find(tenant, name)
     const row = collection && (await first<VersionRow>(this.#database, VISIBLE, [collection.id, document]))
     return row && { version: row.version, chunks: row.chunks }
+  }
+
+  async staged(
+    tenant: string,
+    name: string,
+    document: string,
+    prefix: string,
+  ): Promise<{ readonly version: string; readonly parts: number } | undefined> {
+    const collection = await this.#collections.find(tenant, name)
+    return collection && first(this.#database, NEWEST_STAGED, [collection.id, document, prefix])
   }
 
   remove(tenant: string, name: string, document: string): Promise<boolean> {

@@ -115,4 +115,27 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     CREATE TABLE toolyard.last_turns (instance text COLLATE "C" PRIMARY KEY, turn bigint NOT NULL);
     ALTER TABLE toolyard.keys ADD COLUMN budget text;`,
   },
+  // Users of the configured issuer.
+  {
+    sqlite: `
+    CREATE TABLE users (
+      id TEXT PRIMARY KEY,
+      tenant TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      name TEXT NOT NULL,
+      role TEXT NOT NULL,
+      expires_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX users_by_expiry ON users (expires_at)`,
+    postgres: `
+    CREATE TABLE toolyard.users (
+      id text COLLATE "C" PRIMARY KEY,
+      tenant text COLLATE "C" NOT NULL,
+      subject text COLLATE "C" NOT NULL,
+      name text NOT NULL,
+      role text COLLATE "C" NOT NULL,
+      expires_at double precision NOT NULL
+    );
+    CREATE INDEX users_by_expiry ON toolyard.users (expires_at);`,
+  },
 ]

@@ -52,6 +52,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'migrations',
   'reserve',
   'sessions',
+  'users',
   'knowledge_codes',
   'knowledge_labels',
   'knowledge_vectors',

@@ -19,8 +19,11 @@ export interface StorageOptions {
   readonly formerly?: readonly string[]
   /** `TOOLYARD_AUDIT_KEY`; by default a key is created at the first start and stored. */
   readonly auditKey?: string
-  /** How long audit rows, runs and figures are stored. */
+  /** How long runs and figures are stored, and audit rows unless `auditDays` is longer. */
   readonly keepDays: number
+  readonly auditDays?: number
+  /** The longest window of an objective, for which the figures of calls are stored. */
+  readonly objectiveDays?: number
   /** An instance without a heartbeat for this long counts as dead: 10 s. Heartbeats are five times as frequent. */
   readonly aliveMs?: number
 }

@@ -312,6 +312,8 @@ const TURN_BYTES = `
   SELECT tenant, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const UPDATE_TURN = `
   UPDATE toolyard.chat_turns SET messages = ?, bytes = ? WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
+const REMOVE_CHAT = `
+  DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? RETURNING tenant, bytes`
 const SWEEP_TURNS = `
   DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM toolyard.chat_turns WHERE at < ? LIMIT ?)
   RETURNING tenant, bytes`
@@ -360,6 +362,13 @@ export class Chats implements ChatStore {
       yield* freeBytes(rows)
       yield* ask(UPDATE_TURN, [messages, bytes, ...turn])
       yield* ask(ADD_BYTES, [key.tenant, bytes])
+    })
+  }
+
+  async remove(key: ChatKey): Promise<void> {
+    await this.#database.transaction(function* () {
+      const { rows } = yield* ask<{ tenant: string; bytes: number }>(REMOVE_CHAT, nameOf(key))
+      yield* freeBytes(rows)
     })
   }
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
-import { ask, type Database, type Statement, Where } from './database.ts'
+import { ask, type Database, placeholders, type Statement, Where } from './database.ts'
 import { insertRuns } from './runs.ts'
 import { addSpending } from './spending.ts'
 
@@ -191,9 +191,9 @@ export class SqlLedgerTables implements LedgerTables {
     }))
   }
 
-  async removeCells(width: Cell['width'], before: number): Promise<number> {
-    const sql = 'DELETE FROM toolyard.cells WHERE width = ? AND start < ?'
-    return (await this.#database.run(sql, [width, before], REMOVAL_TIMEOUT_MS)).count
+  async removeCells(width: Cell['width'], before: number, kinds: readonly Cell['kind'][]): Promise<number> {
+    const sql = ['DELETE FROM toolyard.cells WHERE width = ? AND start < ? AND kind IN', placeholders(kinds)].join(' ')
+    return (await this.#database.run(sql, [width, before, ...kinds], REMOVAL_TIMEOUT_MS)).count
   }
 
   async removeRuns(before: number): Promise<number> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
-import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
+import type { KeyStore, SessionStore, StoredKey, StoredSession, StoredUser } from '../../core/storage/key-store.ts'
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
@@ -67,6 +67,7 @@ export function sqlStores(
       await durableRuns.sweep(clock.wall() - DAY_MS)
       await spending.sweep(clock.wall())
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
+      await database.run(SWEEP_USERS, [clock.wall(), SWEEP_LIMIT])
     },
   }
 }
@@ -79,6 +80,12 @@ const CREATE_KEY = `
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
+const PUT_USER = `
+  INSERT INTO toolyard.users (id, tenant, subject, name, role, expires_at) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, expires_at = excluded.expires_at`
+const SWEEP_USERS = `
+  DELETE FROM toolyard.users WHERE id IN (SELECT id FROM toolyard.users WHERE expires_at <= ? LIMIT ?)`
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
 
 /** API keys of the installation. */
@@ -112,6 +119,14 @@ class Keys implements KeyStore {
       return count > 0
     }
     return this.#database.change('keys', revoke, true)
+  }
+
+  async users(): Promise<readonly StoredUser[]> {
+    return (await this.#database.run<StoredUser>(LIST_USERS)).rows
+  }
+
+  async putUser({ id, tenant, subject, name, role, expires_at }: StoredUser): Promise<void> {
+    await this.#database.change('keys', () => ask(PUT_USER, [id, tenant, subject, name, role, expires_at]))
   }
 }
 
@@ -191,11 +206,12 @@ class Settings implements SettingStore {
 
   async replace(setting: Setting, before?: unknown): Promise<boolean> {
     const [kind, name, value] = valuesOf(setting)
-    const { count } = await this.#database.change('settings', () =>
+    const work = () =>
       before === undefined
-        ? ask(PUT_FIRST_SETTING, [kind, name, value])
-        : ask(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)]),
-    )
+        ? ask<never>(PUT_FIRST_SETTING, [kind, name, value])
+        : ask<never>(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)])
+    const isTold = kind !== 'alerts'
+    const { count } = await (isTold ? this.#database.change('settings', work) : this.#database.transaction(work))
     return count > 0
   }
 

@@ -9,6 +9,7 @@ import { whole } from '../fixtures/given-knowledge.ts'
 import { OwnChain, verifyChains } from '../ledger/verify-chain.ts'
 import { USAGE } from '../sql/database.ts'
 import { hostStorage } from '../worker/host-storage.ts'
+import { WITHOUT_ADDITIONS } from './fixtures/without-additions.ts'
 import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
@@ -90,7 +91,7 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
   database.exec(`
-    DROP VIEW audit_log; DROP INDEX audit_by_version; ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN cost; ALTER TABLE audit DROP COLUMN key; DROP TABLE spending; DROP TABLE budget_holds; DROP TABLE last_turns; ALTER TABLE keys DROP COLUMN budget; CREATE VIEW audit_log AS SELECT 1;
+    ${WITHOUT_ADDITIONS}
     DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE sessions; DROP TABLE reserve; DROP TABLE chat_turns; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE knowledge_versions DROP COLUMN bytes;
@@ -186,7 +187,7 @@ test('counts what tenants had stored before there were quotas', async () => {
   const before = usage()
   expect({ ...before }).toEqual({ queued_jobs: 1, durable_runs: 0, documents: 1, storage_bytes: 6 + 6 + 4 })
   database.exec(`
-    DROP VIEW audit_log; DROP INDEX audit_by_version; ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN cost; ALTER TABLE audit DROP COLUMN key; DROP TABLE spending; DROP TABLE budget_holds; DROP TABLE last_turns; ALTER TABLE keys DROP COLUMN budget; CREATE VIEW audit_log AS SELECT 1;
+    ${WITHOUT_ADDITIONS}
     DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE reserve; DROP TABLE job_bytes; DROP TABLE chat_turns; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes;
@@ -206,8 +207,8 @@ test.each([1, 3])('refuses a database of the unreleased version %d and changes n
 test('approvals from before calls could continue stay', () => {
   const database = freshDatabase()
   database.exec(`DROP INDEX pauses_by_root; DROP INDEX pauses_by_root_call; ALTER TABLE pauses DROP COLUMN root_key;
-    ALTER TABLE pauses DROP COLUMN root_hash; ALTER TABLE pauses DROP COLUMN progress; DROP VIEW audit_log; DROP INDEX audit_by_version;
-    ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN cost; ALTER TABLE audit DROP COLUMN key; DROP TABLE spending; DROP TABLE budget_holds; DROP TABLE last_turns; ALTER TABLE keys DROP COLUMN budget; CREATE VIEW audit_log AS SELECT 1; PRAGMA user_version = 11`)
+    ALTER TABLE pauses DROP COLUMN root_hash; ALTER TABLE pauses DROP COLUMN progress; ${WITHOUT_ADDITIONS}
+    PRAGMA user_version = 11`)
   database.exec(`INSERT INTO pauses (id, kind, tenant, caller, tool, version, params_hash, params, requested_at, expires_at)
     VALUES ('p', 'approval', 't', 'c', 'pay', '0.0.0', 'h', '{}', 1, 2)`)
   migrate(database)
@@ -227,7 +228,7 @@ test('keys that had every scope may approve, and no others', () => {
     )
   }
   database.exec(
-    `DROP VIEW audit_log; DROP INDEX audit_by_version; ALTER TABLE audit DROP COLUMN version; ALTER TABLE audit DROP COLUMN cost; ALTER TABLE audit DROP COLUMN key; DROP TABLE spending; DROP TABLE budget_holds; DROP TABLE last_turns; ALTER TABLE keys DROP COLUMN budget; CREATE VIEW audit_log AS SELECT 1;
+    `${WITHOUT_ADDITIONS}
     DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 9`,
   )
   migrate(database)

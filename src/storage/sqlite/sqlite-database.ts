@@ -34,8 +34,7 @@ export class SqliteDatabase {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const path = join(folder, FILE)
-      // SQLite would make it readable for everybody. Its other files get the mode of this one.
-      closeSync(openSync(path, 'a', 0o600))
+      createPrivate(path)
       this.#database = new DatabaseSync(path, { timeout: busyMs, allowExtension: true })
     } catch (error) {
       throw unusable(error)
@@ -167,6 +166,18 @@ export class SqliteDatabase {
     } catch (error) {
       throw sqliteError(error, FILE)
     }
+  }
+}
+
+/**
+ * Creates the file if it doesn't exist. SQLite would make it readable for everybody; its other files get the mode of this one.
+ * A file that exists is never opened here: closing it would release all locks that this process has on it.
+ */
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -74,6 +74,20 @@ describe('the file', () => {
     opened.push(database)
     expect(database.get('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' })
     expect(database.get('PRAGMA synchronous')).toEqual({ synchronous: 2 })
+  })
+
+  // Without the lock, an older SQLite that closes the file removes the write-ahead log under our feet.
+  it.runIf(existsSync('/proc/locks'))('stays locked when it is opened a second time in this process', () => {
+    const locks = () => {
+      const inode = statSync(join(folder, 'toolyard.db')).ino
+      return readFileSync('/proc/locks', 'utf8').match(new RegExp(` ${process.pid} [^ ]+:${inode} `, 'g'))
+    }
+    const first = new SqliteDatabase(folder)
+    first.exec('CREATE TABLE seen (n)')
+    opened.push(first)
+    const held = locks()
+    opened.push(new SqliteDatabase(folder))
+    expect(locks()).toEqual(held)
   })
 
   it('is used by several processes that make it at once', async () => {
@@ -238,7 +252,7 @@ describe('a disk that is full', () => {
     expect(database.freeBytes()).toBeGreaterThan(0)
     expect((await engine.status()).ready).toBe(true)
     database.freeBytes = () => 1_000_000
-    const problem = 'The disk of the data folder is full: free some space'
+    const problem = 'The disk of the data folder has less than 16 MB left: free some space'
     expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: true })
   })
 })

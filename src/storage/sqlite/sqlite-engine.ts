@@ -46,7 +46,7 @@ export async function openSqliteEngine(
 const SWEEP_EVERY_MS = 60_000
 /** The size of the write-ahead log before a checkpoint. */
 const MIN_FREE_BYTES = 16_777_216
-const NO_ROOM = 'The disk of the data folder is full: free some space'
+const NO_ROOM = 'The disk of the data folder has less than 16 MB left: free some space'
 
 /** The stores over a migrated database, which `close` closes, too. */
 export function sqliteEngine(

@@ -52,6 +52,7 @@ export function sqliteKnowledge(
     open: async (...asked) => toCollection(collections.open(...asked)),
     put: (part, quota) => documents.put(part, quota),
     document: async (...asked) => documents.find(...asked),
+    staged: async (...asked) => documents.staged(...asked),
     remove: async (...asked) => documents.remove(...asked),
     drop: async (tenant, collection) =>
       database.write(() => {
@@ -70,6 +71,12 @@ export function sqliteKnowledge(
 }
 
 const SELECT = 'SELECT id, version, parts, parts_in, chunks, vectors, bytes FROM knowledge_versions WHERE'
+
+const NEWEST_STAGED = `
+  SELECT version, parts FROM knowledge_versions
+  WHERE collection = ? AND document = ? AND state = 'staged' AND substr(version, 1, length(?)) = ? AND id > coalesce((
+    SELECT id FROM knowledge_versions WHERE collection = ? AND document = ? AND state = 'visible'), 0)
+  ORDER BY id DESC LIMIT 1`
 
 const USAGE_SQL = USAGE.replaceAll('toolyard.', '')
 
@@ -135,6 +142,18 @@ class SqliteDocuments {
     const collection = this.#collections.find(tenant, name)
     const row = collection && this.#visible(collection.id, document)
     return row && { version: row.version, chunks: row.chunks }
+  }
+
+  staged(
+    tenant: string,
+    name: string,
+    document: string,
+    prefix: string,
+  ): { readonly version: string; readonly parts: number } | undefined {
+    const id = this.#collections.find(tenant, name)?.id
+    if (id === undefined) return undefined
+    const row = this.#database.get<VersionRow>(NEWEST_STAGED, id, document, prefix, prefix, id, document)
+    return row && { version: row.version, parts: row.parts }
   }
 
   remove(tenant: string, name: string, document: string): boolean {

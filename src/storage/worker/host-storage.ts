@@ -25,13 +25,7 @@ export async function hostStorage(
   try {
     if ((await engine.settings.list('copy')).length > 0) throw incomplete()
     const key = await auditKey(options, engine.settings)
-    ledger = new StorageLedger(engine.tables, {
-      instance: options.instance,
-      auditKey: key,
-      keepDays: options.keepDays,
-      clock,
-      log,
-    })
+    ledger = new StorageLedger(engine.tables, { ...options, auditKey: key, clock, log })
   } catch (error) {
     await engine.close()
     throw error

@@ -25,7 +25,7 @@ export const documentClauses: KnowledgeClauses = {
     const most = quota({ storage_bytes: 100 })
     const text = (bytes: number) => [chunk(0, 'é'.repeat(bytes / 2 - 2), { heading: 'head' })]
     const put = (id: string, bytes: number, more: Partial<DocumentPart> = {}) =>
-      knowledge.put(whole(id, [], { chunks: text(bytes), ...more }), most)
+      knowledge.put(whole(id, [], { chunks: text(bytes), source: '', ...more }), most)
     await put('a', 60)
     await exceeds('storage_bytes', put('b', 42))
     assert.deepEqual(await textsOf(knowledge, 'head'), ['é'.repeat(28)])
@@ -40,6 +40,16 @@ export const documentClauses: KnowledgeClauses = {
     await knowledge.drop('acme', 'docs')
     await knowledge.open('acme', 'docs', null)
     await put('d', 100)
+  },
+
+  'documents: their sources and metadata count as storage': async (store) => {
+    const knowledge = await withDocs(await store.open())
+    const most = quota({ storage_bytes: 100 })
+    const put = (source: string, metadata: Readonly<Record<string, string>>) =>
+      knowledge.put(whole('a', ['ten bytes.'], { source, metadata, version: source }), most)
+    await exceeds('storage_bytes', put('s'.repeat(91), {}))
+    await exceeds('storage_bytes', put('source', { key: 'v'.repeat(82) }))
+    await put('source', { key: 'v'.repeat(81) })
   },
 
   'documents: a document is stored whole': async (store) => {

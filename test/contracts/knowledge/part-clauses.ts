@@ -52,6 +52,24 @@ export const partClauses: KnowledgeClauses = {
     assert.equal((await textsOf(knowledge, 'stone')).length, 4)
   },
 
+  'parts: the version that was begun last is known until it or a later one is whole': async (store) => {
+    const [one, other] = await store.openTwo()
+    const knowledge = await withDocs(one)
+    const staged = (prefix = 'own ') => other.knowledge.staged('acme', 'docs', 'a', prefix)
+    assert.equal(await staged(), undefined)
+    for (const version of ['own 1', 'own 2', 'other']) await knowledge.put(third('a', version, 0))
+    assert.deepEqual(await staged(), { version: 'own 2', parts: 3 })
+    assert.deepEqual(await staged('other'), { version: 'other', parts: 3 })
+    assert.equal(await other.knowledge.staged('other', 'docs', 'a', 'own '), undefined)
+    assert.equal(await other.knowledge.staged('acme', 'docs', 'b', 'own '), undefined)
+    for (const part of [1, 2]) await knowledge.put(third('a', 'own 2', part))
+    assert.equal(await staged(), undefined)
+    await knowledge.put(third('a', 'own 3', 2))
+    assert.deepEqual(await staged(), { version: 'own 3', parts: 3 })
+    await knowledge.sweep(Date.now() + 60_000)
+    assert.equal(await staged(), undefined)
+  },
+
   'parts: each has its own source and metadata': async (store) => {
     const knowledge = await withDocs(await store.open())
     for (const part of [0, 1, 2]) {

@@ -71,6 +71,21 @@ export const chatClauses: Clauses = {
     assert.deepEqual(await ids(chats), ['a', 'b', 'c'])
   },
 
+  'chats: a removed chat has no turns and no size, others stay': async (store) => {
+    const { chats } = await store.open()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 90 }
+    for (const id of ['a', 'b']) await chats.add(key(), turn(id, 'x'.repeat(40)), quota)
+    await chats.add(key({ caller: 'key-2' }), turn('a'))
+    await exceeds('storage_bytes', chats.add(key(), turn('c'), quota))
+    await chats.remove(key({ tenant: 'other' }))
+    await chats.remove(key({ chat: 'none' }))
+    assert.deepEqual(await ids(chats), ['a', 'b'])
+    await chats.remove(key())
+    assert.deepEqual(await ids(chats), [])
+    assert.deepEqual(await ids(chats, key({ caller: 'key-2' })), ['a'])
+    await chats.add(key(), turn('c', 'x'.repeat(80)), quota)
+  },
+
   'chats: NUL in a name is refused': async (store) => {
     const { chats } = await store.open()
     await refuses(chats.turns(key({ chat: NUL })))

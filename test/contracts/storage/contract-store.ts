@@ -10,6 +10,8 @@ export interface OpenOptions {
   readonly instance: string
   /** As in the options of a store; 10 s where it is missing. */
   readonly aliveMs?: number
+  readonly auditDays?: number
+  readonly objectiveDays?: number
 }
 
 /** What the contract needs to know of a store. */
@@ -30,7 +32,7 @@ export class ContractStore<Opened extends Pick<Storage, 'close'> = Storage> {
   }
 
   /** Each call is another instance on the same store. */
-  async open(options: { readonly instance?: string; readonly aliveMs?: number } = {}): Promise<Opened> {
+  async open(options: Partial<Omit<OpenOptions, 'store'>> = {}): Promise<Opened> {
     const storage = await this.#open({ store: this.#name, instance: `instance-${this.#opened.length + 1}`, ...options })
     this.#opened.push(storage)
     return storage

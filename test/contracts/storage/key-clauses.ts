@@ -83,6 +83,19 @@ export const keyClauses: Clauses = {
     assert.deepEqual(await keys.list(), [key('one', { revoked_at: '2026-02-01T00:00:00.000Z' }), key('two')])
   },
 
+  'users: they are stored and replaced, for all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    const ada = { id: 'user:acme/ada', tenant: 'acme', subject: 'ada', name: 'Ada', role: 'user', expires_at: 2e12 }
+    await one.keys.putUser(ada)
+    await one.keys.putUser({ ...ada, id: 'user:acme/bob', subject: 'bob' })
+    assert.deepEqual((await other.keys.users())[0], ada)
+    await other.keys.putUser({ ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
+    const [first, ...rest] = await one.keys.users()
+    assert.deepEqual(first, { ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
+    assert.equal(rest.length, 1)
+    assert.deepEqual(await one.keys.list(), [])
+  },
+
   'sessions: they are stored, extended and ended, for all instances': async (store) => {
     const [one, other] = await store.openTwo()
     await one.sessions.start(session('a'), 10)

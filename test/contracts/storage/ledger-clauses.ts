@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
-import { call } from '../../../src/storage/fixtures/call-entry.ts'
+import { call, event } from '../../../src/storage/fixtures/call-entry.ts'
 import { type Clauses, until } from './contract-store.ts'
 
 const HOUR = 3_600_000
@@ -192,5 +192,74 @@ export const ledgerClauses: Clauses = {
     assert.equal(await second.runs.get('acme', 'old'), undefined)
     assert.equal((await second.runs.get('acme', 'new'))?.id, 'new')
     assert.deepEqual((await second.ledger.expire(Date.now() + 200 * DAY)).audit, 0)
+  },
+
+  'ledger: audit rows may be stored longer than runs and figures': async (store) => {
+    const first = await store.open({ auditDays: 100 })
+    await first.ledger.append([call()], [run('old')])
+    await first.close()
+    const { ledger } = await store.open({ auditDays: 100 })
+    const after = async (days: number) => ledger.expire(Date.now() + days * DAY)
+    const { audit, runs, figures } = await after(50)
+    assert.deepEqual([audit, runs, figures > 0], [0, 1, true])
+    assert.equal((await after(99)).audit, 0)
+    assert.equal((await after(101)).audit, 1)
+    assert.equal((await ledger.verify()).expired, 1)
+  },
+
+  'ledger: the calls of objectives are counted as long as their window': async (store) => {
+    const { ledger } = await store.open({ objectiveDays: 30 })
+    const codes = [null, 'TIMEOUT', 'INVALID_PARAMETERS'] as const
+    await ledger.append([...codes.map((code) => call({ code })), call({ tool: 'sub', durationMs: 500 })], [])
+    const query = {
+      tenant: undefined,
+      objectives: [{ tool: 'a*' }, { slowMs: 100 }],
+      without: ['INVALID_PARAMETERS'] as const,
+      windows: [300_000, 3 * DAY],
+      days: 1,
+    }
+    const [added, all] = [
+      { calls: 2, failed: 1, slow: 0 },
+      { calls: 3, failed: 1, slow: 1 },
+    ]
+    const counted = await ledger.objectiveCalls(query)
+    const windows = counted.map(({ windows }) => windows)
+    assert.deepEqual(windows, [
+      [added, added],
+      [all, all],
+    ])
+    const days = async () => (await ledger.objectiveCalls(query))[0]?.days.map(({ calls }) => calls)
+    await ledger.expire(Date.now() + 20 * DAY)
+    assert.deepEqual(await days(), [2])
+    await ledger.expire(Date.now() + 32 * DAY)
+    assert.deepEqual(await days(), [])
+  },
+
+  'ledger: one pass verifies the chains of all instances and adds up a time': async (store) => {
+    const [one, other] = await store.openTwo()
+    const now = Date.now()
+    const denied = call({ at: now - 5_000, code: 'PERMISSION_DENIED', caller: 'key-2' })
+    await one.ledger.append([call({ at: now - 9_000, cost: 250_000 }), denied], [], [event({ at: now - 4_000 })])
+    const approved = event({ at: now - 3_000, event: 'approval.decided' })
+    await other.ledger.append([call({ at: now - 1_000, cost: 500_000 }), call({ tenant: 'other' })], [], [approved])
+    const summary = await one.ledger.summary({ tenant: 'acme', from: now - 8_000, to: now + 1 })
+    assert.deepEqual(summary.totals, { calls: 2, failed: 0, unknown: 0, denied: 1, cost: 0.5 })
+    assert.deepEqual(
+      summary.usage.map(({ caller, tool, calls }) => [caller, tool, calls]),
+      [
+        ['key-1', 'add', 1],
+        ['key-2', 'add', 1],
+      ],
+    )
+    assert.deepEqual(
+      summary.denied.map(({ caller, error_code, calls }) => [caller, error_code, calls]),
+      [['key-2', 'PERMISSION_DENIED', 1]],
+    )
+    assert.deepEqual(
+      [summary.changes.map((one) => one.event), summary.approvals.map((one) => one.event)],
+      [['key.created'], ['approval.decided']],
+    )
+    assert.equal(summary.first_row, new Date(now - 9_000).toISOString())
+    assert.deepEqual([summary.integrity.rows, summary.integrity.faults], [6, []])
   },
 }

@@ -7,16 +7,18 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 const AuditLog = lazyPart(async () => (await import('./audit/audit-log.tsx')).AuditLog)
 const Charts = lazyPart(async () => (await import('./charts/charts.tsx')).Charts)
 const Costs = lazyPart(async () => (await import('./costs/costs.tsx')).Costs)
+const Objectives = lazyPart(async () => (await import('./objectives/objectives.tsx')).Objectives)
 const Connections = lazyPart(async () => (await import('./connections/connections.tsx')).Connections)
 
 const PARTS = [
   { href: '/activity', title: 'Audit log' },
   { href: '/activity/metrics', title: 'Metrics' },
   { href: '/activity/costs', title: 'Costs' },
+  { href: '/activity/objectives', title: 'Objectives' },
   { href: '/activity/connections', title: 'Connections and limits' },
 ]
 
-/** The audit log, metrics, costs, connections and limits. */
+/** The audit log, metrics, costs, objectives, connections and limits. */
 export function ActivityPage() {
   usePageTitle('Activity')
   const [location] = useLocation()
@@ -40,6 +42,7 @@ export function ActivityPage() {
           <Route path="/activity" component={AuditLog} />
           <Route path="/activity/metrics" component={Charts} />
           <Route path="/activity/costs" component={Costs} />
+          <Route path="/activity/objectives" component={Objectives} />
           <Route path="/activity/connections" component={Connections} />
           <Route>
             <Empty title="Page not found">Choose one above.</Empty>

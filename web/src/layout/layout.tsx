@@ -51,6 +51,9 @@ export function Layout({ children }: { readonly children: ReactNode }) {
               API
             </a>
             <ThemeSwitch />
+            {session?.user !== undefined && (
+              <span className="hidden px-1 text-sm text-muted md:inline">{session.name}</span>
+            )}
             {session?.state === 'signed_in' && <SignOut name={session.name ?? 'key'} tenant={session.tenant ?? ''} />}
           </div>
         </div>

@@ -5,8 +5,23 @@ import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Note } from '../parts/states.tsx'
 
+/** Why the server sent the user back. */
+const FAULTS: Readonly<Record<string, string>> = {
+  expired: 'Signing in took too long. Try again.',
+  no_role: 'Your account has no role on this server. Ask its operator.',
+  no_tenant: 'Your account belongs to no tenant of this server. Ask its operator.',
+  refused: 'The sign-in was refused. Try again.',
+  unavailable: 'The sign-in service does not answer. Try again later, or use an API key.',
+}
+
+interface SignInProps {
+  /** Whether users can sign in with their account. */
+  readonly withAccount: boolean
+}
+
 /** The sign-in form. The server answers with a cookie that scripts can't read. */
-export function SignIn() {
+export function SignIn({ withAccount }: SignInProps) {
+  const fault = FAULTS[new URLSearchParams(location.search).get('sign_in') ?? '']
   const client = useQueryClient()
   const [key, setKey] = useState('')
   const signIn = useMutation({
@@ -24,7 +39,24 @@ export function SignIn() {
   return (
     <form onSubmit={submit} className="panel mx-auto mt-8 max-w-md p-6">
       <h1 className="text-xl font-semibold">Sign in</h1>
-      <p className="mt-1 text-muted">This server needs an API key. You stay signed in for up to 7 days.</p>
+      {fault !== undefined && (
+        <div className="mt-4">
+          <Note tone="bad" role="alert">
+            {fault}
+          </Note>
+        </div>
+      )}
+      {withAccount && (
+        <a
+          href="/api/session/oidc"
+          className="mt-5 flex min-h-9 items-center justify-center rounded-lg border border-accent bg-accent px-3 py-1 text-sm font-medium text-on-accent hover:brightness-110"
+        >
+          Sign in with your account
+        </a>
+      )}
+      <p className={withAccount ? 'mt-5 text-muted' : 'mt-1 text-muted'}>
+        {withAccount ? 'Or use an API key.' : 'This server needs an API key.'} You stay signed in for up to 7 days.
+      </p>
       <label htmlFor="key" className="mt-5 block text-sm font-medium">
         API key
       </label>

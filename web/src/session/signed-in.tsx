@@ -10,5 +10,5 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
   if (session === undefined) {
     return error ? <Failed error={error} what="the page" again={() => void refetch()} /> : <Loading what="the page" />
   }
-  return session.state === 'signed_out' ? <SignIn /> : children
+  return session.state === 'signed_out' ? <SignIn withAccount={session.sign_in === true} /> : children
 }

@@ -1,15 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
+import type { ShownKey } from '../../../src/server/http/views.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { KeyEntry } from './key-entry.tsx'
 import { KeyForm } from './key-form.tsx'
-import { keysQuery, type MadeKey } from './setting-queries.ts'
+import { keysQuery, type MadeKey, rolesQuery } from './setting-queries.ts'
 
 /** Lists, creates and revokes the keys of the tenant. */
 export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
   const { data: session } = useQuery(sessionQuery)
   const { data: keys, error, refetch } = useQuery(keysQuery)
+  const { data: known } = useQuery(rolesQuery)
+  const managesKeys = ({ role, scopes }: ShownKey): boolean =>
+    (scopes ?? known?.roles.find(({ name }) => name === role)?.scopes ?? []).includes('manage')
   const valid = keys?.filter((key) => key.revoked_at === null) ?? []
   const revoked = keys?.filter((key) => key.revoked_at !== null) ?? []
   const entry = (key: (typeof valid)[number]) => (
@@ -50,6 +54,3 @@ export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
     </Section>
   )
 }
-
-const managesKeys = ({ role, scopes }: { readonly role: string; readonly scopes: readonly string[] | null }): boolean =>
-  role === 'admin' && (scopes === null || scopes.includes('manage'))

@@ -4,11 +4,14 @@ import { Section } from '../parts/section.tsx'
 import { Failed, Loading } from '../parts/states.tsx'
 import { rolesQuery } from './setting-queries.ts'
 
-/** The scopes of each role. Roles can't be changed. */
+/** The scopes, tools and models of each role. Roles are changed in the configuration. */
 export function Roles() {
   const { data, error, refetch } = useQuery(rolesQuery)
   return (
-    <Section title="Roles" about="Roles are fixed. A key can have fewer scopes than its role.">
+    <Section
+      title="Roles"
+      about="Roles are built in or in the configuration. A key can have fewer scopes, tools and models than its role."
+    >
       {data === undefined && error && <Failed error={error} what="the roles" again={() => void refetch()} />}
       {data === undefined && !error && <Loading what="the roles" />}
       {data !== undefined && (
@@ -47,6 +50,20 @@ export function Roles() {
                   ))}
                 </tr>
               ))}
+              {(['tools', 'models'] as const)
+                .filter((what) => data.roles.some((role) => role[what] !== undefined))
+                .map((what) => (
+                  <tr key={what} className="border-t border-line">
+                    <th scope="row" className="px-3 py-2 font-normal sm:px-4">
+                      Only these {what}
+                    </th>
+                    {data.roles.map((role) => (
+                      <td key={role.name} className="px-2 py-2 text-center font-mono text-xs break-all sm:px-4">
+                        {role[what]?.join(', ') ?? <span className="font-sans text-muted">all</span>}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
             </tbody>
           </table>
         </section>

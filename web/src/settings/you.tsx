@@ -7,7 +7,7 @@ import { Chip, Note } from '../parts/states.tsx'
 export function You() {
   const { data: session } = useQuery(sessionQuery)
   if (session === undefined) return null
-  const { state, name, tenant, role, scopes } = session
+  const { state, name, tenant, role, scopes, user } = session
   return (
     <Section title="You">
       {state === 'local' && (
@@ -26,8 +26,8 @@ export function You() {
       )}
       <div className="panel grid grid-cols-1 gap-2 p-4 text-sm">
         <p>
-          {state === 'local' ? 'Local user' : `Signed in with the key “${name}”`}, {role} of the tenant{' '}
-          <Code>{tenant}</Code>.
+          {state === 'local' ? 'Local user' : `Signed in ${user === undefined ? 'with the key' : 'as'} “${name}”`},{' '}
+          {role} of the tenant <Code>{tenant}</Code>.
         </p>
         <p className="flex flex-wrap items-center gap-1.5">
           <span className="text-muted">Scopes:</span>

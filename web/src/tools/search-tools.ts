@@ -1,5 +1,7 @@
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
 import type { PageTool } from '../../../src/server/http/views.ts'
+import { requestJson } from '../api/request.ts'
 import type { Option } from '../parts/choice.tsx'
 
 export type ToolFigures = ExecutionMetrics['tools']
@@ -31,19 +33,41 @@ export const kindsOf = (tools: readonly PageTool[]): Option[] => [
   ...[...new Set(tools.map(({ kind }) => kind))].sort().map((kind) => ({ value: kind, label: kind })),
 ]
 
-/** The tools that contain every word, sorted. */
-export function wantedTools(tools: readonly PageTool[], figures: ToolFigures, search: ToolSearch): PageTool[] {
+/** The server is asked for what the words mean, and for words that are misspelled. */
+export const foundQuery = (text: string) =>
+  queryOptions({
+    queryKey: ['tools', 'search', text],
+    queryFn: ({ signal }) =>
+      requestJson<{ tools: { name: string }[] }>(`/api/tools/search?${new URLSearchParams({ q: text, limit: '50' })}`, {
+        signal,
+      }),
+    select: ({ tools }) => tools.map(({ name }) => name),
+    enabled: text.trim() !== '',
+    placeholderData: keepPreviousData,
+  })
+
+/** The tools that contain every word; those that the server has found if there are none. By default the best come first. */
+export function wantedTools(
+  tools: readonly PageTool[],
+  figures: ToolFigures,
+  search: ToolSearch,
+  names: readonly string[] = [],
+): PageTool[] {
   const words = search.text.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = tools.filter(({ name, description, kind, effect, origin, permissions }) => {
-    if (search.kind !== '' && kind !== search.kind) return false
-    if (search.effect !== '' && effect !== search.effect) return false
-    if (words.length === 0) return true
+  const chosen = tools.filter(
+    ({ kind, effect }) =>
+      (search.kind === '' || kind === search.kind) && (search.effect === '' || effect === search.effect),
+  )
+  const exact = chosen.filter(({ name, description, kind, origin, permissions }) => {
     const text = [name, description, kind, origin, ...permissions].join(' ').toLowerCase()
     return words.every((word) => text.includes(word))
   })
+  const places = new Map(names.map((name, place) => [name, place]))
+  const found = exact.length > 0 ? exact : chosen.filter(({ name }) => places.has(name))
   const weight = weights[search.sort]
   const byName = (one: PageTool, other: PageTool) => one.name.localeCompare(other.name)
-  if (weight === undefined) return found.sort(byName)
+  const placeOf = ({ name }: PageTool): number => places.get(name) ?? places.size
+  if (weight === undefined) return found.sort((one, other) => placeOf(one) - placeOf(other) || byName(one, other))
   const of = ({ name }: PageTool): number => (figures[name] === undefined ? -1 : weight(figures[name]))
   return found.sort((one, other) => of(other) - of(one) || byName(one, other))
 }

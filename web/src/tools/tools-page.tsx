@@ -6,7 +6,8 @@ import { Choice } from '../parts/choice.tsx'
 import { count } from '../parts/figures.ts'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
-import { EFFECTS, kindsOf, SORTS, type ToolSearch, wantedTools } from './search-tools.ts'
+import { useSettled } from '../parts/use-settled.ts'
+import { EFFECTS, foundQuery, kindsOf, SORTS, type ToolSearch, wantedTools } from './search-tools.ts'
 import { ToolList } from './tool-list.tsx'
 
 /** All tools, with search, filters and sorting. */
@@ -23,9 +24,11 @@ export function ToolsPage() {
     sort: params.get('sort') ?? 'name',
   }
   const asked = useDeferredValue(JSON.stringify(search))
+  const { data: found } = useQuery(foundQuery(useSettled(search.text)))
+  const names = search.text.trim() === '' ? undefined : found
   const wanted = useMemo(
-    () => wantedTools(tools ?? [], figures?.tools ?? {}, JSON.parse(asked) as ToolSearch),
-    [tools, figures, asked],
+    () => wantedTools(tools ?? [], figures?.tools ?? {}, JSON.parse(asked) as ToolSearch, names),
+    [tools, figures, asked, names],
   )
   const set = (name: string, value: string) =>
     setParams(
@@ -56,7 +59,7 @@ export function ToolsPage() {
         <input
           type="search"
           aria-label="Search tools"
-          placeholder="Search by name, description, origin …"
+          placeholder="Search by what tools do, name, origin …"
           className="field max-md:col-span-3"
           value={search.text}
           onChange={(event) => set('q', event.target.value)}

@@ -60,8 +60,12 @@ export interface MiniHost {
   readonly now: () => Date
   /** The paths of the parameters that a schema rejects, such as `a.b[0]`. */
   readonly check: SchemaCheck
+  readonly search: SearchTools
   readonly startWorker: (options: WorkerOptions) => Worker
 }
+
+/** The best of these tools for a message, the best first. */
+export type SearchTools = (tools: readonly OfferedTool[], said: string, most: number) => Promise<readonly OfferedTool[]>
 
 export type SchemaCheck = (schema: JsonSchema, params: Params) => Promise<readonly string[]>
 

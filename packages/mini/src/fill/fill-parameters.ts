@@ -1,4 +1,4 @@
-import type { Params, SchemaCheck } from '../base/port.ts'
+import type { Params, SchemaCheck, SearchTools } from '../base/port.ts'
 import { takeTurns } from '../base/take-turns.ts'
 import type { ParameterReading, ToolReader } from '../engine/tool-reader.ts'
 import { describedOptions, mentioned, says } from '../values/described-options.ts'
@@ -12,6 +12,7 @@ export interface Filling {
   readonly reader: ToolReader
   readonly now: Date
   readonly check: SchemaCheck
+  readonly search: SearchTools
   readonly signal?: AbortSignal
 }
 

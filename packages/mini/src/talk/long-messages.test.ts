@@ -36,6 +36,7 @@ async function ask(content: string, ...tools: OfferedTool[]): Promise<void> {
     reader,
     now: new Date('2026-11-16'),
     check: async () => [],
+    search: async (all) => all,
   })
 }
 
@@ -139,6 +140,7 @@ test('200 parameters take no longer than 40: no more are looked at', async () =>
       reader: counting,
       now: new Date(),
       check: async () => [],
+      search: async (all) => all,
     })
   }
   expect(Math.max(...asked)).toBe(40)
@@ -162,6 +164,7 @@ test('objects in objects and long enums are read up to a limit', async () => {
       reader: counting,
       now: new Date(),
       check: async () => [],
+      search: async (all) => all,
     })
   }
   expect(asked.reduce((sum, count) => sum + count, 0)).toBeLessThan(1_500)
@@ -179,7 +182,14 @@ test('of many tools, those that share words with the message are compared first,
   const parameters = { type: 'object' }
   const many = Array.from({ length: 40 }, (_, at) => ({ name: `noise_${at}`, description: 'Does nothing', parameters }))
   const tools = [...many, { name: 'set_light', description: 'Switch a light', parameters }]
-  const talk = { id: 'mini:v1', tools, reader: counting, now: new Date(), check: async () => [] }
+  const talk = {
+    id: 'mini:v1',
+    tools,
+    reader: counting,
+    now: new Date(),
+    check: async () => [],
+    search: async (all: readonly OfferedTool[]) => all.slice(-1),
+  }
   await answerTo([{ role: 'user', content: 'turn on the porch lights' }], talk)
   expect(compared[0]?.[0]).toBe('set light. Switch a light')
   expect(compared[0]).toHaveLength(41)

@@ -1,5 +1,4 @@
-import MiniSearch from 'minisearch'
-import { isObject, type OfferedTool, type Params } from '../base/port.ts'
+import { isObject, type OfferedTool, type Params, type SearchTools } from '../base/port.ts'
 import { wordsOfName } from '../base/tool-text.ts'
 import { type Operation, operationsOf } from '../choose/operations.ts'
 import type { ToolReader } from '../engine/tool-reader.ts'
@@ -49,7 +48,7 @@ export async function understand(
     const params = { [expressionOf(calculator) as string]: sum.expression }
     return { tool: calculator, relevance: 1, ...(await validParams(filling.check, calculator.parameters, [], params)) }
   }
-  const [best] = await rankTools(tools, said, filling.reader, filling.signal)
+  const [best] = await rankTools(tools, said, filling)
   const meant = best && (await fill(best, said, filling))
   return meant ?? searchDocumentation(said, tools, filling)
 }
@@ -173,24 +172,19 @@ interface RankedUse extends Use {
 /** How many of the nearest tools are read. */
 const MAX_READ = 3
 /** A longer list is searched by words first: embedding a tool takes tens of milliseconds. */
-export const MAX_COMPARED = 64
+const MAX_COMPARED = 64
 /** The token limit of a question is enough to embed this many tools. */
 const MAX_UNORDERED = 10
 /** What a word of its name in the message adds to the similarity of a tool. */
 const NAME_WORD = 0.2
-/** The start of a long message says what it asks for. */
-const MAX_QUERY = 600
-/** How many tools are indexed before the event loop gets a turn. */
-const CHUNK = 50
 
 /** The uses of tools that may be meant, the likeliest first. */
 async function rankTools(
   tools: readonly OfferedTool[],
   said: string,
-  reader: ToolReader,
-  signal?: AbortSignal,
+  { reader, search, signal }: Filling,
 ): Promise<RankedUse[]> {
-  const uses = (await searchTools(tools, said)).flatMap(usesOf)
+  const uses = (await likelyTools(tools, said, search)).flatMap(usesOf)
   const likely = await nearest(uses, said, reader, MAX_READ, signal)
   const readings = await readTools(
     likely.map(({ as }) => as),
@@ -273,51 +267,13 @@ async function nearest(
     .map((at) => uses[at] as Use)
 }
 
-const indices = new WeakMap<readonly OfferedTool[], Promise<MiniSearch>>()
-
-/** The tools that may be meant, those that share the most words with the message first. A list is indexed once. */
-export async function searchTools(tools: readonly OfferedTool[], said: string): Promise<readonly OfferedTool[]> {
+/** The tools that may be meant, the likeliest first. */
+async function likelyTools(
+  tools: readonly OfferedTool[],
+  said: string,
+  search: SearchTools,
+): Promise<readonly OfferedTool[]> {
   if (tools.length <= MAX_UNORDERED) return tools
-  const making = indices.get(tools) ?? makeIndex(tools)
-  indices.set(tools, making)
-  const index = await making
-  const found = index
-    .search(said.slice(0, MAX_QUERY), {
-      boost: { name: 2, details: 0.3 },
-      prefix: (term) => term.length > 3,
-      fuzzy: (term) => (term.length > 5 ? 0.15 : false),
-    })
-    .slice(0, MAX_COMPARED)
-    .map(({ id }) => tools[id] as OfferedTool)
+  const found = await search(tools, said, MAX_COMPARED)
   return tools.length > MAX_COMPARED ? found : [...new Set([...found, ...tools])]
-}
-
-async function makeIndex(tools: readonly OfferedTool[]): Promise<MiniSearch> {
-  const index = new MiniSearch({ fields: ['name', 'description', 'parameters', 'details'], processTerm: stem })
-  const documents = tools.map(({ name, description, parameters: { properties } }, id) => {
-    const parameters = isObject(properties) ? Object.entries(properties).slice(0, 40) : []
-    const details = parameters.map(([, one]) => (isObject(one) ? String(one.description ?? '').slice(0, 80) : ''))
-    return {
-      id,
-      name: wordsOfName(name),
-      description: description.slice(0, 400),
-      parameters: parameters.map(([key]) => wordsOfName(key)).join(' '),
-      details: details.join(' ').slice(0, 600),
-    }
-  })
-  await index.addAllAsync(documents, { chunkSize: CHUNK })
-  return index
-}
-
-const FILLERS = new Set(
-  'a an the of in on at to for and or is are be was with by from as it its this that my me i you your we can could would please what which how do does what’s'.split(
-    ' ',
-  ),
-)
-
-/** Without grammatical endings; words that every sentence has are left out. */
-function stem(term: string): string | null {
-  const word = term.toLowerCase()
-  if (FILLERS.has(word)) return null
-  return word.length > 4 ? word.replace(/(?:ies|ing|ed|es|s|e|y)$/, '') : word
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -10,6 +11,8 @@ afterAll(emptyFolder)
 
 async function serve(...args: string[]): Promise<ChildProcess> {
   const file = await mcpConfig('serve', { memory: MEMORY })
+  const config = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify({ ...config, mcp: { servers_out: { local: { tools: ['echo'] } } } }))
   const child = spawn(process.execPath, [BIN, 'mcp', 'serve', '--config', file, ...args], { cwd: folder, env: ENV })
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
@@ -17,7 +20,7 @@ async function serve(...args: string[]): Promise<ChildProcess> {
 
 describe('mcp serve', () => {
   test('over stdin and stdout: nothing but messages, and it ends with its input', async () => {
-    const child = await serve()
+    const child = await serve('--only', 'local')
     const { stdin, stdout } = child
     if (stdin === null || stdout === null) throw new Error('no pipes')
     const lines = createInterface(stdout)[Symbol.asyncIterator]()
@@ -32,13 +35,22 @@ describe('mcp serve', () => {
     const first = await ask(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
     expect(first.serverInfo.name).toBe('toolyard')
     const { tools } = await ask(2, 'tools/list', {})
-    expect(tools).toContainEqual(expect.objectContaining({ name: 'echo', annotations: expect.anything() }))
+    expect(tools).toMatchObject([{ name: 'echo', annotations: expect.anything() }])
     const called = await ask(3, 'tools/call', { name: 'echo', arguments: {} })
     expect(called.content).toEqual([{ type: 'text', text: 'local' }])
     const exited = once(child, 'exit')
     stdin.end()
     expect(await exited).toEqual([0, null])
     for await (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
+  })
+
+  test('refuses the name of a part that the configuration does not have', async () => {
+    const config = await mcpConfig('parts', {})
+    const { code, err } = await toolyard(['mcp', 'serve', '--config', config, '--only', 'shop'])
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining("There is no server 'shop' in mcp.servers_out (known: none)"),
+    ])
   })
 
   test('over HTTP: is the whole server, with tools and resources of other servers, and ends by Ctrl-C', async () => {

@@ -1,15 +1,19 @@
 import { packageVersion } from '../../../app/package-version.ts'
+import type { Config } from '../../../config/config.ts'
 import type { CallContext } from '../../../core/call-context.ts'
+import type { ServedPart } from '../../../mcp/server/library.ts'
 import { serveStdio } from '../../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../../mcp/server/tool-server.ts'
 import { openManager, SWITCHED_OFF } from '../../common/open.ts'
 import { readInteger } from '../../common/params.ts'
-import { type GlobalOptions, Interrupt, type Terminal } from '../../common/terminal.ts'
+import { type GlobalOptions, Interrupt, type Terminal, UsageError } from '../../common/terminal.ts'
 import { runServer } from '../serve.ts'
 
 interface McpServeOptions extends GlobalOptions {
   /** True if `--http` has no port. */
   readonly http?: string | true
+  /** The name of a server in `mcp.servers_out`. */
+  readonly only?: string
 }
 
 /**
@@ -21,7 +25,18 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
     const port = options.http === true ? undefined : String(readInteger('--http', options.http, 0, 65_535))
     return runServer(terminal, { ...options, ...(port !== undefined && { port }) })
   }
-  const opened = await openManager(terminal, options)
+  const { only } = options
+  let part: ServedPart | undefined
+  const change = (config: Config): Config => {
+    const parts = config.mcp?.servers_out ?? {}
+    if (only !== undefined && !Object.hasOwn(parts, only)) {
+      const known = Object.keys(parts).join(', ') || 'none'
+      throw new UsageError(`There is no server '${only}' in mcp.servers_out (known: ${known}).`)
+    }
+    part = only === undefined ? undefined : parts[only]
+    return config
+  }
+  const opened = await openManager(terminal, options, { change })
   const { manager } = opened
   const context: CallContext = { ...opened.context, source: 'mcp' }
   const servers = manager.getMcpServers()
@@ -29,6 +44,7 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
     registry: manager.getRegistry(),
     executor: manager.getExecutor(),
     version: packageVersion(),
+    part,
     effectOf: ({ name }) => manager.getExecutor().effectOf(name),
     ...(servers.names.length > 0 && { library: servers.library }),
   })

@@ -88,6 +88,7 @@ export function defineMcp(mcp: Command, terminal: Terminal, done: Done): void {
     .command('serve')
     .description('Serve the permitted tools over MCP, on stdin and stdout or over HTTP')
     .option('--http [port]', 'over HTTP: the same as "toolyard serve --port" (default port 4747)')
+    .option('--only <name>', 'over stdin and stdout: only the part that mcp.servers_out.<name> describes')
     .action(async (_, command: Command) => {
       const { mcpServe } = await import('./mcp-serve.ts')
       done(await mcpServe(terminal, command.optsWithGlobals()))

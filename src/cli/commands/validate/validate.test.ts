@@ -86,6 +86,29 @@ describe('toolyard validate', () => {
 })
 
 describe('a model that does not answer', () => {
+  test('is left out if its provider is disabled, unless it is named or there is a gate', async () => {
+    const { server, file, validate } = await validateSetup(1)
+    const config = JSON.parse(await readFile(file, 'utf8'))
+    config.providers.closed = { type: 'openai', api_key: '${NOT_SET}' }
+    config.models.push({ ...config.models[0], id: 'closed:m' })
+    await writeFile(file, JSON.stringify(config))
+    server.replies = [weatherReply('Paris')]
+    const { code, out, err } = await validate()
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('tool     office:m\n') })
+    expect(err).toContain('closed:m is not tested: Provider closed is disabled: the environment variable NOT_SET')
+    expect(await validate({ gate: '0.5' })).toMatchObject({ code: 1, out: expect.stringContaining('closed:m') })
+    expect(await validate({ models: 'closed:m' })).toMatchObject({ code: 1, out: expect.stringContaining('closed:m') })
+  })
+
+  test('is tested with the others if it is mini:v1, and models lists it', async () => {
+    const { server, file, validate } = await validateSetup(1)
+    const config = JSON.parse(await readFile(file, 'utf8'))
+    config.models.push({ ...config.models[0], id: 'mini:v1' })
+    await writeFile(file, JSON.stringify(config))
+    server.replies = [weatherReply('Paris')]
+    expect((await validate()).out).toMatch(/^tool +office:m +mini:v1\n/m)
+  })
+
   test('is not a failure, is explained, and exits with 1', async () => {
     const { server, validate } = await validateSetup(3)
     server.replies = [

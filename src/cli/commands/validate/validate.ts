@@ -49,7 +49,7 @@ import {
 } from '../../common/terminal.ts'
 import { writeWhole } from '../../common/write-whole.ts'
 import { figure, runWithProgress, usd } from './validate-progress.ts'
-import { type ValidateOptions, validateSettings } from './validate-settings.ts'
+import { type ValidateOptions, type ValidateSettings, validateSettings } from './validate-settings.ts'
 
 const HELP = `
 A suite is bfcl:CATEGORY (the Berkeley Function-Calling Leaderboard), a file of cases, or "generated", which is created
@@ -84,10 +84,11 @@ export function defineValidate(command: Command, terminal: Terminal, done: Done)
 /** `toolyard validate`: runs suites with models; 1 if a trial was not judged, or a model missed the gate. */
 export async function validate(terminal: Terminal, options: ValidateOptions): Promise<number> {
   const settings = validateSettings(options)
-  let configuredIt = false
+  let [configuredIt, listedIt] = [false, false]
   const opened = await openManager(terminal, options, {
     change: (config) => {
       configuredIt = Object.hasOwn(config.providers ?? {}, EMBEDDED_PROVIDER)
+      listedIt = config.models?.some(({ id }) => id === EMBEDDED) ?? false
       return settings.suites.every(isBfcl) && !options.generate ? withoutServers(config) : config
     },
     record: false,
@@ -101,7 +102,7 @@ export async function validate(terminal: Terminal, options: ValidateOptions): Pr
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (options.generate) return await generateFile(terminal, tools, settings.out)
     const suites = (await suitesOf(settings.suites, tools)).map((suite) => hashed(suite, settings.limit))
-    const models = chooseModels(await manager.getModels(), settings.models, configuredIt)
+    const models = await chooseModels(terminal, await manager.getModels(), settings, { configuredIt, listedIt })
     const ran = await withRecorder(terminal, options, manager.getRegistry(), (recorder) =>
       runWithProgress(terminal, { suites, models, settings, signal: interrupt.signal, recorder }),
     )
@@ -219,14 +220,17 @@ const EMBEDDED = `${EMBEDDED_PROVIDER}:${EMBEDDED_MODEL}`
 const FREE: ModelPrices = { input: 0, output: 0 }
 
 /** The named models, else the configured ones, else the one that needs no configuration. */
-function chooseModels(
+async function chooseModels(
+  terminal: Terminal,
   catalogue: ModelCatalogue,
-  named: readonly string[] | undefined,
-  configuredIt: boolean,
-): TriedModel[] {
+  { models: named, gate }: ValidateSettings,
+  { configuredIt, listedIt }: { readonly configuredIt: boolean; readonly listedIt: boolean },
+): Promise<TriedModel[]> {
   const configured = catalogue.list().map(({ id }) => id)
-  const real = configured.filter((id) => configuredIt || id !== EMBEDDED)
-  const ids = named ?? (real.length > 0 ? real : configured)
+  const real = configured.filter((id) => configuredIt || listedIt || id !== EMBEDDED)
+  let ids = named ?? (real.length > 0 ? real : configured)
+  // A gate must not be passed because a model is missing.
+  if (named === undefined && gate === undefined && ids.length > 1) ids = await available(terminal, catalogue, ids)
   try {
     return ids.map((id) => {
       const prices = id === EMBEDDED && !configuredIt ? FREE : catalogue.info(id).prices
@@ -236,6 +240,18 @@ function chooseModels(
     if (!(error instanceof UnknownModelError)) throw error
     throw new UsageError(`${error.message}. "toolyard models" lists the models.`, { cause: error })
   }
+}
+
+/** The models whose provider works, and a note about each of the others. All of them if none works: then the trials say why. */
+async function available(terminal: Terminal, catalogue: ModelCatalogue, ids: readonly string[]) {
+  await catalogue.checkLocal()
+  const reasons = new Map(ids.map((id) => [id, catalogue.availability(id).reason]))
+  const working = ids.filter((id) => reasons.get(id) === undefined)
+  if (working.length === 0) return ids
+  for (const [id, reason] of reasons) {
+    if (reason !== undefined) terminal.note(printableLine(`${id} is not tested: ${reason}`))
+  }
+  return working
 }
 
 /** Runs work with a recorder if there is a store. A store that cannot be opened does not fail the command. */

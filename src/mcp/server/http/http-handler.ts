@@ -62,7 +62,7 @@ export interface HttpHandlerOptions extends Partial<SessionLimits> {
 const MAX_BODY_BYTES = 4 * 1024 * 1024
 /** Checking thousands of messages would block the server. */
 const MAX_BATCH = 100
-const MAX_SESSIONS = 1_000
+export const MAX_SESSIONS = 1_000
 const IDLE_MS = 30 * 60_000
 const LOCAL: CallContext = Object.freeze({})
 
@@ -112,6 +112,7 @@ export class HttpHandler {
   endCallers(ids: ReadonlySet<string>): void {
     this.#sessions.endCallers(ids)
     this.#stateless.endCallers(ids)
+    this.#server.questions.endCallers(ids)
   }
 
   async close(): Promise<void> {
@@ -123,8 +124,11 @@ export class HttpHandler {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
-    const context = this.#contextOf(request)
-    if (context === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
+    const known = this.#contextOf(request)
+    if (known === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
+    const context = this.#server.contextOf(known)
+    const discovers = asksForDiscovery(request)
+    if (discovers && this.#server.discovery === undefined) throw new Refusal(404, -32_000, NO_DISCOVERY)
     const { headers } = request
     const id = headers['mcp-session-id'] as string | undefined
     if (id !== undefined && isOlder(request, body)) {
@@ -135,11 +139,16 @@ export class HttpHandler {
       throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
     if (isInitializeRequest(body) && isOlder(request, body)) {
-      return this.#sessions.open(request, response, body, context)
+      return this.#sessions.open(request, response, body, callerOf(context, discovers))
     }
-    return this.#stateless.handle(request, response, body, callerOf(context))
+    return this.#stateless.handle(request, response, body, callerOf(context, discovers))
   }
 }
+
+const NO_DISCOVERY = 'This server has no search of tools: connect without ?discovery=true'
+
+const asksForDiscovery = ({ url = '' }: IncomingMessage): boolean =>
+  new URLSearchParams(url.split('?')[1]).get('discovery') === 'true'
 
 async function readMessage(request: IncomingMessage, parsedBody: unknown): Promise<unknown> {
   const type = request.headers['content-type'] ?? ''

@@ -11,12 +11,15 @@ import {
 import type { CallContext } from '../../../core/call-context.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { type Log, writeLog } from '../../../core/log.ts'
+import { MAX_SUBSCRIPTIONS, Subscriptions } from '../library.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
-import { type Caller, callerOf, type ToolServer } from '../tool-server.ts'
+import type { Caller, ToolServer } from '../tool-server.ts'
 
 interface Listener extends Holder {
   readonly context: CallContext
   readonly response: ServerResponse
+  /** The resources that it follows. */
+  readonly followed: Subscriptions | undefined
 }
 
 /** Serves stateless requests with the SDK. */
@@ -27,10 +30,14 @@ export class StatelessHandler {
   readonly #connections = new Map<McpServer, Caller>()
   readonly #listeners = new Set<Listener>()
   readonly #maxListeners: number
+  readonly #server: ToolServer
+  /** The resources whose listeners are told next. */
+  readonly #updated = new Set<string>()
   readonly #stop: () => void
 
   constructor(server: ToolServer, maxListeners: number) {
     this.#maxListeners = maxListeners
+    this.#server = server
     this.#log = server.log
     this.#handler = createMcpHandler(
       ({ requestInfo }) => {
@@ -38,7 +45,11 @@ export class StatelessHandler {
         if (request === undefined) throw new Error('A request to the MCP server has no caller')
         const connection = openConnection(server, request.caller, request.called)
         this.#connections.set(connection, request.caller)
-        connection.server.onclose = () => this.#connections.delete(connection)
+        const before = connection.server.onclose
+        connection.server.onclose = () => {
+          before?.()
+          this.#connections.delete(connection)
+        }
         return connection
       },
       {
@@ -52,26 +63,58 @@ export class StatelessHandler {
     this.#stop = server.onChange((what) => tell[what]())
   }
 
-  handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
+  async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
     const { method, params } = Object(body) as { method?: unknown; params?: { name?: unknown } }
-    if (method === 'subscriptions/listen')
-      this.#listen({ ...holderOf(caller.context), context: caller.context, response })
+    const isListening = method === 'subscriptions/listen'
+    const answered = isListening ? await this.#listen(body, caller.context, response) : body
     const called = method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
-    return answerWith(request, response, body, caller.context, this.#log, (converted, options) => {
+    return answerWith(request, response, answered, caller.context, this.#log, (converted, options) => {
       this.#requests.set(converted, { caller, called })
       return this.#handler.fetch(converted, options)
     })
   }
 
+  /** Follows the resources that a stream asks for. The SDK gets the message with those that the caller may follow. */
+  async #follow(body: unknown, context: CallContext, followed: Subscriptions): Promise<unknown> {
+    const message = body as { params?: { notifications?: { resourceSubscriptions?: unknown } } }
+    const asked = message.params?.notifications?.resourceSubscriptions
+    if (!Array.isArray(asked)) return body
+    const resourceSubscriptions: string[] = []
+    for (const uri of new Set(asked.slice(0, MAX_SUBSCRIPTIONS))) {
+      // A stream that follows fewer resources than it asked for is told which.
+      const isFollowed = typeof uri === 'string' && (await followed.add(uri, context).catch(() => false))
+      if (isFollowed) resourceSubscriptions.push(uri)
+    }
+    const notifications = { ...message.params?.notifications, resourceSubscriptions }
+    return { ...message, params: { ...message.params, notifications } }
+  }
+
+  /** The SDK tells all streams that follow a resource, each of which has a listener of its own here. */
+  #tellOnce(uri: string): void {
+    if (this.#updated.has(uri)) return
+    this.#updated.add(uri)
+    queueMicrotask(() => {
+      this.#updated.delete(uri)
+      this.#handler.notify.resourceUpdated(uri)
+    })
+  }
+
   /** Limits streams like sessions: if there are too many, one of the holder with the most is closed. */
-  #listen(listener: Listener): void {
+  async #listen(body: unknown, context: CallContext, response: ServerResponse): Promise<unknown> {
+    const { library } = this.#server.library ?? {}
+    const followed = library && new Subscriptions(library, (uri) => this.#tellOnce(uri))
+    const listener: Listener = { ...holderOf(context), context, response, followed }
     if (this.#listeners.size >= this.#maxListeners) {
       const victim = oldestOfGreediest(this.#listeners, listener)
       if (victim !== undefined) this.#listeners.delete(victim)
       victim?.response.destroy()
     }
     this.#listeners.add(listener)
-    listener.response.once('close', () => this.#listeners.delete(listener))
+    response.once('close', () => {
+      this.#listeners.delete(listener)
+      followed?.close()
+    })
+    return followed === undefined ? body : this.#follow(body, context, followed)
   }
 
   endCallers(ids: ReadonlySet<string>): void {
@@ -131,8 +174,8 @@ export class SessionHandler {
     })
   }
 
-  async open(request: IncomingMessage, response: ServerResponse, body: unknown, context: CallContext): Promise<void> {
-    const caller = callerOf(context)
+  async open(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
+    const { context } = caller
     const connection = openConnection(this.#server, caller)
     let session: Session | undefined
     const transport = new WebStandardStreamableHTTPServerTransport({
@@ -148,7 +191,9 @@ export class SessionHandler {
     connection.server.onerror = (error) =>
       writeLog(this.#server.log, 'debug', { err: error }, 'Error in a session of the MCP server')
     await connection.connect(transport)
+    const before = connection.server.onclose
     connection.server.onclose = () => {
+      before?.()
       if (session !== undefined) this.#forget(session)
     }
     await this.#answer(transport, request, response, body, context)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { RunAnswer, RunEvent } from '../../chat/run.ts'
 import type { EventStream } from '../http/event-stream.ts'
 import { readCompletion } from './completion-request.ts'
-import { CompletionStream } from './openai-routes.ts'
+import { CompletionStream } from './completion-stream.ts'
 
 const HEAD = { id: 'chatcmpl-1', created: 0, model: 'a:b' }
 const call = (name: string) => ({ id: 'm1', type: 'function', function: { name, arguments: '{"a":1}' } }) as const

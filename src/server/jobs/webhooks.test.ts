@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer } from '../fixtures/open-server.ts'
 import { toolConfig } from '../fixtures/open-tool-server.ts'
+import { webhookSignature } from './webhooks.ts'
 
 test('signed news of asking and deciding reach the webhook, with retries and without parameters', async () => {
   const received: { headers: IncomingHttpHeaders; body: string }[] = []
@@ -46,6 +47,13 @@ test('signed news of asking and deciding reach the webhook, with retries and wit
     expect(body).not.toContain('private')
   }
   expect(JSON.stringify(server.log.lines)).not.toMatch(/shared secret|\/hook/)
+})
+
+test('signs like the libraries of Standard Webhooks', () => {
+  const signed = 'msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}'
+  expect(webhookSignature('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', signed)).toBe(
+    'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  )
 })
 
 test('a receiver that is down holds no place of a job', async () => {

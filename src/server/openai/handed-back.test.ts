@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { LOCAL_CALLER } from '../../app/callers.ts'
 import type { Message, ToolCall } from '../../models/model.ts'
 import { ManualClock } from '../../testing/stand-ins.ts'
-import { HandedBackCalls, newCallId } from './completion-request.ts'
+import { HandedBackCalls, newCallId } from './handed-back.ts'
 
 const call = (id: string, name: string): ToolCall => ({ id, type: 'function', function: { name, arguments: '{}' } })
 const result = (id: string, name: string, content: string): Message => ({

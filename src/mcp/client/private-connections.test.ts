@@ -1,0 +1,44 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../../core/log.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
+import { PrivateConnections } from './private-connections.ts'
+import { forwardedCapabilities, forwardingOf, type McpServerSettings } from './server-settings.ts'
+
+const reach = { type: 'http', url: 'http://x.test/', headers: {}, fetch: () => new Promise<never>(() => {}) } as const
+const settings: McpServerSettings = { name: 'x', reach, forward: { elicitation: true } }
+
+test('a server forwards prompts and resources by default, and asks no client', () => {
+  const { forward: _, ...plain } = settings
+  expect(forwardingOf(plain)).toEqual({
+    ...{ prompts: true, resources: true },
+    ...{ logging: false, elicitation: false, sampling: false, roots: false },
+  })
+  const all = {
+    elicitation: { url: {} },
+    sampling: { tools: {}, context: {} },
+    roots: { listChanged: true },
+    other: {},
+  }
+  expect(forwardedCapabilities(forwardingOf(plain), all)).toEqual({})
+  const every = forwardingOf({ ...plain, forward: { elicitation: true, sampling: true, roots: true } })
+  expect(forwardedCapabilities(every, all)).toEqual({ elicitation: { url: {} }, sampling: { tools: {} }, roots: {} })
+  expect(forwardedCapabilities(every, { elicitation: {} })).toEqual({ elicitation: { form: {} } })
+})
+
+test('a tenant has 8 connections at most, and a server 16', async () => {
+  const connections = new PrivateConnections(settings, { log: silentLog, clock: new ManualClock() })
+  const cancel = new AbortController()
+  onTestFinished(() => connections.close())
+  const call = (id: string, tenant: string) => {
+    const client = { id, capabilities: { elicitation: {} }, ask: async () => ({}) }
+    const { signal } = cancel
+    return connections.call({ tool: 'a', arguments: {}, signal, onProgress: () => {} }, client, tenant)
+  }
+  const running = Array.from({ length: 8 }, (_, index) => call(`a${index % 2}`, 'acme').catch(() => 'ended'))
+  await expect(call('a', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  running.push(...Array.from({ length: 8 }, (_, index) => call(`b${index}`, 'globex').catch(() => 'ended')))
+  await expect(call('c', 'initech')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  expect(connections.size).toBe(16)
+  cancel.abort()
+  expect(new Set(await Promise.all(running))).toEqual(new Set(['ended']))
+})

@@ -1,0 +1,170 @@
+import { type Client, LOG_LEVEL_META_KEY, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client'
+import type { AskableClient } from '../../core/call-context.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { cleanText } from '../stdio/clean-text.ts'
+import { type ConnectionParts, McpConnection, type ServerCall } from './mcp-connection.ts'
+import { forwardedCapabilities, forwardingOf, type McpServerSettings } from './server-settings.ts'
+
+/** One client is served at a time, and later only the same one. */
+interface PrivateConnection {
+  readonly key: string
+  readonly tenant: string
+  readonly connection: McpConnection
+  call: RunningCall | undefined
+  /** The level that the server was told. */
+  logLevel: string | undefined
+  cancelEnd: () => void
+}
+
+interface RunningCall {
+  readonly client: AskableClient
+  readonly report: (notice: unknown) => void
+  questions: number
+}
+
+const MAX_CONNECTIONS = 16
+const MAX_PER_TENANT = 8
+const IDLE_MS = 5 * 60_000
+const MAX_QUESTIONS = 20
+const MAX_QUESTION_CHARACTERS = 1024 * 1024
+const MAX_MESSAGE_CHARACTERS = 8_192
+const MAX_LOG_CHARACTERS = 65_536
+
+const QUESTIONS = {
+  elicitation: 'elicitation/create',
+  sampling: 'sampling/createMessage',
+  roots: 'roots/list',
+} as const
+
+/**
+ * Connections to a server for calls during which it may ask or tell the client. A shared connection doesn't say which call a
+ * message belongs to, so each of these runs one call at a time, and only for one client.
+ */
+export class PrivateConnections {
+  readonly #settings: McpServerSettings
+  readonly #parts: Pick<ConnectionParts, 'log' | 'clock' | 'authProvider'>
+  /** Least recently used first. */
+  readonly #open = new Set<PrivateConnection>()
+
+  constructor(settings: McpServerSettings, parts: Pick<ConnectionParts, 'log' | 'clock' | 'authProvider'>) {
+    this.#settings = settings
+    this.#parts = parts
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  async call(call: ServerCall, client: AskableClient, tenant: string): Promise<unknown> {
+    const used = this.#take(client, tenant)
+    const running = { client, report: call.onProgress, questions: 0 }
+    used.call = running
+    try {
+      return await used.connection.call({ ...call, meta: await this.#askForLogs(used, client, call.signal) })
+    } finally {
+      used.call = undefined
+      this.#endLater(used)
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#open].map((one) => this.#end(one)))
+  }
+
+  #take(client: AskableClient, tenant: string): PrivateConnection {
+    const capabilities = forwardedCapabilities(forwardingOf(this.#settings), client.capabilities)
+    const key = JSON.stringify([client.id, capabilities])
+    const idle = [...this.#open].filter(({ call }) => call === undefined)
+    const known = idle.find((one) => one.key === key)
+    if (known !== undefined) {
+      known.cancelEnd()
+      this.#open.delete(known)
+      this.#open.add(known)
+      return known
+    }
+    const ofTenant = (ones: readonly PrivateConnection[]) => ones.filter((one) => one.tenant === tenant)
+    const isFull = this.#open.size >= MAX_CONNECTIONS
+    const hasMost = ofTenant([...this.#open]).length >= MAX_PER_TENANT
+    const victim = hasMost ? ofTenant(idle)[0] : isFull ? idle[0] : undefined
+    if ((isFull || hasMost) && victim === undefined) {
+      const message = `MCP server '${this.#settings.name}' has too many calls that may ask their clients: try again later`
+      throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { repeat: { neverLeft: true } })
+    }
+    if (victim !== undefined) void this.#end(victim)
+    const opened: PrivateConnection = {
+      key,
+      tenant,
+      connection: new McpConnection(
+        { ...this.#settings, capabilities },
+        {
+          ...this.#parts,
+          onConnected: async () => {},
+          onChanged: () => {},
+          onGivenUp: () => {},
+          extend: (made) => this.#listen(made, Object.keys(capabilities), opened),
+        },
+      ),
+      call: undefined,
+      logLevel: undefined,
+      cancelEnd: () => {},
+    }
+    this.#open.add(opened)
+    return opened
+  }
+
+  #listen(made: Client, capabilities: readonly string[], to: PrivateConnection): void {
+    to.logLevel = undefined
+    const ask = (method: string) => async (request: { readonly params?: unknown }) => {
+      const { call } = to
+      if (call === undefined) throw refusal('there is no call in progress')
+      if (++call.questions > MAX_QUESTIONS) throw refusal(`a call may ask ${MAX_QUESTIONS} times`)
+      const params = isObject(request.params) ? request.params : {}
+      if (JSON.stringify(params).length > MAX_QUESTION_CHARACTERS) throw refusal('the request is larger than 1 MB')
+      return (await call.client.ask({ method, params: this.#shown(params) })) as never
+    }
+    for (const name of capabilities) {
+      const method = QUESTIONS[name as keyof typeof QUESTIONS]
+      made.setRequestHandler(method, ask(method))
+    }
+    if (!forwardingOf(this.#settings).logging) return
+    made.setNotificationHandler('notifications/message', ({ params }) => {
+      if (JSON.stringify(params).length <= MAX_LOG_CHARACTERS) to.call?.report(params)
+    })
+  }
+
+  /** Names the server, which must not speak for Toolyard, and asks for nothing that other servers said. */
+  #shown({ message, includeContext: _context, ...params }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+    if (typeof message !== 'string') return params
+    const said = cleanText(message).slice(0, MAX_MESSAGE_CHARACTERS)
+    return { ...params, message: `MCP server '${this.#settings.name}' asks: ${said}` }
+  }
+
+  /** Tells the server from which level on it may log: an older one once, a newer one with each request. */
+  async #askForLogs(
+    used: PrivateConnection,
+    { logLevel }: AskableClient,
+    signal: AbortSignal,
+  ): Promise<ServerCall['meta']> {
+    if (!forwardingOf(this.#settings).logging || logLevel === undefined) return undefined
+    const client = await used.connection.client(signal)
+    if (client.getServerCapabilities()?.logging === undefined) return undefined
+    if (client.getProtocolEra() !== 'legacy') return { [LOG_LEVEL_META_KEY]: logLevel }
+    if (used.logLevel !== logLevel) await client.setLoggingLevel(logLevel as 'info', { signal })
+    used.logLevel = logLevel
+    return undefined
+  }
+
+  #endLater(used: PrivateConnection): void {
+    used.cancelEnd = this.#parts.clock.after(IDLE_MS, () => void this.#end(used))
+  }
+
+  async #end(one: PrivateConnection): Promise<void> {
+    one.cancelEnd()
+    this.#open.delete(one)
+    await one.connection.close().catch(() => {})
+  }
+}
+
+const refusal = (reason: string): ProtocolError =>
+  new ProtocolError(ProtocolErrorCode.InvalidRequest, `The client can't be asked: ${reason}`)

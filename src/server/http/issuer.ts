@@ -1,0 +1,304 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { AuthorizationServer, Client } from 'oauth4webapi'
+import { type Caller, MAX_SUBJECT_LENGTH } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
+import { TENANT_NAME } from '../../app/tenants.ts'
+import type { OidcConfig } from '../../config/config.ts'
+import { expandVariables, variableProblem } from '../../core/environment.ts'
+import { writeLog } from '../../core/log.ts'
+import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
+import { boundedFetch } from '../../mcp/client/bounded-fetch.ts'
+import { HttpProblem } from './problem.ts'
+
+const TIMEOUT_MS = 10_000
+/** After a failure, the issuer is not asked again for so long: anyone can send tokens. */
+const PAUSE_MS = 5_000
+const METADATA_MS = 3_600_000
+/** A verified token is not verified again for so long. A withdrawn signing key counts until then. */
+const VERIFIED_MS = 300_000
+const MAX_VERIFIED = 10_000
+/** How far the clocks of issuer and server may differ. */
+const TOLERANCE_S = 30
+const MAX_NAME_LENGTH = 100
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+export const SIGN_IN_SCOPE = 'openid profile'
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** What the browser keeps between the start and the end of a sign-in. */
+export interface SignInSecrets {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+}
+
+/** Why a user can't sign in. */
+export type SignInFault = 'expired' | 'no_role' | 'no_tenant' | 'refused' | 'unavailable'
+
+export class SignInError extends Error {
+  readonly fault: SignInFault
+
+  constructor(fault: SignInFault, message: string) {
+    super(message)
+    this.fault = fault
+  }
+
+  /** As an answer to a request with a token. */
+  problem(challenge: string): HttpProblem {
+    const { fault, message } = this
+    if (fault === 'unavailable') {
+      return new HttpProblem(503, 'The token could not be checked', message, { 'retry-after': '5' })
+    }
+    const title = 'The token is not valid here'
+    if (fault !== 'refused' && fault !== 'expired') return new HttpProblem(403, title, message)
+    return new HttpProblem(401, title, message, { 'www-authenticate': challenge })
+  }
+}
+
+/** The configured OpenID Connect issuer: verifies access tokens, and signs users of the web UI in. */
+export class Issuer {
+  readonly settings: OidcConfig
+  readonly #installation: Installation
+  readonly #fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly #verified = new LRUCache<string, { readonly caller: Caller; readonly until: number }>({ max: MAX_VERIFIED })
+  #metadata: { readonly found: Promise<AuthorizationServer>; readonly until: number } | undefined
+  #pausedUntil = Number.NEGATIVE_INFINITY
+
+  constructor(settings: OidcConfig, installation: Installation) {
+    this.settings = settings
+    this.#installation = installation
+    const send = boundedFetch(guardedFetch(new URL(settings.issuer), installation.config.http?.allow_private))
+    this.#fetch = async (url, init) => {
+      const { clock, log } = installation
+      if (clock.now() < this.#pausedUntil) throw unavailable()
+      try {
+        const response = await send(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+        if (response.status < 500) return response
+        throw new Error(`it answered with status ${response.status}`)
+      } catch (error) {
+        this.#pausedUntil = clock.now() + PAUSE_MS
+        const { message } = error as Error
+        writeLog(log, 'warn', { issuer: settings.issuer, problem: message }, 'The OpenID Connect issuer failed')
+        throw unavailable()
+      }
+    }
+  }
+
+  /** Whether a text may be a token, and not a key. */
+  static isToken(text: string): boolean {
+    return JWT.test(text)
+  }
+
+  /** The caller of a token that was verified before. */
+  known(token: string): Caller | undefined {
+    const known = this.#verified.get(hash('sha256', token))
+    return known !== undefined && known.until > this.#installation.clock.wall() ? known.caller : undefined
+  }
+
+  /** Verifies an access token (RFC 9068). Rejects with a SignInError. */
+  async verify(token: string): Promise<Caller> {
+    const oauth = await import('oauth4webapi')
+    const server = await this.#server()
+    // The library takes the token from a request.
+    const request = new Request(this.settings.issuer, { headers: { authorization: `Bearer ${token}` } })
+    const claims = await oauth
+      .validateJwtAccessToken(server, request, this.settings.audience, {
+        ...(await this.#options()),
+        [oauth.clockSkew]: this.#skew(),
+        [oauth.clockTolerance]: TOLERANCE_S,
+      })
+      .catch((error: unknown) => {
+        throw faultOf(error)
+      })
+    const now = this.#installation.clock.wall()
+    const expiresAt = (claims.exp + TOLERANCE_S) * 1_000
+    const caller = await this.#callerOf(claims, expiresAt)
+    this.#verified.set(hash('sha256', token), { caller, until: Math.min(expiresAt, now + VERIFIED_MS) })
+    return caller
+  }
+
+  /** The address at the issuer where a user signs in. */
+  async signInUrl(redirectUri: string): Promise<{ readonly url: string; readonly secrets: SignInSecrets }> {
+    const oauth = await import('oauth4webapi')
+    const { authorization_endpoint } = await this.#server()
+    if (authorization_endpoint === undefined) throw unavailable('it has no authorization endpoint')
+    const secrets = {
+      state: oauth.generateRandomState(),
+      nonce: oauth.generateRandomNonce(),
+      verifier: oauth.generateRandomCodeVerifier(),
+    }
+    const url = new URL(authorization_endpoint)
+    const parameters = {
+      client_id: this.settings.client_id,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: SIGN_IN_SCOPE,
+      state: secrets.state,
+      nonce: secrets.nonce,
+      code_challenge: await oauth.calculatePKCECodeChallenge(secrets.verifier),
+      code_challenge_method: 'S256',
+    }
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    return { url: url.href, secrets }
+  }
+
+  /** The user whom the issuer has sent back. Rejects with a SignInError. */
+  async finish(answer: URLSearchParams, secrets: SignInSecrets, redirectUri: string): Promise<Caller> {
+    const oauth = await import('oauth4webapi')
+    const server = await this.#server()
+    const client: Client = {
+      client_id: this.settings.client_id,
+      [oauth.clockSkew]: this.#skew(),
+      [oauth.clockTolerance]: TOLERANCE_S,
+    }
+    const secret = this.#secret()
+    const authentication = secret === undefined ? oauth.None() : oauth.ClientSecretBasic(secret)
+    try {
+      const options = await this.#options()
+      const parameters = oauth.validateAuthResponse(server, client, answer, secrets.state)
+      const response = await oauth.authorizationCodeGrantRequest(
+        server,
+        client,
+        authentication,
+        parameters,
+        redirectUri,
+        secrets.verifier,
+        options,
+      )
+      const checks = { expectedNonce: secrets.nonce, requireIdToken: true }
+      const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, checks)
+      await oauth.validateApplicationLevelSignature(server, response, options)
+      const claims = oauth.getValidatedIdTokenClaims(tokens) as Claims
+      return await this.#callerOf(claims, Number.POSITIVE_INFINITY)
+    } catch (error) {
+      throw faultOf(error)
+    }
+  }
+
+  /** Maps claims to a tenant and a role, and remembers the user. */
+  async #callerOf(claims: Claims, expiresAt: number): Promise<Caller> {
+    const { tenant_claim, role_claim, roles } = this.settings
+    const { callers, storage, log } = this.#installation
+    const subject = claims.sub
+    if (
+      typeof subject !== 'string' ||
+      subject === '' ||
+      subject.length > MAX_SUBJECT_LENGTH ||
+      !subject.isWellFormed()
+    ) {
+      throw new SignInError('refused', 'its claim "sub" is not valid')
+    }
+    const tenant = claimOf(claims, tenant_claim)
+    if (typeof tenant !== 'string' || !TENANT_NAME.test(tenant)) {
+      throw new SignInError('no_tenant', `its claim "${tenant_claim}" has no valid name of a tenant`)
+    }
+    const values = [claimOf(claims, role_claim)].flat()
+    const role = Object.entries(roles).find(([value]) => values.includes(value))?.[1]
+    const store = (user: Parameters<typeof storage.keys.putUser>[0]) =>
+      storage.keys.putUser(user).catch((err: unknown) => writeLog(log, 'error', { err }, 'A user could not be stored'))
+    const user = { tenant, subject, name: nameOf(claims, subject), role: role ?? '' }
+    const caller = role === undefined ? undefined : await callers.signIn(user, expiresAt, store)
+    if (caller === undefined) throw new SignInError('no_role', `no role is mapped to its claim "${role_claim}"`)
+    return caller
+  }
+
+  /** The discovery document. An older one is used while the issuer can't be reached. */
+  async #server(): Promise<AuthorizationServer> {
+    const now = this.#installation.clock.now()
+    const before = this.#metadata
+    if (before !== undefined && now < before.until) return before.found
+    const found = this.#discover()
+    this.#metadata = { found, until: now + METADATA_MS }
+    return found.catch((error: unknown) => {
+      this.#metadata = before
+      if (before === undefined) throw error
+      return before.found
+    })
+  }
+
+  async #discover(): Promise<AuthorizationServer> {
+    const oauth = await import('oauth4webapi')
+    const issuer = new URL(this.settings.issuer)
+    try {
+      const response = await oauth.discoveryRequest(issuer, await this.#options())
+      return await oauth.processDiscoveryResponse(issuer, response)
+    } catch (error) {
+      if (error instanceof SignInError) throw error
+      this.#pausedUntil = this.#installation.clock.now() + PAUSE_MS
+      const { log } = this.#installation
+      const problem = (error as Error).message
+      writeLog(log, 'warn', { issuer: issuer.href, problem }, 'The OpenID Connect issuer has no usable configuration')
+      throw unavailable()
+    }
+  }
+
+  async #options() {
+    const oauth = await import('oauth4webapi')
+    return {
+      [oauth.customFetch]: this.#fetch as never,
+      // The configuration allows http for issuers on this machine only.
+      [oauth.allowInsecureRequests]: this.settings.issuer.startsWith('http:'),
+    }
+  }
+
+  /** The library reads the system's clock. */
+  #skew(): number {
+    return Math.round((this.#installation.clock.wall() - Date.now()) / 1_000)
+  }
+
+  #secret(): string | undefined {
+    const { client_secret } = this.settings
+    if (client_secret === undefined) return undefined
+    const { env } = this.#installation
+    const problem = variableProblem(client_secret, env)
+    if (problem !== undefined) throw unavailable(`auth.oidc.client_secret: ${problem}`)
+    return expandVariables(client_secret, env).text
+  }
+}
+
+const unavailable = (why = 'the issuer does not answer; try again later, or use an API key'): SignInError =>
+  new SignInError('unavailable', why)
+
+/** A claim by its name, or by its path such as `realm_access.roles`. */
+function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (at, step) =>
+        typeof at === 'object' && at !== null && Object.hasOwn(at, step) ? (at as Claims)[step] : undefined,
+      claims,
+    )
+}
+
+function nameOf({ name, preferred_username, email }: Claims, subject: string): string {
+  const given = [name, preferred_username, email, subject].find((one) => typeof one === 'string' && one.trim() !== '')
+  return String(given)
+    .replace(/\p{Cc}/gu, ' ')
+    .toWellFormed()
+    .slice(0, MAX_NAME_LENGTH)
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  OAUTH_KEY_SELECTION_FAILED: 'the issuer has no such signing key',
+  OAUTH_UNSUPPORTED_OPERATION: 'its algorithm is not supported',
+}
+const CLAIM_REASONS: Readonly<Record<string, string>> = {
+  aud: 'it is for another audience',
+  exp: 'it has expired',
+  iss: 'it is from another issuer',
+  nbf: 'it is not valid yet',
+}
+
+/** The errors of the library contain the token: only fixed texts are passed on. */
+function faultOf(error: unknown): SignInError {
+  if (error instanceof SignInError) return error
+  const { code = '', cause } = error as { readonly code?: string; readonly cause?: { readonly claim?: unknown } }
+  // The answer of the issuer itself is wrong.
+  if (/NOT_CONFORM|NOT_JSON|METADATA|FORBIDDEN/.test(code)) return unavailable()
+  const claim = String(cause?.claim ?? '')
+  const why = CLAIM_REASONS[claim] ?? REASONS[code] ?? 'its form or its signature is wrong'
+  return new SignInError(claim === 'exp' ? 'expired' : 'refused', why)
+}
