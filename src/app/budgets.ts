@@ -34,7 +34,7 @@ interface BudgetParts {
   readonly clock: Clock
   readonly log: Log
   /** Stores the cost of a turn. */
-  readonly onTurn: (turn: TurnEntry) => void
+  readonly onTurn: (turn: Omit<TurnEntry, 'turn'>) => void
 }
 
 interface Waiting {
@@ -82,7 +82,7 @@ export class Budgets implements BudgetsPort, RecordSink {
     if (cost !== undefined) this.#lastCosts.set(costKey(spender), cost)
     const { tenant, keyId, model } = spender
     const entry = { tenant, model, key: keyId ?? null, cost: cost ?? null, ...(hold !== undefined && { hold }) }
-    this.#parts.onTurn({ turn: true, at: this.#parts.clock.wall(), ...entry })
+    this.#parts.onTurn({ at: this.#parts.clock.wall(), ...entry })
   }
 
   /** Learns what calls cost whose price only their result says. */

@@ -14,7 +14,6 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
-import type { TurnEntry } from '../core/storage/ledger.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
@@ -185,8 +184,10 @@ export class Installation {
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
     const { callers, events, clock, log } = this
-    const onTurn = (turn: TurnEntry) => this.sink.turn(turn)
-    this.budgets = new Budgets({ store: storage.spending, callers, clock, log, onTurn })
+    this.budgets = new Budgets({
+      ...{ store: storage.spending, callers, clock, log },
+      onTurn: (turn) => this.sink.turn(turn),
+    })
     this.webhooks = new WebhookQueue({ jobs: storage.jobs, config: () => this.#config, clock, log })
     this.approvals = new Approvals({
       ...{ pauses: storage.pauses, callers, events, clock },

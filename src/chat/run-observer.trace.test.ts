@@ -51,14 +51,14 @@ describe('RunTrace', () => {
         kind: 'chat',
         name: 'scripted:turns',
         parent: 'span-1',
-        facts: { ...about, finishReason: 'tool_calls', inputTokens: 100, outputTokens: 10 },
+        facts: { ...about, finishReason: 'tool_calls', inputTokens: 100, outputTokens: 10, cost: 0.0015 },
       },
       { kind: 'execute_tool', name: 'tool', parent: 'span-1', facts: { ...about, tool: 'tool' } },
       {
         kind: 'chat',
         name: 'scripted:turns',
         parent: 'span-1',
-        facts: { ...about, finishReason: 'stop', inputTokens: 100, outputTokens: 10 },
+        facts: { ...about, finishReason: 'stop', inputTokens: 100, outputTokens: 10, cost: 0.0015 },
       },
     ])
   })

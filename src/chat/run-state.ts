@@ -385,7 +385,11 @@ export class RunState {
         ...(wait !== undefined && { retry_after_ms: wait }),
       }
       // A run that has begun ends with what it has.
-      if (this.iteration > 0) return { reason: 'budget', limit: `a budget. ${message}` }
+      const budget = extras.details?.budget
+      if (this.iteration > 0 && budget !== undefined) {
+        const { scope, name, amount, currency, per } = budget
+        return { reason: 'budget', limit: `the budget of ${scope} '${name}', ${amount} ${currency} a ${per},` }
+      }
       return { reason: 'error', error: message, provider }
     }
   }

@@ -195,16 +195,18 @@ describe('two servers on one Postgres', () => {
     await Promise.all(Array.from({ length: AT_ONCE }, caller))
     expect(ran.filter((name) => name === 'paid')).toHaveLength(30)
     const { url } = servers[1]
-    const { rows } = await (await fetch(`${url}/api/costs?by=tool`, { headers: headers() })).json()
+    // biome-ignore lint/suspicious/noExplicitAny: reports and rows.
+    const ask = async (path: string): Promise<any> => (await fetch(url + path, { headers: headers() })).json()
+    const { rows } = await ask('/api/costs?by=tool')
     const metered = ran.length - 30
     const costs = Object.fromEntries(rows.map((row: { name: string; cost: number }) => [row.name, row.cost]))
     expect(costs).toMatchObject({ paid: 3, metered: (metered * 10_007) / 1e6 })
-    const audit = await (await fetch(`${url}/audit?format=json&type=call`, { headers: headers() })).json()
+    const audit = await ask('/audit?format=json&type=call')
     const cents = audit.reduce(
       (sum: number, { cost }: { cost: number | null }) => sum + Math.round((cost ?? 0) * 1e6),
       0,
     )
-    const { total } = await (await fetch(`${url}/api/costs?by=tenant`, { headers: headers() })).json()
+    const { total } = await ask('/api/costs?by=tenant')
     expect(Math.round(total.cost * 1e6)).toBe(cents)
   })
 

@@ -62,6 +62,7 @@ describe('keys create', () => {
         tools: ['get_*', 'calculate'],
         models: ['mini:*'],
         callsPerMinute: '60',
+        budget: '0.5/day:warn',
         expires: '90d',
       }),
     )
@@ -75,6 +76,7 @@ describe('keys create', () => {
       tools: ['get_*', 'calculate'],
       models: ['mini:*'],
       calls_per_minute: 60,
+      budget: { per: 'day', amount: 0.5, action: 'warn' },
       created_at: expect.any(String),
       created_by: null,
       expires_at: expect.any(String),
@@ -93,6 +95,7 @@ describe('keys create', () => {
   })
 
   test.each<[Partial<KeysCreateOptions>, string]>([
+    [{ budget: '10' }, "--budget takes an amount per day or month, such as 10/month or 0.5/day:warn, not '10'."],
     [{ scope: ['manage'] }, "The role 'user' does not include the scope 'manage', only read, call, chat."],
     [{ tenant: 'a/b' }, "not 'a/b'"],
     [{ name: ' ' }, '--name takes 1 to 100 characters'],

@@ -53,6 +53,7 @@ describe('the words that fit', () => {
         'rollout',
         'versions',
         'diff',
+        'costs',
         'audit',
         'report',
         'objectives',

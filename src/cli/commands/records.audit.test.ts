@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
+import { type CostsOptions, costsList } from './costs.ts'
 import { type AuditListOptions, auditList, auditVerify } from './records.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [mock('weather', 'rain')] } }
@@ -21,6 +22,35 @@ async function audited(calls: readonly (readonly [tenant: string, tool: string])
   await server.close()
   return opened
 }
+
+test('costs are listed by tool, with what is unknown, as of the server', async () => {
+  const paid = { ...mock('search', 'found'), cost: { per_call: 0.25 } }
+  const registry = [mock('weather', 'rain'), paid]
+  const { toolyard, json, run, serve } = await installationFolder({
+    tools: { enabled: true, registry },
+    costs: { currency: 'EUR' },
+  })
+  const listed = (options: CostsOptions) => (terminal: Terminal) =>
+    costsList(terminal, { ...options, config: terminal.path('toolyard.config.json') })
+  expect(await toolyard('costs')).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/^No costs from \S+ to \S+\.\n$/),
+  })
+  const server = await serve()
+  for (const tool of ['search', 'weather', 'search']) {
+    await server.manager.getExecutor().execute(tool, {}, { tenant: 'acme', source: 'rest' })
+  }
+  await server.close()
+  const { out, err } = await toolyard('costs', '--period', 'day')
+  expect(out).toMatch(/^NAME +COST +CALLS +UNKNOWN\nsearch +0.5 EUR +2 +0\nweather +unknown +1 +1\n$/)
+  expect(err).toMatch(/^0.5 EUR in all, \S+ to \S+, and 1 of unknown cost\.\n$/)
+  expect((await json(listed({ by: 'tenant' }))).rows).toEqual([{ name: 'acme', cost: 0.5, calls: 3, unknown_calls: 1 }])
+  expect((await json(listed({ by: 'tool', tenant: 'other' }))).rows).toEqual([])
+  expect(await run(listed({ from: '2026-13-01' }))).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('is not a day'),
+  })
+})
 
 describe('audit list', () => {
   test('shows the newest calls of all tenants, and on stderr how to go on', async () => {

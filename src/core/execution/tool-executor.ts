@@ -327,8 +327,10 @@ export class ToolExecutor {
 
   #envelope(call: Call, result: unknown, now = this.#clock.now()): ToolResult {
     const execution_time_ms = this.#end(call, now, undefined, result)
-    const said = { success: true, result, tool_name: call.tool, execution_time_ms, ...costOf(call) } as const
-    const envelope = call.warnings === undefined ? said : { ...said, warnings: call.warnings }
+    const said = { success: true, result, tool_name: call.tool, execution_time_ms } as const
+    // Most calls have neither, and every copy takes time.
+    const isPlain = call.warnings === undefined && call.bound?.cost === undefined
+    const envelope = isPlain ? said : { ...said, ...costOf(call), ...(call.warnings && { warnings: call.warnings }) }
     logCall(this.#log, call, envelope, this.#clock)
     return envelope
   }

@@ -37,8 +37,9 @@ export interface CallEntry {
 
 /** The turn of a model. It has no audit row: its cost is added to the counters, and to that of its run. */
 export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'key' | 'hold'> {
+  /** Grows with every turn of the server, so that a repeated batch is counted once. */
+  readonly turn: number
   /** As `provider:model`. */
-  readonly turn: true
   readonly model: string
 }
 

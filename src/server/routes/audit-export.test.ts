@@ -42,7 +42,9 @@ describe('the audit as a file', () => {
       'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,event,subject,detail,version,cost,key,hash',
     )
     expect(lines.slice(1)).toEqual([
-      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,,,,,def`),
+      ...['1', '2', '3'].map(
+        (id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,,,,,0.25,,def`,
+      ),
       '',
     ])
   })

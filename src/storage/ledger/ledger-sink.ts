@@ -36,6 +36,7 @@ export class LedgerSink implements RecordSink {
   readonly #waiting: WaitingEntries
   readonly #drops: DropReport
   #taken = 0
+  #turns = 0
   #settled = 0
   /** The batch that is being written, or will be retried unchanged. */
   #batch: EntryBatch | undefined
@@ -73,8 +74,8 @@ export class LedgerSink implements RecordSink {
   }
 
   /** Counts the cost of a model's turn. */
-  turn(turn: TurnEntry): void {
-    this.#take([turn])
+  turn(turn: Omit<TurnEntry, 'turn'>): void {
+    this.#take([{ ...turn, turn: ++this.#turns }])
   }
 
   /** Records an event. */

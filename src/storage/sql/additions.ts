@@ -87,6 +87,7 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
       held INTEGER NOT NULL,
       PRIMARY KEY (tenant, scope, name, per, start, instance)
     ) STRICT, WITHOUT ROWID;
+    CREATE TABLE last_turns (instance TEXT PRIMARY KEY, turn INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     ALTER TABLE keys ADD COLUMN budget TEXT`,
     postgres: `
     CREATE TABLE toolyard.spending (
@@ -111,6 +112,7 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
       held bigint NOT NULL,
       PRIMARY KEY (tenant, scope, name, per, start, instance)
     );
+    CREATE TABLE toolyard.last_turns (instance text COLLATE "C" PRIMARY KEY, turn bigint NOT NULL);
     ALTER TABLE toolyard.keys ADD COLUMN budget text;`,
   },
   // Users of the configured issuer.

@@ -47,6 +47,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'budget_holds',
   'changes',
   'instances',
+  'last_turns',
   'leases',
   'migrations',
   'reserve',

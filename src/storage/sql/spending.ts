@@ -1,4 +1,4 @@
-import { BUDGET_PERIODS, type BudgetScope, type Counter, type Hold, periodOf } from '../../core/costs.ts'
+import { BUDGET_PERIODS, type BudgetScope, type Counter, periodOf } from '../../core/costs.ts'
 import type { CallEntry, TurnEntry } from '../../core/storage/ledger.ts'
 import type {
   Spending as Figures,
@@ -26,6 +26,11 @@ const RUN_SUMS = `CAST(coalesce(round(sum(cost) * 1000000), 0) AS bigint) AS spe
 const SWEEP = `
   DELETE FROM toolyard.spending WHERE (tenant, scope, name, per, start) IN (
     SELECT tenant, scope, name, per, start FROM toolyard.spending WHERE start < ? LIMIT ?)`
+const LAST_TURN = 'SELECT turn FROM toolyard.last_turns WHERE instance = ?'
+const SET_LAST_TURN = `
+  INSERT INTO toolyard.last_turns (instance, turn) VALUES (?, ?)
+  ON CONFLICT (instance) DO UPDATE SET turn = excluded.turn`
+const DAY_MS = 86_400_000
 /** Counters are stored for this many months. */
 const KEPT_MONTHS = 13
 
@@ -60,44 +65,70 @@ class Changes {
   }
 }
 
-type Spent = Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'key' | 'hold'>
-
-/** What calls and turns add to the counters of their tenant, key, and tool or model. */
-function changesOf(calls: readonly CallEntry[], turns: readonly TurnEntry[]): Change[] {
-  const changes = new Changes()
-  const add = ({ at, tenant, cost, key, hold }: Spent, scope: BudgetScope, name: string): void => {
-    const scopes: [BudgetScope, string | null | undefined][] = [
-      ['tenant', tenant],
-      ['key', key],
-      [scope, name],
-    ]
-    for (const per of BUDGET_PERIODS) {
-      const { start } = periodOf(per, at)
-      for (const [one, named] of scopes) {
-        if (named === null || named === undefined) continue
-        const change = changes.of({ tenant, scope: one, name: named, per, start })
-        change.calls++
-        if (cost === null || cost === undefined) change.unknown++
-        else change.spent += cost
-      }
-    }
-    release(changes, hold)
-  }
-  for (const call of calls) {
-    if (call.attempts > 0 || call.cost) add(call, 'tool', call.tool)
-    else release(changes, call.hold)
-  }
-  for (const turn of turns) add(turn, 'model', turn.model)
-  return changes.sorted()
+/** Calls of one tenant, key and tool, or turns of one model, on one day of UTC. */
+interface Group {
+  readonly at: number
+  readonly tenant: string
+  readonly key: string | null | undefined
+  readonly scope: BudgetScope
+  readonly name: string
+  spent: number
+  calls: number
+  unknown: number
 }
 
-function release(changes: Changes, hold: Hold | undefined): void {
-  for (const counter of hold?.counters ?? []) changes.of(counter).released += hold?.micros ?? 0
+/** Many calls are alike, so they are grouped before their counters are looked up. */
+class Groups {
+  readonly #groups = new Map<string, Group>()
+
+  add({ at, tenant, cost, key }: CallEntry | TurnEntry, scope: 'tool' | 'model', name: string): void {
+    const id = `${Math.floor(at / DAY_MS)}\0${tenant}\0${key ?? ''}\0${scope}\0${name}`
+    let group = this.#groups.get(id)
+    if (group === undefined) {
+      group = { at, tenant, key, scope, name, spent: 0, calls: 0, unknown: 0 }
+      this.#groups.set(id, group)
+    }
+    group.calls++
+    if (cost === null || cost === undefined) group.unknown++
+    else group.spent += cost
+  }
+
+  /** Adds each group to the counters of its tenant, key, and tool or model. */
+  addTo(changes: Changes): void {
+    for (const { at, tenant, key, scope, name, spent, calls, unknown } of this.#groups.values()) {
+      const names: readonly (readonly [BudgetScope, string])[] = [
+        ['tenant', tenant],
+        ...(key === null || key === undefined ? [] : [['key', key] as const]),
+        [scope, name],
+      ]
+      for (const per of BUDGET_PERIODS) {
+        const { start } = periodOf(per, at)
+        for (const [one, named] of names) {
+          const change = changes.of({ tenant, scope: one, name: named, per, start })
+          change.spent += spent
+          change.calls += calls
+          change.unknown += unknown
+        }
+      }
+    }
+  }
+}
+
+/** Refused calls and cached results cost nothing, and are not counted. */
+function changesOf(calls: readonly CallEntry[], turns: readonly TurnEntry[]): Change[] {
+  const [changes, groups] = [new Changes(), new Groups()]
+  for (const call of calls) if (call.attempts > 0 || call.cost) groups.add(call, 'tool', call.tool)
+  for (const turn of turns) groups.add(turn, 'model', turn.model)
+  groups.addTo(changes)
+  for (const { hold } of [...calls, ...turns]) {
+    for (const counter of hold?.counters ?? []) changes.of(counter).released += hold?.micros ?? 0
+  }
+  return changes.sorted()
 }
 
 /** Adds what calls and turns cost to the counters, as part of the transaction that stores their audit rows. */
 export function* addSpending(database: Database, calls: readonly CallEntry[], turns: readonly TurnEntry[]): Work<void> {
-  const changes = changesOf(calls, turns)
+  const changes = changesOf(calls, yield* newTurns(database, turns))
   const counted = changes.filter((change) => change.calls > 0)
   if (counted.length > 0) {
     const rows = counted.map((change) => [...valuesOf(change), change.spent, change.calls, change.unknown])
@@ -108,6 +139,18 @@ export function* addSpending(database: Database, calls: readonly CallEntry[], tu
     const rows = released.map((change) => [...valuesOf(change), database.names[0], -change.released])
     yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
   }
+}
+
+/** The turns that are not counted yet: without audit rows, only this shows that a batch is written twice. */
+function* newTurns(database: Database, turns: readonly TurnEntry[]): Work<readonly TurnEntry[]> {
+  const last = turns.at(-1)
+  if (last === undefined) return turns
+  // The first name of the process: its storage thread may have been restarted.
+  const place = [database.names.at(-1), last.turn]
+  const { rows } = yield* ask<{ turn: number }>(LAST_TURN, place.slice(0, 1))
+  yield* ask(SET_LAST_TURN, place)
+  const before = rows[0]?.turn ?? 0
+  return turns.filter(({ turn }) => turn > before)
 }
 
 /** What was spent, and what servers have set aside. */
@@ -195,7 +238,9 @@ export class Spending implements SpendingStore {
     const before = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - KEPT_MONTHS, 1)
     await this.#database.run(SWEEP, [before, SWEEP_LIMIT])
     const alive = this.#database.alive('budget_holds.instance')
-    const sql = ['DELETE FROM toolyard.budget_holds WHERE held = 0 OR NOT', alive.sql].join(' ')
-    await this.#database.run(sql, alive.values)
+    const holds = ['DELETE FROM toolyard.budget_holds WHERE held = 0 OR NOT', alive.sql].join(' ')
+    await this.#database.run(holds, alive.values)
+    const writer = this.#database.alive('last_turns.instance')
+    await this.#database.run(['DELETE FROM toolyard.last_turns WHERE NOT', writer.sql].join(' '), writer.values)
   }
 }

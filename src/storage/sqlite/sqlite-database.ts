@@ -95,8 +95,9 @@ export class SqliteDatabase {
     return statement
   }
 
-  /** Runs a write transaction. */
+  /** Runs a write transaction. Within another one it is part of it: a heartbeat may be due at any statement. */
   write<T>(work: () => T): T {
+    if (this.#database.isTransaction) return this.#try(work)
     return this.#transaction('BEGIN IMMEDIATE', work)
   }
 

@@ -53,6 +53,15 @@ describe('an instance', () => {
     other.close()
   })
 
+  it('shows itself within a transaction, too', () => {
+    clock.advance(60_000)
+    database.write(() => {
+      database.write(() => database.run('DELETE FROM instances'))
+      pass(2_000)
+    })
+    expect(seenAt()).toEqual([{ instance: 'one', seen_at: clock.wall() }])
+  })
+
   it('never takes itself for dead, however long it was held up', async () => {
     const claim = { tenant: 't', caller: 'c', key: 'k', fingerprint: 'f', expiresAt: clock.wall() + DAY }
     await engine.once.claim(claim)

@@ -13,7 +13,7 @@ const request = (amount: number, micros: number, refuses = true) => ({
   micros,
 })
 
-const turn = (more: object) => ({ turn: true, at: AT, tenant: 'acme', model: 'a:b', key: null, ...more }) as const
+const turn = (more: object) => ({ turn: 1, at: AT, tenant: 'acme', model: 'a:b', key: null, ...more }) as const
 
 export const spendingClauses: Clauses = {
   'spending: what calls and turns cost is added to tenant, key, tool and model': async (store) => {
@@ -37,6 +37,17 @@ export const spendingClauses: Clauses = {
       { start: counter.start, spent: 8, calls: 3, unknown: 1 },
       { start: counter.start + 86_400_000, spent: 7, calls: 1, unknown: 0 },
     ])
+  },
+
+  'spending: a batch of turns that is written twice is counted once': async (store) => {
+    const [one, other] = await store.openTwo()
+    const first = [turn({ cost: 1 }), turn({ cost: 2, turn: 2 })]
+    await one.ledger.append([], [], [], first)
+    await one.ledger.append([], [], [], first)
+    await one.ledger.append([], [], [], [turn({ cost: 4, turn: 3 })])
+    await other.ledger.append([], [], [], [turn({ cost: 8 })])
+    const { total } = await one.spending.report({ ...ALL, tenant: 'acme', by: 'model' })
+    assert.deepEqual(total, { spent: 15, calls: 4, unknown: 0 })
   },
 
   'spending: servers together set aside no more than a budget, and give it back with the call': async (store) => {
