@@ -19,7 +19,7 @@ describe('the contract of stores: SQLite in a thread of its own', () => {
     open: ({ store, ...options }) =>
       openStorage({ folder: join(folder, store), keepDays: 7, ...options }, { log: silentLog }),
   })
-  for (const { name, run } of someOf(contract, 4)) test(name, run)
+  for (const { name, run } of someOf(contract, 8)) test(name, run)
 })
 
 describe('the contract of knowledge: SQLite in threads of its own', () => {
@@ -37,5 +37,5 @@ describe('the contract of knowledge: SQLite in threads of its own', () => {
     open: shareKnowledge(() => ways.map(({ knowledge }) => knowledge)),
   })
   // The last clause puts thousands of vectors.
-  for (const { name, run } of someOf(contract.slice(0, FULL ? undefined : -1), 4)) test(name, run)
+  for (const { name, run } of someOf(contract.slice(0, FULL ? undefined : -1), 8)) test(name, run)
 })

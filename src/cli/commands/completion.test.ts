@@ -23,6 +23,7 @@ const words = async (...typed: string[]) =>
   completionWords(await createProgram(createTerminal(false), typed, () => {}), typed, {
     tools: [tool('weather'), tool('when'), tool('$(touch x)')],
     servers: ['memory', 'mail', '$(touch x)'],
+    roles: ['admin', 'operator', 'owner', 'user'],
   })
 
 describe('the words that fit', () => {
@@ -128,7 +129,10 @@ describe('the words that fit', () => {
       ['keys', ''],
       ['create', 'list', 'revoke', 'signing'],
     ],
-    [['keys', 'create', '--role', 'o'], ['operator']],
+    [
+      ['keys', 'create', '--role', 'o'],
+      ['operator', 'owner'],
+    ],
     [['keys', 'create', '--role', 'operator', '--ex'], ['--expires']],
     [
       ['audit', 'export', '--format', ''],

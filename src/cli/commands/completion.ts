@@ -1,6 +1,7 @@
 import type { Command, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { mcpEntries } from '../../config/mcp-settings.ts'
+import { rolesOf } from '../../config/roles.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { openManager, withoutServers } from '../common/open.ts'
 import { choicesOf, parameterSchema } from '../common/params.ts'
@@ -90,9 +91,11 @@ export async function printCompletions(terminal: Terminal, program: Command, typ
 /** Empty if the configuration cannot be read: commands and options can still be completed. */
 async function knownIn(terminal: Terminal, file: string | undefined): Promise<Known> {
   let servers: string[] = []
+  let roles = [...rolesOf().keys()]
   try {
     const change = (config: Config): Config => {
       servers = mcpEntries(config).map(({ name }) => name)
+      roles = [...rolesOf(config).keys()]
       return withoutServers(config)
     }
     const { manager, close } = await openManager(terminal, file === undefined ? {} : { config: file }, {
@@ -102,9 +105,9 @@ async function knownIn(terminal: Terminal, file: string | undefined): Promise<Kn
       secrets: false,
     })
     await close()
-    return { tools: manager.getRegistry().definitions(), servers }
+    return { tools: manager.getRegistry().definitions(), servers, roles }
   } catch {
-    return { tools: [], servers }
+    return { tools: [], servers, roles }
   }
 }
 
@@ -116,6 +119,7 @@ export interface Known {
   readonly tools: readonly ToolDefinition[]
   /** The names of MCP servers. */
   readonly servers: readonly string[]
+  readonly roles: readonly string[]
 }
 
 /** The words that match; the last of `typed` is the word under the cursor, which may be empty. */
@@ -123,7 +127,10 @@ export function completionWords(program: Command, typed: readonly string[], know
   const before = typed.slice(0, -1)
   const current = typed.at(-1) ?? ''
   const asked = valuedOption(program, before.at(-1))
-  if (asked !== undefined) return (asked.argChoices ?? []).filter((choice) => choice.startsWith(current))
+  if (asked !== undefined) {
+    const choices = asked.long === '--role' ? known.roles.filter((role) => PLAIN.test(role)) : (asked.argChoices ?? [])
+    return choices.filter((choice) => choice.startsWith(current))
+  }
   const plain = before.filter((word, index) => !word.startsWith('-') && !valuedOption(program, before[index - 1]))
   const { command, given } = commandOf(program, plain)
   const found = current.startsWith('-') ? optionsOf(program, command) : argumentsOf(command, given, current, known)

@@ -101,6 +101,7 @@ function Total({ view }: { readonly view: CostView }) {
   return (
     <>
       {error && <Failed error={error} what="newer costs" />}
+      <h2 className="text-lg font-semibold">Costs in this period</h2>
       <Tiles
         label="Costs in this period"
         tiles={{
