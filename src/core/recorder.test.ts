@@ -22,10 +22,10 @@ test('passes records on asynchronously, in order', async () => {
 
 test('flushes a batch when it has many records or values', () => {
   const { batches, recorder } = recording()
-  for (let n = 0; n < 256; n++) recorder.add(record())
-  expect(batches.map((batch) => batch.length)).toEqual([256])
+  for (let n = 0; n < 32; n++) recorder.add(record())
+  expect(batches.map((batch) => batch.length)).toEqual([32])
   for (let n = 0; n < 4; n++) recorder.add(record(50_000))
-  expect(batches.map((batch) => batch.length)).toEqual([256, 4])
+  expect(batches.map((batch) => batch.length)).toEqual([32, 4])
 })
 
 test('passes each record on once', () => {

@@ -52,8 +52,8 @@ export interface RecordSink {
   write(batch: CallBatch): void | Promise<void>
 }
 
-/** A batch is flushed when it has this many records or values. */
-const MAX_RECORDS = 256
+/** A batch is flushed when it has this many records or values. Few: a record retains the context of its call. */
+const MAX_RECORDS = 32
 const MAX_VALUES = 200_000
 /** The time of day is read in whole milliseconds: differences below this are no change of the time of day. */
 const EPOCH_STEP_MS = 2

@@ -62,8 +62,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   #wheel: DeadlineWheel | undefined = undefined
   #reject: ((reason: unknown) => void) | undefined = undefined
   /** How many questions wait for the client, and since when. */
-  #questions = 0
-  #askedMs = 0
+  #asking: { open: number; sinceMs: number } | undefined = undefined
 
   constructor(tool: string, context: CallContext, startedMs: number) {
     super()
@@ -188,7 +187,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     return new Promise((resolve, reject) => {
       this.#wheel = wheel
       this.#reject = reject
-      if (this.#questions === 0) wheel.add(this, this.deadline)
+      if (this.#asking === undefined) wheel.add(this, this.deadline)
       if (this.context.signal) this.#listen(this.context.signal)
       const failed = (error: unknown): void => {
         execution.end()
@@ -208,15 +207,15 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   /** Waits for an answer of the client. The deadline moves by as long as it takes. */
   async whileAsking<T>(answer: Promise<T>, clock: Clock): Promise<T> {
-    if (this.#questions++ === 0) {
-      this.#askedMs = clock.now()
-      this.#wheel?.remove(this)
-    }
+    this.#asking ??= { open: 0, sinceMs: clock.now() }
+    if (this.#asking.open++ === 0) this.#wheel?.remove(this)
     try {
       return await answer
     } finally {
-      if (--this.#questions === 0) {
-        this.timeoutMs += clock.now() - this.#askedMs
+      const { open, sinceMs } = this.#asking
+      this.#asking = open === 1 ? undefined : { open: open - 1, sinceMs }
+      if (open === 1) {
+        this.timeoutMs += clock.now() - sinceMs
         if (this.#reject !== undefined) this.#wheel?.add(this, this.deadline)
       }
     }

@@ -75,8 +75,15 @@ export class ToolMetrics implements RecordSink {
   readonly #uses = new LRUCache<string, Map<string, number>>({ max: MAX_TENANTS })
 
   write({ records }: CallBatch): void {
+    let last: string | undefined
+    let uses: Map<string, number> | undefined
     for (const { tool, tenant, code, executionTimeMs } of records) {
-      if (!code) this.#use(tenant, tool)
+      if (code === undefined) {
+        // The records of a batch are mostly of one tenant, and a look into the cache takes long.
+        if (uses === undefined || tenant !== last) uses = this.#begin(tenant)
+        last = tenant
+        uses.set(tool, (uses.get(tool) ?? 0) + 1)
+      }
       this.#seriesOf(code === 'TOOL_NOT_FOUND' ? UNKNOWN : tool).record(executionTimeMs, code)
     }
   }
@@ -90,10 +97,10 @@ export class ToolMetrics implements RecordSink {
     return this.#uses.get(tenant)
   }
 
-  #use(tenant: string, tool: string): void {
+  #begin(tenant: string): Map<string, number> {
     const uses = this.#uses.get(tenant) ?? new Map<string, number>()
-    uses.set(tool, (uses.get(tool) ?? 0) + 1)
     this.#uses.set(tenant, uses)
+    return uses
   }
 
   #seriesOf(name: string): CallSeries {
