@@ -66,7 +66,7 @@ describe('Cost and budgets', () => {
     const costOf = async (name: string, params: unknown = {}) => (await json(call(name, params))).cost
     expect(await costOf('flat')).toBe(0.25)
     expect(await costOf('metered')).toBe(0.100001)
-    for (const unknown of [undefined, null, -1, '1', Number.MAX_VALUE, []]) {
+    for (const unknown of [undefined, null, -1, '1', 1_000_000, Number.MAX_VALUE, []]) {
       costs = unknown
       expect(await costOf('metered')).toBe(Array.isArray(unknown) ? 0.1 : null)
     }

@@ -2,6 +2,7 @@ import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 
+/** More than this is a mistake, whether a definition or a result says it. */
 const MAX_PER_CALL = 1_000_000
 
 /** The cost of a tool's calls. */
@@ -42,7 +43,7 @@ export class ToolCost {
       if (typeof one !== 'number' || !(one >= 0)) return undefined
       micros += toMicros(one)
     }
-    return Number.isSafeInteger(micros) ? micros : undefined
+    return micros <= toMicros(MAX_PER_CALL) ? micros : undefined
   }
 }
 

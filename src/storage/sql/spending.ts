@@ -13,15 +13,21 @@ import { ask, type Database, SWEEP_LIMIT, Where, type Work } from './database.ts
 const COUNTER_COLUMNS = { tenant: 'text', scope: 'text', name: 'text', per: 'text', start: 'double precision' }
 const SPENDING_COLUMNS = { ...COUNTER_COLUMNS, spent: 'bigint', calls: 'bigint', unknown: 'bigint' }
 const HOLD_COLUMNS = { ...COUNTER_COLUMNS, instance: 'text', held: 'bigint' }
+/** Sums end here: JavaScript can't count much further. */
+const MAX_MICROS = 9_000_000_000_000_000
+const upToMax = (sum: string): string => `CASE WHEN ${sum} > ${MAX_MICROS} THEN ${MAX_MICROS} ELSE ${sum} END`
+/** Exact up to the maximum, and has no overflow. */
+const sumOf = (column: string): string =>
+  `CAST(${upToMax(`coalesce(sum(CAST(${column} AS double precision)), 0)`)} AS bigint)`
 const ADD_SPENDING = `
-  ON CONFLICT (tenant, scope, name, per, start) DO UPDATE SET spent = spending.spent + excluded.spent,
+  ON CONFLICT (tenant, scope, name, per, start) DO UPDATE SET spent = ${upToMax('spending.spent + excluded.spent')},
     calls = spending.calls + excluded.calls, unknown = spending.unknown + excluded.unknown`
 const ADD_HOLDS = `
-  ON CONFLICT (tenant, scope, name, per, start, instance) DO UPDATE SET held = budget_holds.held + excluded.held`
+  ON CONFLICT (tenant, scope, name, per, start, instance) DO UPDATE SET held = ${upToMax('budget_holds.held + excluded.held')}`
 const OF_COUNTER = 'tenant = ? AND scope = ? AND name = ? AND per = ? AND start = ?'
-const SUMS = `CAST(coalesce(sum(spent), 0) AS bigint) AS spent, CAST(coalesce(sum(calls), 0) AS bigint) AS calls,
+const SUMS = `${sumOf('spent')} AS spent, CAST(coalesce(sum(calls), 0) AS bigint) AS calls,
   CAST(coalesce(sum(unknown), 0) AS bigint) AS unknown`
-const RUN_SUMS = `CAST(coalesce(round(sum(cost) * 1000000), 0) AS bigint) AS spent, count(*) AS calls,
+const RUN_SUMS = `CAST(${upToMax('coalesce(round(sum(cost) * 1000000), 0)')} AS bigint) AS spent, count(*) AS calls,
   count(*) - count(cost) AS unknown`
 const SWEEP = `
   DELETE FROM toolyard.spending WHERE (tenant, scope, name, per, start) IN (
@@ -131,12 +137,19 @@ export function* addSpending(database: Database, calls: readonly CallEntry[], tu
   const changes = changesOf(calls, yield* newTurns(database, turns))
   const counted = changes.filter((change) => change.calls > 0)
   if (counted.length > 0) {
-    const rows = counted.map((change) => [...valuesOf(change), change.spent, change.calls, change.unknown])
+    const rows = counted.map((change) => [
+      ...valuesOf(change),
+      ...[Math.min(change.spent, MAX_MICROS), change.calls, change.unknown],
+    ])
     yield database.insert('toolyard.spending', SPENDING_COLUMNS, rows, ADD_SPENDING)
   }
   const released = changes.filter((change) => change.released > 0)
   if (released.length > 0) {
-    const rows = released.map((change) => [...valuesOf(change), database.names[0], -change.released])
+    const rows = released.map((change) => [
+      ...valuesOf(change),
+      database.names[0],
+      -Math.min(change.released, MAX_MICROS),
+    ])
     yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
   }
 }
@@ -165,7 +178,7 @@ export class Spending implements SpendingStore {
     const database = this.#database
     const alive = database.alive('budget_holds.instance')
     const sql = [
-      'SELECT spent, (SELECT CAST(coalesce(sum(held), 0) AS bigint) FROM toolyard.budget_holds WHERE',
+      ...['SELECT spent, (SELECT', sumOf('held'), 'FROM toolyard.budget_holds WHERE'],
       ...[OF_COUNTER, 'AND', alive.sql, ') AS held FROM toolyard.spending WHERE', OF_COUNTER],
     ].join(' ')
     return database.transaction(function* () {
@@ -193,7 +206,11 @@ export class Spending implements SpendingStore {
       })
       const held = known.filter(({ released }) => released < 0)
       if (held.length > 0) {
-        const rows = held.map((change) => [...valuesOf(change), database.names[0], -change.released])
+        const rows = held.map((change) => [
+          ...valuesOf(change),
+          database.names[0],
+          Math.min(-change.released, MAX_MICROS),
+        ])
         yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
       }
       return answers
@@ -211,7 +228,7 @@ export class Spending implements SpendingStore {
     const [total] = await read<Figures>('', '')
     return {
       total: total as Figures,
-      names: await read('name,', 'GROUP BY name ORDER BY sum(spent) DESC, sum(calls) DESC, name LIMIT ?', limit),
+      names: await read('name,', 'GROUP BY name ORDER BY spent DESC, calls DESC, name LIMIT ?', limit),
       days: await read('start,', 'GROUP BY start ORDER BY start'),
     }
   }

@@ -50,6 +50,22 @@ export const spendingClauses: Clauses = {
     assert.deepEqual(total, { spent: 15, calls: 4, unknown: 0 })
   },
 
+  'spending: sums end before they can not be read': async (store) => {
+    const [one] = await store.openTwo()
+    const most = 9_000_000_000_000_000
+    for (let turns = 1; turns < 4; turns += 2) {
+      const costs = [turn({ cost: most, turn: turns }), turn({ cost: most, turn: turns + 1 })]
+      await one.ledger.append([call({ at: AT, cost: 1 })], [], [], costs)
+    }
+    await one.ledger.append([], [], [], [turn({ cost: most, turn: 5, at: AT + 86_400_000 })])
+    const { total, names, days } = await one.spending.report({ ...ALL, tenant: 'acme', by: 'model' })
+    assert.deepEqual(total, { spent: most, calls: 5, unknown: 0 })
+    assert.deepEqual([names[0]?.spent, days.map(({ spent }) => spent)], [most, [most, most]])
+    await one.spending.hold([request(most, most, false), request(most, most, false)])
+    const [answer] = await one.spending.hold([request(most, 1)])
+    assert.deepEqual(answer, { spent: [most + 2], refusedBy: 0 })
+  },
+
   'spending: servers together set aside no more than a budget, and give it back with the call': async (store) => {
     const [one, other] = await store.openTwo()
     const answers = await Promise.all(
