@@ -24,6 +24,7 @@ const ADD_SPENDING = `
     calls = spending.calls + excluded.calls, unknown = spending.unknown + excluded.unknown`
 const ADD_HOLDS = `
   ON CONFLICT (tenant, scope, name, per, start, instance) DO UPDATE SET held = ${upToMax('budget_holds.held + excluded.held')}`
+const NO_NEGATIVE_HOLDS = 'UPDATE toolyard.budget_holds SET held = 0 WHERE instance = ? AND held < 0'
 const OF_COUNTER = 'tenant = ? AND scope = ? AND name = ? AND per = ? AND start = ?'
 const SUMS = `${sumOf('spent')} AS spent, CAST(coalesce(sum(calls), 0) AS bigint) AS calls,
   CAST(coalesce(sum(unknown), 0) AS bigint) AS unknown`
@@ -51,6 +52,9 @@ interface Change extends Counter {
 
 const valuesOf = ({ tenant, scope, name, per, start }: Counter) => [tenant, scope, name, per, start] as const
 const keyOf = (counter: Counter): string => JSON.stringify(valuesOf(counter))
+/** Several budgets may have the same counter. */
+const distinct = (counters: readonly Counter[]): Iterable<Counter> =>
+  new Map(counters.map((counter) => [keyOf(counter), counter])).values()
 
 /** Changes by counter, in a fixed order: transactions that lock several rows must not wait for each other. */
 class Changes {
@@ -127,7 +131,7 @@ function changesOf(calls: readonly CallEntry[], turns: readonly TurnEntry[]): Ch
   for (const turn of turns) groups.add(turn, 'model', turn.model)
   groups.addTo(changes)
   for (const { hold } of [...calls, ...turns]) {
-    for (const counter of hold?.counters ?? []) changes.of(counter).released += hold?.micros ?? 0
+    for (const counter of distinct(hold?.counters ?? [])) changes.of(counter).released += hold?.micros ?? 0
   }
   return changes.sorted()
 }
@@ -151,6 +155,8 @@ export function* addSpending(database: Database, calls: readonly CallEntry[], tu
       -Math.min(change.released, MAX_MICROS),
     ])
     yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
+    // The sweep may have removed what was set aside, and a negative row would hide what is set aside later.
+    yield* ask(NO_NEGATIVE_HOLDS, [database.names[0]])
   }
 }
 
@@ -198,7 +204,7 @@ export class Spending implements SpendingStore {
         const now = counters.map((counter) => spent.get(keyOf(counter)) ?? 0)
         const refusedBy = counters.findIndex(({ refuses, amount }, index) => refuses && (now[index] ?? 0) >= amount)
         if (refusedBy >= 0) return { spent: now, refusedBy }
-        for (const counter of counters) {
+        for (const counter of distinct(counters)) {
           spent.set(keyOf(counter), (spent.get(keyOf(counter)) ?? 0) + micros)
           changes.of(counter).released -= micros
         }

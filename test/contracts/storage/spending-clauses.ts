@@ -82,6 +82,27 @@ export const spendingClauses: Clauses = {
     ])
   },
 
+  'spending: two budgets with one counter set a cost aside once, and give it back once': async (store) => {
+    const [one] = await store.openTwo()
+    const both = { counters: [...request(500, 0).counters, ...request(400, 0, false).counters], micros: 100 }
+    await one.spending.hold([both])
+    assert.deepEqual(await one.spending.hold([both]), [{ spent: [100, 100] }])
+    await one.ledger.append([call({ at: AT, cost: 30, hold: { micros: 100, counters: both.counters } })], [])
+    assert.deepEqual(await one.spending.hold([request(500, 0)]), [{ spent: [130] }])
+  },
+
+  'spending: what is given back twice is not spent twice': async (store) => {
+    const [one] = await store.openTwo()
+    // As if a sweep had removed what was set aside.
+    const hold = { micros: 50, counters: [counter] }
+    await one.ledger.append([call({ at: AT, cost: 0, hold })], [])
+    await one.spending.hold([request(50, 50)])
+    assert.deepEqual(await one.spending.hold([request(50, 50)]), [{ spent: [50], refusedBy: 0 }])
+    await one.ledger.append([call({ at: AT, cost: 0, hold: { ...hold, micros: 70 } })], [])
+    await one.spending.hold([request(50, 50)])
+    assert.deepEqual(await one.spending.hold([request(50, 50)]), [{ spent: [50], refusedBy: 0 }])
+  },
+
   'spending: what a dead server has set aside is free again': async (store) => {
     const [dead, watchful] = await store.openSilentAndWatchful()
     await dead.spending.hold([request(50, 50)])
