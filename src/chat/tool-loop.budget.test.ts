@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { later, never } from '../core/fixtures/code-yard.ts'
 import { image } from '../core/fixtures/media.ts'
 import type { Model } from '../models/model.ts'
+import { turnCost } from '../models/model-info.ts'
 import { ManualClock, scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 import { RunBudget } from './run-budget.ts'
@@ -93,6 +94,20 @@ describe('a token budget', () => {
 
 describe('a cost budget', () => {
   const prices = { input: 1_000, output: 2_000 }
+
+  test('counts no usage that is not a number of tokens', async () => {
+    const prices = { input: 1, output: 1 }
+    for (const wrong of [Number.NaN, -1_000_000, Number.MAX_VALUE, '5' as unknown as number]) {
+      const usage = { prompt_tokens: wrong, completion_tokens: 5, total_tokens: 10 }
+      expect(turnCost(prices, usage)).toBe(undefined)
+      const { loop } = weatherYard()
+      const model = scripted({ ...city(1), usage }, 'Blue.')
+      const answer = await loop.answer({ model, messages: GO, prices, budget: { cost: 1 } })
+      expect([answer.usage, answer.cost]).toEqual([undefined, undefined])
+      expect(model.requests.at(-1)?.max_tokens).toBeGreaterThan(0)
+      expect(model.requests.at(-1)?.max_tokens).toBeLessThan(1_000_000)
+    }
+  })
 
   test("uses the model's prices", async () => {
     const { loop } = weatherYard()

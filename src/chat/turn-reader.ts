@@ -4,6 +4,7 @@ import { DeadlineEntry, type DeadlineWheel } from '../core/deadline-wheel.ts'
 import { AbortableStream } from '../models/abortable-stream.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
+import { isCount } from '../models/model-info.ts'
 import { TurnBounds } from '../models/turn-bounds.ts'
 
 const SILENCE_TIMEOUT_MS = 300_000
@@ -94,7 +95,7 @@ export class TurnReader extends DeadlineEntry {
     // Some providers report another reason beside calls.
     this.reason = this.calls.length > 0 ? 'tool_calls' : reason
     this.rawReason = raw_reason?.slice(0, MAX_RAW_REASON)
-    this.usage = usage
+    this.usage = usage !== undefined && isCount(usage) ? usage : undefined
     this.metadata = metadata
     this.#close()
   }

@@ -30,14 +30,21 @@ export function costOf(prices: ModelPrices | undefined, prompt: number, completi
   return prices && (prompt * prices.input + completion * prices.output) / 1_000_000
 }
 
-/** The cost of a turn in millionths of the currency; undefined without prices or usage. */
+/** Whether these are numbers of tokens: a provider may report anything, and a budget that counts NaN has no end. */
+export function isCount({ prompt_tokens, completion_tokens, total_tokens, cached_tokens = 0 }: Usage): boolean {
+  const all = [prompt_tokens, completion_tokens, total_tokens, cached_tokens]
+  return all.every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0)
+}
+
+/** The cost of a turn in millionths of the currency; undefined without prices, or if the usage is missing or invalid. */
 export function turnCost(prices: ModelPrices | undefined, usage: Usage | undefined): number | undefined {
   if (prices === undefined || usage === undefined) return undefined
   const { prompt_tokens, completion_tokens, cached_tokens = 0 } = usage
   const cached = Math.min(cached_tokens, prompt_tokens)
   const { input, output, cached_input = input } = prices
   // Prices are per million tokens, so the sum is in millionths.
-  return Math.round((prompt_tokens - cached) * input + cached * cached_input + completion_tokens * output)
+  const micros = Math.round((prompt_tokens - cached) * input + cached * cached_input + completion_tokens * output)
+  return isCount(usage) && Number.isSafeInteger(micros) ? micros : undefined
 }
 
 /** The id of a rule's model. Its name may already start with the provider. */

@@ -99,8 +99,9 @@ class Groups {
       this.#groups.set(id, group)
     }
     group.calls++
-    if (cost === null || cost === undefined) group.unknown++
-    else group.spent += cost
+    // A wrong number would stop the audit log, or lower the sum.
+    if (Number.isSafeInteger(cost) && (cost as number) >= 0) group.spent += cost as number
+    else group.unknown++
   }
 
   /** Adds each group to the counters of its tenant, key, and tool or model. */

@@ -66,6 +66,15 @@ export const spendingClauses: Clauses = {
     assert.deepEqual(answer, { spent: [most + 2], refusedBy: 0 })
   },
 
+  'spending: a cost that is no amount is unknown': async (store) => {
+    const [one] = await store.openTwo()
+    const costs = [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, 7]
+    const turns = costs.map((cost, index) => turn({ cost, turn: index + 1 }))
+    await one.ledger.append([], [], [], turns)
+    const { total } = await one.spending.report({ ...ALL, tenant: 'acme', by: 'model' })
+    assert.deepEqual(total, { spent: 7, calls: 5, unknown: 4 })
+  },
+
   'spending: servers together set aside no more than a budget, and give it back with the call': async (store) => {
     const [one, other] = await store.openTwo()
     const answers = await Promise.all(
