@@ -160,6 +160,21 @@ describe('Cost and budgets', () => {
     expect(log.lines.filter(({ message }) => message.startsWith('The budget of tenant'))).toHaveLength(1)
     expect([installation.budgets.refusals, installation.budgets.warnings]).toEqual([1, 2])
 
+    // Only results say what these cost: the last one is set aside.
+    const metered = { run: async () => 0.1, cost: { per_call: 0.1, from_result: '$' } }
+    const costly = await openToolServer({ metered }, { budgets: [{ scope: 'tool', per: 'day', amount: 1 }] })
+    const ranOfTwenty = async ({ call }: typeof costly) => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => call('metered')))
+      return answers.filter(({ status }) => status === 200).length
+    }
+    await costly.call('metered')
+    await costly.records()
+    // 0.2 is spent, so that four more fit.
+    expect(await ranOfTwenty(costly)).toBe(4)
+    const fresh = await openToolServer({ metered }, { budgets: [{ scope: 'tool', per: 'day', amount: 0.5 }] })
+    // Nothing is known yet but the price per call.
+    expect(await ranOfTwenty(fresh)).toBeLessThanOrEqual(5)
+
     const turn = { text: 'Hi.', usage }
     const scripted = await openScriptedServer([turn, turn, turn], {
       config: { budgets: [{ scope: 'model', match: 'scripted:*', per: 'month', amount: 0.004 }] },

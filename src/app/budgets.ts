@@ -72,10 +72,10 @@ export class Budgets implements BudgetsPort, RecordSink {
     this.#currency = costs?.currency ?? DEFAULT_CURRENCY
   }
 
-  take(spender: Spender, expected?: number): Promise<Taken> | undefined {
+  take(spender: Spender, expected?: number, least = 0): Promise<Taken> | undefined {
     const counters = this.#counters(spender)
     if (counters.length === 0) return undefined
-    return this.#take(counters, expected ?? this.#lastCosts.get(costKey(spender)) ?? 0)
+    return this.#take(counters, expected ?? Math.max(this.#lastCosts.get(costKey(spender)) ?? 0, least))
   }
 
   turn(spender: Spender & { readonly model: string }, cost: number | undefined, hold: Hold | undefined): void {
@@ -87,8 +87,8 @@ export class Budgets implements BudgetsPort, RecordSink {
 
   /** Learns what calls cost whose price only their result says. */
   write({ records }: CallBatch): void {
-    for (const { tool, tenant, cost, hold } of records) {
-      if (hold !== undefined && cost !== undefined && cost > 0) this.#lastCosts.set(costKey({ tenant, tool }), cost)
+    for (const { tool, tenant, cost } of records) {
+      if (cost !== undefined && cost > 0) this.#lastCosts.set(costKey({ tenant, tool }), cost)
     }
   }
 

@@ -72,9 +72,9 @@ export interface Taken {
 export interface Budgets {
   /**
    * Sets aside what a call or turn may cost; undefined if no budget applies. Rejects with `RATE_LIMITED` if a budget is
-   * spent. Without `expected`, the last cost of the same tool or model is set aside.
+   * spent. Without `expected`, the last cost of the same tool or model is set aside, and no less than `least`.
    */
-  take(spender: Spender, expected?: number): Promise<Taken> | undefined
+  take(spender: Spender, expected?: number, least?: number): Promise<Taken> | undefined
   /** Counts the turn of a model. A cost that is undefined is unknown. */
   turn(spender: Spender & { readonly model: string }, cost: number | undefined, hold: Hold | undefined): void
 }

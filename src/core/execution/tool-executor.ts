@@ -156,10 +156,10 @@ export class ToolExecutor {
   }
 
   /** Throws `RATE_LIMITED` if a budget is spent. Tools that cost nothing may always run. */
-  async #takeBudgets(call: Call, { expected }: ToolCost): Promise<void> {
+  async #takeBudgets(call: Call, { expected, perCall }: ToolCost): Promise<void> {
     const { tenant, keyId, tool } = call
     if (expected === 0) return
-    const taken = await this.#budgets?.take({ tenant, keyId, tool }, expected)
+    const taken = await this.#budgets?.take({ tenant, keyId, tool }, expected, perCall)
     call.hold = taken?.hold
     for (const warning of taken?.warnings ?? []) call.warn(warning)
   }
