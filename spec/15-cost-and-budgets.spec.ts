@@ -9,6 +9,7 @@ import { silentLog } from '../src/core/log.ts'
 import type { KeyStore } from '../src/core/storage/key-store.ts'
 import type { SpendingStore } from '../src/core/storage/spending-store.ts'
 import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
+import { ModelError } from '../src/models/model-error.ts'
 import { openIssuer } from '../src/server/fixtures/open-issuer.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer, toolConfig } from '../src/server/fixtures/open-tool-server.ts'
@@ -186,6 +187,22 @@ describe('Cost and budgets', () => {
     expect(Number(third.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await third.text()).toContain("The budget of model 'scripted:turns', 0.004 USD a month, is spent")
     expect(scripted.model.requests).toHaveLength(2)
+
+    // A turn that breaks off says no usage: what it may have cost is spent, and a refused one costs nothing.
+    const refusal = new ModelError('no', { status: 401 })
+    const broken = { text: 'A begun answer', error: new ModelError('broken off') }
+    const cut = await openScriptedServer([refusal, broken, 'Never said.'], {
+      config: { budgets: [{ scope: 'tenant', per: 'month', amount: 0.0001 }] },
+      prices: PRICES,
+    })
+    const statuses = []
+    for (let count = 0; count < 3; count++) {
+      statuses.push((await chat(cut.url)).status)
+      await cut.installation.sink.flush()
+    }
+    expect([statuses[2], cut.model.requests.length]).toEqual([429, 2])
+    const { total } = await json(fetch(`${cut.url}/api/costs?by=model`))
+    expect(total).toMatchObject({ calls: 2, unknown_calls: 2 })
   })
 
   test('[15.2-4] Budgets are exact across servers to within one call per server', async () => {

@@ -6,7 +6,6 @@ import {
   type BudgetScope,
   type Budgets as BudgetsPort,
   type Counter,
-  type Hold,
   inUnits,
   periodOf,
   type Spender,
@@ -78,11 +77,12 @@ export class Budgets implements BudgetsPort, RecordSink {
     return this.#take(counters, expected ?? Math.max(this.#lastCosts.get(costKey(spender)) ?? 0, least))
   }
 
-  turn(spender: Spender & { readonly model: string }, cost: number | undefined, hold: Hold | undefined): void {
-    if (cost !== undefined) this.#lastCosts.set(costKey(spender), cost)
+  turn(...[spender, cost, hold, estimate]: Parameters<BudgetsPort['turn']>): void {
+    const likely = cost ?? estimate
+    if (likely !== undefined) this.#lastCosts.set(costKey(spender), likely)
     const { tenant, keyId, model } = spender
     const entry = { tenant, model, key: keyId ?? null, cost: cost ?? null, ...(hold !== undefined && { hold }) }
-    this.#parts.onTurn({ at: this.#parts.clock.wall(), ...entry })
+    this.#parts.onTurn({ at: this.#parts.clock.wall(), ...entry, ...(estimate !== undefined && { estimate }) })
   }
 
   /** Learns what calls cost whose price only their result says. */

@@ -9,12 +9,12 @@ import type { GateDecision } from '../core/storage/run-store.ts'
 import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { turnCost } from '../models/model-info.ts'
+import { costOf, turnCost } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
-import { RunBudget, workingTime } from './run-budget.ts'
+import { promptBound, RunBudget, textBound, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
 import { Demands, type Draft, type Ending } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
@@ -110,8 +110,10 @@ export class RunState {
   #replayed = false
   /** What budgets have set aside for the current turn. */
   #hold: Hold | undefined = undefined
-  /** Whether a turn has begun whose cost is not counted yet. */
-  #isAsked = false
+  /** Whether a budget applies to the current turn. */
+  #isLimited = false
+  /** The turn whose cost is not counted yet, and the tools that it offers. */
+  #asked: { readonly turn: TurnReader; readonly tools: readonly OfferedTool[] } | undefined = undefined
   /** The cost of all turns in millionths, and how many have an unknown one. */
   #warnings: readonly string[] = []
   #turnCosts = { known: 0, micros: 0, unknown: 0 }
@@ -157,12 +159,11 @@ export class RunState {
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
     const refused = await this.#takeBudgets()
     if (refused !== undefined) return refused
-    this.#isAsked = true
     const cancellation = last ? whole : work
     const { tools: before, max_tokens: most } = this.#question ?? {}
     const isUsual = !last && !this.demands?.holdText
     if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
-      return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
+      return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence), tools)
     }
     const request: Draft = {
       messages: this.messages,
@@ -180,7 +181,7 @@ export class RunState {
     if (context?.tenant !== undefined) request.tenant = context.tenant
     this.demands?.addTo(request, last)
     if (isUsual) this.#question = request
-    return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
+    return this.#begun(new TurnReader(model, request, cancellation, this.#silence), tools)
   }
 
   failed(turn: TurnReader): Ending {
@@ -344,7 +345,9 @@ export class RunState {
     for (const observer of this.observers) observer.runEnded(answer, this.iteration)
   }
 
-  #begun(turn: TurnReader): TurnReader {
+  /** Stored turns offer no tools, and cost nothing. */
+  #begun(turn: TurnReader, tools?: readonly OfferedTool[]): TurnReader {
+    this.#asked = tools && { turn, tools }
     for (const observer of this.observers) observer.turnStarted?.(turn)
     return turn
   }
@@ -357,7 +360,10 @@ export class RunState {
   close(): void {
     this.#budget?.release()
     // The caller left during a turn.
-    if (this.#isAsked) this.#charge({ usage: undefined, failure: { thrown: undefined } })
+    if (this.#asked !== undefined) {
+      const { text, calls } = this.#asked.turn
+      this.#charge({ text, calls, usage: undefined, failure: { thrown: undefined } })
+    }
     this.#signals.close()
   }
 
@@ -374,6 +380,7 @@ export class RunState {
     try {
       const taken = await this.budgets?.take(this.#spender)
       this.#hold = taken?.hold
+      this.#isLimited = taken !== undefined
       if (taken !== undefined) this.#warnings = [...new Set([...this.#warnings, ...taken.warnings])]
       return undefined
     } catch (thrown) {
@@ -395,8 +402,10 @@ export class RunState {
   }
 
   /** Counts what a turn cost. Stored turns were counted before. */
-  #charge({ usage, failure }: Pick<TurnReader, 'usage' | 'failure'>): void {
+  #charge(turn: Pick<TurnReader, 'usage' | 'failure' | 'text' | 'calls'>): void {
+    const { usage, failure } = turn
     const cost = turnCost(this.#request.prices, usage)
+    const estimate = cost === undefined ? this.#estimate(turn) : undefined
     const costs = this.#turnCosts
     if (cost === undefined) costs.unknown++
     else {
@@ -405,10 +414,24 @@ export class RunState {
     }
     const hold = this.#hold
     this.#hold = undefined
-    this.#isAsked = false
+    this.#asked = undefined
     // A turn that failed at a model without prices says nothing, and callers may name any model.
     const isSilent = failure !== undefined && this.#request.prices === undefined && hold === undefined
-    if (!this.#replayed && !isSilent) this.budgets?.turn(this.#spender, cost, hold)
+    if (!this.#replayed && !isSilent) this.budgets?.turn(this.#spender, cost, hold, estimate)
+  }
+
+  /** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
+  #estimate({ failure, text, calls }: Pick<TurnReader, 'failure' | 'text' | 'calls'>): number | undefined {
+    const { prices } = this.#request
+    if (this.#asked === undefined || prices === undefined || !this.#isLimited) return undefined
+    const thrown = failure?.thrown
+    const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
+    const isCut = thrown === undefined || isLate || this.#signals.interruption !== undefined
+    // A provider that refuses a request does not charge for it.
+    if (!isCut && text === '' && calls.length === 0) return undefined
+    const said = textBound(text + JSON.stringify(calls))
+    const bound = costOf(prices, promptBound(this.messages, this.#asked.tools), said)
+    return Math.max(toMicros(bound), this.#hold?.micros ?? 0)
   }
 
   get #spender() {

@@ -75,8 +75,13 @@ export interface Budgets {
    * spent. Without `expected`, the last cost of the same tool or model is set aside, and no less than `least`.
    */
   take(spender: Spender, expected?: number, least?: number): Promise<Taken> | undefined
-  /** Counts the turn of a model. A cost that is undefined is unknown. */
-  turn(spender: Spender & { readonly model: string }, cost: number | undefined, hold: Hold | undefined): void
+  /** Counts the turn of a model. If its cost is undefined it is unknown, and `estimate` is spent. */
+  turn(
+    spender: Spender & { readonly model: string },
+    cost: number | undefined,
+    hold: Hold | undefined,
+    estimate?: number,
+  ): void
 }
 
 /** The start of the day or month of UTC that has this time, and of the next one. */

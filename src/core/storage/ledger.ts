@@ -41,6 +41,8 @@ export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'k
   readonly turn: number
   /** As `provider:model`. */
   readonly model: string
+  /** Counts as spent if the cost is unknown. */
+  readonly estimate?: number
 }
 
 /** What the audit log records besides calls. `*` stands for the whole installation. */

@@ -75,6 +75,9 @@ class Changes {
   }
 }
 
+/** A wrong number would stop the audit log, or lower the sum. */
+const isAmount = (cost: unknown): cost is number => Number.isSafeInteger(cost) && (cost as number) >= 0
+
 /** Calls of one tenant, key and tool, or turns of one model, on one day of UTC. */
 interface Group {
   readonly at: number
@@ -91,7 +94,8 @@ interface Group {
 class Groups {
   readonly #groups = new Map<string, Group>()
 
-  add({ at, tenant, cost, key }: CallEntry | TurnEntry, scope: 'tool' | 'model', name: string): void {
+  add(entry: CallEntry | TurnEntry, scope: 'tool' | 'model', name: string): void {
+    const { at, tenant, key } = entry
     const id = `${Math.floor(at / DAY_MS)}\0${tenant}\0${key ?? ''}\0${scope}\0${name}`
     let group = this.#groups.get(id)
     if (group === undefined) {
@@ -99,9 +103,9 @@ class Groups {
       this.#groups.set(id, group)
     }
     group.calls++
-    // A wrong number would stop the audit log, or lower the sum.
-    if (Number.isSafeInteger(cost) && (cost as number) >= 0) group.spent += cost as number
-    else group.unknown++
+    if (!isAmount(entry.cost)) group.unknown++
+    const spent = isAmount(entry.cost) ? entry.cost : 'estimate' in entry ? entry.estimate : undefined
+    if (isAmount(spent)) group.spent += spent
   }
 
   /** Adds each group to the counters of its tenant, key, and tool or model. */
