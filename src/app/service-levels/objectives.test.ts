@@ -112,11 +112,24 @@ describe('servers', () => {
     expect(told.map(({ id }) => id)).toEqual([told[0]?.id, told[0]?.id])
   })
 
+  test('servers with different objectives that take turns send one alert', async () => {
+    const { pass, changes, servers, start } = await simulatedServers([SUCCESS])
+    servers.push(await start())
+    servers[1]?.objectives.configure({})
+    for (let minute = 0; minute < 40; minute++) {
+      await pass(1, 20, 1)
+      servers.reverse()
+    }
+    expect(changes()).toEqual([`open fast ${ID}`])
+  })
+
   test('an alert of a removed objective is resolved', async () => {
     const { pass, changes, servers, told } = await simulatedServers([SUCCESS])
     await pass(10, 20, 1)
     servers[0]?.objectives.configure({})
-    await pass(2, 20, 1)
+    await pass(15, 20, 1)
+    expect(changes()).toEqual([`open fast ${ID}`])
+    await pass(1, 20, 1)
     expect(changes()).toEqual([`open fast ${ID}`, `resolved fast ${ID}`])
     expect(told.at(-1)?.alerts[0]?.message).toBe(`Alert resolved: the objective '${ID}' is no longer configured`)
   })

@@ -311,14 +311,14 @@ function nextAlerts(
   now: number,
 ): { readonly alerts: readonly Alert[]; readonly changed: readonly Alert[] } {
   const at = new Date(now).toISOString()
-  const known = new Set(measured.map(({ report }) => report.id))
   const alerts = before.map((alert) => {
     if (alert.resolved_at !== null) return alert
+    // Another server may know an objective that this one doesn't, and evaluates it.
     const { burn_rates } = measured.find(({ report }) => report.id === alert.objective)?.report ?? {}
     const { short, factor, calmMs } = RULES.find(({ severity }) => severity === alert.severity) ?? RULES[0]
     const isCalm = (burn_rates?.[short] ?? 0) < factor / 2
     const calm_since = isCalm ? (alert.calm_since ?? now) : null
-    const isOver = !known.has(alert.objective) || (calm_since !== null && now - calm_since >= calmMs)
+    const isOver = calm_since !== null && now - calm_since >= calmMs
     return { ...alert, calm_since, resolved_at: isOver ? at : null }
   })
   const changed = alerts.filter((alert, index) => alert.resolved_at !== before[index]?.resolved_at)
