@@ -116,14 +116,23 @@ export class Budgets implements BudgetsPort, RecordSink {
     this.#asking = true
     while (this.#waiting.length > 0) {
       const waiting = this.#waiting.splice(0, MAX_REQUESTS)
-      try {
-        const answers = await this.#parts.store.hold(waiting.map(({ request }) => request))
-        for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as HoldAnswer)
-      } catch (error) {
-        for (const { reject } of waiting) reject(error)
-      }
+      // One request that fails must not refuse those of other tenants.
+      if (!(await this.#ask(waiting))) await Promise.all(waiting.map((one) => this.#ask([one])))
     }
     this.#asking = false
+  }
+
+  /** Whether the requests were answered. A request alone is also answered by an error. */
+  async #ask(waiting: readonly Waiting[]): Promise<boolean> {
+    try {
+      const answers = await this.#parts.store.hold(waiting.map(({ request }) => request))
+      for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as HoldAnswer)
+      return true
+    } catch (error) {
+      const [only, next] = waiting
+      if (next === undefined) only?.reject(error)
+      return next === undefined
+    }
   }
 
   /** The budgets that apply, those that refuse first. */
