@@ -435,4 +435,24 @@ describe('Cost and budgets', () => {
     const more = await post('/api/keys', { name: 'more' }, { authorization: `Bearer ${limited.key}` })
     expect([more.status, (await json(more)).title]).toEqual([403, 'A key with a budget cannot create keys'])
   })
+
+  test('[15.2-14] A stored answer costs nothing, also when a budget is spent', async () => {
+    let runs = 0
+    const pay = { run: () => `paid ${++runs}`, cost: { per_call: 1 }, effect: 'write' } as const
+    const look = {
+      run: () => `seen ${++runs}`,
+      cost: { per_call: 1 },
+      effect: 'read',
+      cache: { ttl_ms: 60_000 },
+    } as const
+    const { call } = await openToolServer({ pay, look }, { budgets: [{ scope: 'tool', per: 'day', amount: 1 }] })
+    const keyed = (key: string, params = {}) => call('pay', params, { 'idempotency-key': key })
+    expect(await json(keyed('one'))).toMatchObject({ result: 'paid 1', cost: 1 })
+    expect(await json(keyed('one'))).toMatchObject({ result: 'paid 1', cost: 0 })
+    expect([(await keyed('two')).status, (await call('pay')).status]).toEqual([429, 429])
+    expect(await json(call('look'))).toMatchObject({ result: 'seen 2', cost: 1 })
+    expect(await json(call('look'))).toMatchObject({ result: 'seen 2', cost: 0 })
+    expect((await call('look', { other: 1 })).status).toBe(429)
+    expect(runs).toBe(2)
+  })
 })

@@ -132,8 +132,8 @@ export class ToolExecutor {
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
       }
-      if (tool.cost !== undefined) await this.#takeBudgets(call, tool.cost)
-      const stored = guarded ? await this.#approve(call, tool, snapshot.params) : undefined
+      const free = tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true))
+      const stored = free ?? (guarded ? await this.#approve(call, tool, snapshot.params) : undefined)
       // The person who approved may have changed them.
       const { params: approved } = call.snapshot ?? snapshot
       call.key = keyOf(call, tool, approved)
@@ -155,13 +155,30 @@ export class ToolExecutor {
     return envelope
   }
 
-  /** Throws `RATE_LIMITED` if a budget is spent. Tools that cost nothing may always run. */
-  async #takeBudgets(call: Call, { expected, perCall }: ToolCost): Promise<void> {
-    const { tenant, keyId, tool } = call
-    if (expected === 0) return
-    const taken = await this.#budgets?.take({ tenant, keyId, tool }, expected, perCall)
-    call.hold = taken?.hold
-    for (const warning of taken?.warnings ?? []) call.warn(warning)
+  /**
+   * Throws `RATE_LIMITED` if a budget is spent, unless the answer is stored: returns it then, because the caller may have
+   * lost the answer of a call that is paid. Tools that cost nothing may always run.
+   */
+  async #takeBudgets(
+    call: Call,
+    tool: BoundTool,
+    { expected, perCall }: ToolCost,
+    params: Params,
+    isGuarded: boolean,
+  ): Promise<Known | undefined> {
+    const { tenant, keyId } = call
+    if (expected === 0) return undefined
+    try {
+      const taken = await this.#budgets?.take({ tenant, keyId, tool: call.tool }, expected, perCall)
+      call.hold = taken?.hold
+      for (const warning of taken?.warnings ?? []) call.warn(warning)
+      return undefined
+    } catch (refusal) {
+      if (!isGuarded) call.key = keyOf(call, tool, params)
+      const known = (await this.#runner.stored(call, tool, params)) ?? this.#recall(call, tool)
+      if (known === undefined) throw refusal
+      return known
+    }
   }
 
   /** Runs a call that a tool makes. Tools that answer at once would block the process, and no deadline would end them. */
