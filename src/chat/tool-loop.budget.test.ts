@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Budgets } from '../core/costs.ts'
 import { later, never } from '../core/fixtures/code-yard.ts'
 import { image } from '../core/fixtures/media.ts'
 import type { Model } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
 import { turnCost } from '../models/model-info.ts'
 import { ManualClock, scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
@@ -206,4 +208,30 @@ describe('the budget of a run that agents spend from', () => {
     const outer = new RunBudget({ cost: 1 }, prices, [], [])
     expect(() => new RunBudget({}, undefined, [], [], outer)).toThrow('needs the prices of the model')
   })
+})
+
+test('a turn counts against budgets if its caller leaves, is cancelled or gets no usage, and not if the provider refuses', async () => {
+  const turns: (number | undefined)[][] = []
+  const budgets: Budgets = {
+    take: async () => ({ hold: undefined, warnings: [] }),
+    turn: (_, cost, _hold, estimate) => void turns.push([cost, estimate]),
+  }
+  const prices = { input: 1, output: 1_000 }
+  const { loop } = loopSetup({ budgets })
+  const abort = new AbortController()
+  for await (const _ of loop.run({ model: scripted('Blue.'), messages: GO, prices })) break
+  await loop.answer({ model: scripted('Blue.'), messages: GO, prices })
+  const cancelled = scripted(() => {
+    abort.abort()
+    return 'Blue.'
+  })
+  await loop.answer({ model: cancelled, messages: GO, prices, context: { signal: abort.signal } })
+  for (const [cost, estimate] of turns) expect([cost, (estimate ?? 0) > 0]).toEqual([undefined, true])
+  expect(turns).toHaveLength(3)
+  await loop.answer({ model: scripted(new ModelError('no', { status: 401 })), messages: GO, prices })
+  await loop.answer({ model: scripted({ text: 'Blue.', ...spent(10, 1) }), messages: GO, prices })
+  expect(turns.slice(3)).toEqual([
+    [undefined, undefined],
+    [1_010, undefined],
+  ])
 })
