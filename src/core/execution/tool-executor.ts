@@ -41,6 +41,7 @@ type Known = { readonly result: unknown }
 const CLOSED = 'Toolyard is closed: no more tools can be called'
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
+const LIMITED: ReadonlySet<ToolErrorCode> = new Set(['RATE_LIMITED', 'SERVICE_UNAVAILABLE'])
 /** The maximum wait for the record of a durable call. The recorder reports lost records. */
 const RECORD_TIMEOUT_MS = 800
 
@@ -111,12 +112,13 @@ export class ToolExecutor {
     const startedMs = this.#clock.now()
     const asked = typeof name === 'string' ? name : typeof name
     let call: Call | undefined
+    let tool: BoundTool | undefined
     let envelope: ToolResult
     try {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
       if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
-      const tool = this.#tools.find(call)
+      tool = this.#tools.find(call)
       permit(tool.definition, call)
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
@@ -148,11 +150,28 @@ export class ToolExecutor {
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
       const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      const held = failed.progress && (await this.#continuations?.())
-      envelope = this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
+      envelope = (tool && (await this.#begunBefore(failed, tool, thrown))) ?? (await this.#ended(failed, thrown))
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
+  }
+
+  async #ended(call: Call, thrown: unknown): Promise<ToolResult> {
+    const held = call.progress && (await this.#continuations?.())
+    return this.#fail(call, held === undefined ? thrown : await held.hold(call, thrown))
+  }
+
+  /** A call of a run that a limit refuses may have begun before the run continued. As a mere refusal it would be made again. */
+  async #begunBefore(call: Call, tool: BoundTool, thrown: unknown): Promise<ToolResult | undefined> {
+    const { snapshot, approval, attempts, context } = call
+    if (context.callId === undefined || attempts > 0 || snapshot === undefined) return undefined
+    if (!LIMITED.has(asToolError(thrown, call.tool).code)) return undefined
+    try {
+      const known = await this.#runner.stored(call, tool, approval?.params ?? snapshot.params)
+      return known && this.#envelope(call, known.result)
+    } catch (begun) {
+      return this.#fail(call, begun)
+    }
   }
 
   /** Throws `RATE_LIMITED` if a budget is spent. Tools that cost nothing may always run. */
