@@ -15,6 +15,7 @@ import type {
 import type { PauseStore } from '../core/storage/pause-store.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import type { TextSeal } from './sealed-text.ts'
 
 export interface DurableOptions {
@@ -84,6 +85,34 @@ export class DurableRunData {
     const view = this.view([])
     const steps = waiting.steps.map((step) => this.sealed(id, step, view))
     return store.create(run, quota(tenant), this.#ending(id, waiting.answer, steps))
+  }
+
+  /** Nobody is asked any longer for a run that isn't stored. */
+  async expire({ context: { tenant = LOCAL_TENANT, runId } = {} }: RunRequest): Promise<void> {
+    const { store, clock, log } = this.#options
+    if (runId === undefined) return
+    await store.cancel(tenant, runId, clock.wall()).catch((err) => {
+      writeLog(log, 'error', { err, run_id: runId }, 'The approvals of a run that has ended stay pending')
+    })
+  }
+
+  /** Stores a run that waits from now on. Its answer is an error if the tenant may not store it. */
+  async pause(
+    request: RunRequest,
+    options: DurableOptions,
+    given: RunAnswer,
+    steps: readonly JournalStep[],
+  ): Promise<RunAnswer> {
+    const { runId = '', tenant = LOCAL_TENANT } = request.context ?? {}
+    const answer = await this.withApprovals(runId, tenant, given)
+    try {
+      await this.create(request, options, { answer, steps })
+      return answer
+    } catch (error) {
+      if (!(error instanceof ToolExecutionError)) throw error
+      const { approvals: _approvals, status: _status, ...rest } = answer
+      return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
+    }
   }
 
   view(before: readonly JournalStep[]): StepView {

@@ -94,9 +94,20 @@ export class DurableRuns {
   async *pausing(request: RunRequest, options: DurableOptions = {}): Events {
     const steps: JournalStep[] = []
     const append = async (step: JournalStep) => void steps.push(step)
-    for await (const event of this.#options.loop().run({ ...request, journal: { steps: [], keyed: false, append } })) {
-      if (event.type !== 'answer' || event.answer.stop_reason !== 'approval_required') yield event
-      else yield { ...event, answer: await this.#pause(request, options, event.answer, steps) }
+    let orphans = true
+    try {
+      for await (const event of this.#options
+        .loop()
+        .run({ ...request, journal: { steps: [], keyed: false, append } })) {
+        const waits = event.type === 'answer' && event.answer.stop_reason === 'approval_required'
+        const given = waits
+          ? { ...event, answer: await this.#data.pause(request, options, event.answer, steps) }
+          : event
+        if (given.type === 'answer') orphans = waits && given.answer.status !== 'waiting'
+        yield given
+      }
+    } finally {
+      if (orphans) await this.#data.expire(request)
     }
   }
 
@@ -418,24 +429,6 @@ export class DurableRuns {
       feed.end(err)
     } finally {
       await ledger.close()
-    }
-  }
-
-  async #pause(
-    request: RunRequest,
-    options: DurableOptions,
-    given: RunAnswer,
-    steps: readonly JournalStep[],
-  ): Promise<RunAnswer> {
-    const { runId = '', tenant = LOCAL_TENANT } = request.context ?? {}
-    const answer = await this.#data.withApprovals(runId, tenant, given)
-    try {
-      await this.#data.create(request, options, { answer, steps })
-      return answer
-    } catch (error) {
-      if (!(error instanceof ToolExecutionError)) throw error
-      const { approvals: _approvals, status: _status, ...rest } = answer
-      return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
     }
   }
 }

@@ -32,7 +32,7 @@ const CANCEL = `
 /** Nothing continues with the progress. */
 const EXPIRE_PAUSES = `
   UPDATE toolyard.pauses SET expires_at = ?, progress = NULL
-  WHERE run_id = ? AND decision IS NULL AND expires_at > ?`
+  WHERE tenant = ? AND run_id = ? AND decision IS NULL AND expires_at > ?`
 const SHOWN = `
   SELECT kind, shown FROM toolyard.run_steps WHERE run_id = ? AND tenant = ? AND seq > ? ORDER BY seq`
 const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'
@@ -157,7 +157,7 @@ export class DurableRuns implements DurableRunStore {
   cancel(tenant: string, id: string, at: number): Promise<boolean> {
     return this.#database.change('pauses', function* () {
       const { count } = yield* ask(CANCEL, [at, tenant, id])
-      if (count > 0) yield* ask(EXPIRE_PAUSES, [at, id, at])
+      yield* ask(EXPIRE_PAUSES, [at, tenant, id, at])
       return count > 0
     })
   }
