@@ -1,3 +1,4 @@
+import { ClientToolError } from '../chat/client-tools.ts'
 import type { Journal, JournalStep } from '../chat/journal.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
@@ -390,6 +391,7 @@ export class DurableRuns {
     const ledger = new RunLedger(run, { store, once, clock, log })
     let held: readonly DurableStep[] = []
     let refused = false
+    let begun = false
     const lose = (error: unknown = new LostRun()): never => {
       refused = true
       throw error
@@ -411,6 +413,7 @@ export class DurableRuns {
     try {
       const context = { ...request.context, runId: run.id, signal: cancellation, once: ledger }
       for await (const event of loop().run({ ...request, context, journal })) {
+        begun = true
         if (event.type !== 'answer') feed.add(event)
         else if (!isLost()) {
           const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
@@ -425,7 +428,10 @@ export class DurableRuns {
     } catch (err) {
       if (!(err instanceof LostRun)) writeLog(log, 'error', { err, run_id: run.id }, 'A durable run was interrupted')
       await ledger.close()
-      await this.#release(run)
+      // The request itself is wrong: continuing the run would not help.
+      const isHopeless = !begun && (err instanceof ClientToolError || err instanceof TypeError)
+      if (isHopeless) await this.#data.fail(run, err.message).catch(() => this.#release(run))
+      else await this.#release(run)
       feed.end(err)
     } finally {
       await ledger.close()
