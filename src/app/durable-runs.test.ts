@@ -30,6 +30,8 @@ async function open() {
       const tenant = String(messages[0]?.content)
       asked.push(tenant)
       if (tenant === 'slow') await released.promise
+      // As if another server did it.
+      if (tenant === 'gone') for (const id of await store.owned()) await store.cancel(tenant, id, Date.now())
       yield { type: 'text-delta', text: 'Done.' }
       yield { type: 'finish', reason: 'stop' }
     },
@@ -123,4 +125,13 @@ test.each([
   const run = await store.get('acme', 'r')
   expect(run && [run.status, run.resumes, durable.answerOf(run)?.error]).toEqual(['failed', 0, message])
   expect(asked).toEqual([])
+})
+
+test('a client learns that its run was cancelled elsewhere while it ended', async () => {
+  const { durable, model, statusOf } = await open()
+  const context = { tenant: 'gone', caller: 'gone', runId: 'r' }
+  const events = await durable.start({ model, messages: [{ role: 'user', content: 'gone' }], context })
+  const last = (await Array.fromAsync(events)).at(-1)
+  expect(last).toMatchObject({ type: 'answer', answer: { stop_reason: 'cancelled' } })
+  expect(await statusOf('gone', 'r')).toBe('cancelled')
 })

@@ -45,6 +45,7 @@ export interface DurableRunsOptions extends DurableRunDataOptions {
 type OnChat = (run: DurableRun, question: ChatQuestion, messages: readonly Message[]) => Promise<void>
 
 type Events = AsyncGenerator<RunEvent, void, undefined>
+type AnswerEvent = Extract<RunEvent, { readonly type: 'answer' }>
 
 /** An event of a run for people who follow it. */
 export interface RunNews {
@@ -415,14 +416,12 @@ export class DurableRuns {
       for await (const event of loop().run({ ...request, context, journal })) {
         begun = true
         if (event.type !== 'answer') feed.add(event)
-        else if (!isLost()) {
-          const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
-          const chat = this.onChat && this.#data.requestOf(run).chat
-          if (chat !== undefined) await this.onChat?.(run, chat, event.messages)
-          await this.#data.end(run, answer, held)
-          feed.add({ ...event, answer })
-        } else if ((await store.get(run.tenant, run.id))?.status === 'cancelled') feed.add(event)
-        else lose()
+        else if (!isLost() && (await this.#end(run, event, held, feed))) continue
+        else if ((await store.get(run.tenant, run.id))?.status !== 'cancelled') lose()
+        else {
+          const { approvals: _approvals, status: _status, ...rest } = event.answer
+          feed.add({ ...event, answer: { ...rest, stop_reason: 'cancelled' } })
+        }
       }
       feed.end()
     } catch (err) {
@@ -436,6 +435,15 @@ export class DurableRuns {
     } finally {
       await ledger.close()
     }
+  }
+  /** Returns false if the run was cancelled or taken elsewhere: then the answer isn't that of the run. */
+  async #end(run: DurableRun, event: AnswerEvent, steps: readonly DurableStep[], feed: Feed): Promise<boolean> {
+    const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
+    const chat = this.onChat && this.#data.requestOf(run).chat
+    if (chat !== undefined) await this.onChat?.(run, chat, event.messages)
+    const ended = await this.#data.end(run, answer, steps)
+    if (ended) feed.add({ ...event, answer })
+    return ended
   }
 }
 
