@@ -87,12 +87,11 @@ export class DurableRunData {
     return store.create(run, quota(tenant), this.#ending(id, waiting.answer, steps))
   }
 
-  /** Nobody is asked any longer for a run that isn't stored. */
-  async expire({ context: { tenant = LOCAL_TENANT, runId } = {} }: RunRequest): Promise<void> {
+  /** Nobody is asked any longer for a run that has failed or isn't stored. */
+  async expire(tenant: string, id: string): Promise<void> {
     const { store, clock, log } = this.#options
-    if (runId === undefined) return
-    await store.cancel(tenant, runId, clock.wall()).catch((err) => {
-      writeLog(log, 'error', { err, run_id: runId }, 'The approvals of a run that has ended stay pending')
+    await store.cancel(tenant, id, clock.wall()).catch((err) => {
+      writeLog(log, 'error', { err, run_id: id }, 'The approvals of a run that has ended stay pending')
     })
   }
 
@@ -164,7 +163,9 @@ export class DurableRunData {
   async fail(run: DurableRun, error: string): Promise<void> {
     const [service = '', model = ''] = run.model.split(':', 2)
     const answer = { content: '', service, model, tool_calls: [], stop_reason: 'error', error } as const
-    if (await this.end(run, answer, [])) await this.#record(run, 'error', error)
+    if (!(await this.end(run, answer, []))) return
+    await this.expire(run.tenant, run.id)
+    await this.#record(run, 'error', error)
   }
 
   /** Returns false if the run has ended. */

@@ -96,7 +96,8 @@ export class DurableRuns {
   async *pausing(request: RunRequest, options: DurableOptions = {}): Events {
     const steps: JournalStep[] = []
     const append = async (step: JournalStep) => void steps.push(step)
-    let orphans = true
+    const { tenant = LOCAL_TENANT, runId } = request.context ?? {}
+    let orphans = runId !== undefined
     try {
       for await (const event of this.#options
         .loop()
@@ -109,7 +110,7 @@ export class DurableRuns {
         yield given
       }
     } finally {
-      if (orphans) await this.#data.expire(request)
+      if (orphans) await this.#data.expire(tenant, runId ?? '')
     }
   }
 

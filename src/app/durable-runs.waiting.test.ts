@@ -50,6 +50,7 @@ async function start(folder: string, wall: () => number) {
   const slow = { parameters: { type: 'object' }, approval: { expires_ms: 2 * HOUR_MS } }
   add('pay', pay, slow)
   add('look', () => 'seen', { effect: 'read' })
+  add('wait', () => new Promise(() => {}), { effect: 'read' })
   add('hurry', pay, { ...slow, approval: { expires_ms: HOUR_MS } })
   const loop = new ToolLoop(registry, executor, { clock })
   const model = { ...scripted(...Array.from({ length: RUNS }, () => 'Done.')), id: 'scripted:turns' }
@@ -145,4 +146,18 @@ test.each(['leaves', 'is refused'])('nobody is asked for the calls of a client t
   const page = { tenant: TENANT, now: 1_000_000, limit: 9 }
   const { pauses } = await engine.pauses.list({ ...page, status: 'expired' })
   expect(pauses).toMatchObject([{ run_id: 'r', tool: 'pay' }])
+})
+
+test('nobody is asked for the calls of a run whose key has ended', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { engine, durable, close } = await start(folder, () => 1_000_000)
+  onTestFinished(close)
+  const model = scripted({ calls: [{ name: 'pay' }, { name: 'wait' }] })
+  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  await durable.start({ model, messages: [{ role: 'user', content: 'Pay' }], context })
+  const pending = () => engine.pauses.countPending(TENANT, 1_000_000)
+  await vi.waitFor(async () => expect(await pending()).toBe(1), { timeout: 30_000 })
+  await durable.endCallers(new Set(['key']))
+  expect([await pending(), (await engine.durableRuns.get(TENANT, 'r'))?.status]).toEqual([0, 'failed'])
 })
