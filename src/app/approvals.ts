@@ -145,8 +145,9 @@ export class Approvals {
 
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
   forMcp(path: string) {
-    const own = ({ caller = '' }: CallContext) =>
-      caller === LOCAL_CALLER.id ? LOCAL_CALLER : this.#options.callers.byId(caller)
+    // A token of a user may have another role than the latest one: its user decides on the page.
+    const own = ({ caller = '', user }: CallContext) =>
+      caller === LOCAL_CALLER.id ? LOCAL_CALLER : user === undefined ? this.#options.callers.byId(caller) : undefined
     return {
       path,
       mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),

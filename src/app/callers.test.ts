@@ -158,7 +158,7 @@ describe('Callers', () => {
 
 describe('users', () => {
   const AUTH = { auth: { oidc: {} as never } }
-  const ada = { tenant: 'acme', subject: 'ada', name: 'Ada', role: 'user' }
+  const ada = { tenant: 'acme', subject: 'ada', name: 'Ada', role: 'user', issued_at: 5 }
   const HOUR = 3_600_000
 
   test('are stored once an hour and with each new role, and end 13 hours after that', async () => {
@@ -177,6 +177,8 @@ describe('users', () => {
     expect(stored.map(({ role }) => role)).toEqual(['user', 'user', 'operator'])
     expect(callers.rightsOf('user:acme/ada', 'acme')).toMatchObject({ user: 'ada', tools: undefined })
     expect([callers.nameOf('user:acme/ada'), callers.byId('user:acme/ada')?.role]).toEqual(['Ada', 'operator'])
+    const older = await signIn({ role: 'admin', issued_at: 4 })
+    expect([older?.role, callers.byId('user:acme/ada')?.role, stored.length]).toEqual(['admin', 'operator', 3])
     clock.advance(13 * HOUR)
     expect([ended, callers.isValid('user:acme/ada')]).toEqual([[['user:acme/ada']], false])
     expect(callers.byId('user:acme/ada')).toBeUndefined()

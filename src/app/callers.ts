@@ -189,7 +189,7 @@ export class Callers {
     else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
-  #userCaller({ id, tenant, subject, name, role }: Omit<StoredUser, 'expires_at'>, expiresAt: number) {
+  #userCaller({ id, tenant, subject, name, role }: Omit<StoredUser, 'issued_at' | 'expires_at'>, expiresAt: number) {
     const given = this.#roles.get(role)
     if (given === undefined) return undefined
     const { scopes, tools, models = EVERY_MODEL } = given
@@ -207,8 +207,10 @@ export class Callers {
     const until = this.#clock.wall() + USER_WORK_MS
     const known = this.#users.get(id)
     const isSame = known?.role === user.role && known.name === user.name
+    // A token from before the role changed is valid until it expires, for its own requests only.
+    const isOlder = known !== undefined && known.issued_at > user.issued_at
     const caller = this.#userCaller({ ...user, id }, expiresAt)
-    if (caller === undefined || (isSame && known.expires_at >= until)) return caller
+    if (caller === undefined || isOlder || (isSame && known.expires_at >= until)) return caller
     const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS }
     this.#users.set(id, stored)
     this.#addUser(stored)

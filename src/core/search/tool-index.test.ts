@@ -79,3 +79,12 @@ test('reads only the start of a long query, and bounded parts of a tool', () => 
   const index = indexed(tool('late', `${'x '.repeat(10_000)} xylophone`), tool('early', 'xylophone'))
   expect(index.search(`xylophone ${'y'.repeat(1_000_000)} late`, 5, all)).toEqual(['early'])
 })
+
+test('indexes definitions whose parameters are described by anything, and changes them later', () => {
+  const hostile = { a: { description: { toString: 1 } }, b: { description: 7 }, c: null, ['k'.repeat(100_000)]: {} }
+  const index = indexed(tool('one', 'First', hostile), tool('two', 'Second'))
+  index.set(tool('one', 'Changed', hostile))
+  expect([index.search('changed', 5, all), index.search('first', 5, all)]).toEqual([['one'], []])
+  index.delete('one')
+  expect([index.search('changed', 5, all), index.search('second', 5, all)]).toEqual([[], ['two']])
+})

@@ -37,6 +37,9 @@ const MIN_PREFIX = 3
 const MIN_MISSPELLED = 4
 const LONG_WORD = 8
 const MAX_FORMS = 8
+/** How many indexed words one search compares with its unknown words: a server may list millions. */
+const MAX_COMPARED = 200_000
+const MAX_MEASURED = 5_000
 /** How long tools are indexed before the event loop gets a turn. */
 const SLICE_MS = 8
 /** What vectors, and earlier calls, count beside words. The best tool by words has 1. */
@@ -46,6 +49,12 @@ const LEAST_SCORE = 0.5
 const USE_WEIGHT = 0.04
 const VECTOR_DESCRIPTION = 200
 const VECTOR_PARAMETERS = 8
+
+/** The work that a search may still do. */
+interface Left {
+  compared: number
+  measured: number
+}
 
 interface Posting {
   readonly slots: number[]
@@ -86,11 +95,11 @@ export class ToolIndex {
 
   /** Adds a tool, or replaces the one of its name. */
   set(tool: IndexedTool): void {
+    const weights = weighed(tool)
     this.delete(tool.name)
     const slot = this.#free.pop() ?? this.#names.length
     this.#slots.set(tool.name, slot)
     this.#names[slot] = tool.name
-    const weights = weighed(tool)
     this.#words[slot] = [...weights.keys()]
     for (const [word, weight] of weights) {
       const posting = this.#postings.get(word) ?? this.#learn(word)
@@ -129,7 +138,8 @@ export class ToolIndex {
     const best = scores.reduce((max, score) => Math.max(max, score), 0)
     if (best > 0) for (let slot = 0; slot < scores.length; slot++) (scores[slot] as number) /= best
     this.#addVectors(text, scores)
-    const mostUsed = Math.log1p(Math.max(0, ...(uses?.values() ?? [])))
+    let mostUsed = 0
+    for (const count of uses?.values() ?? []) mostUsed = Math.max(mostUsed, Math.log1p(count))
     const found: { readonly name: string; readonly score: number }[] = []
     for (let slot = 0; slot < scores.length; slot++) {
       const name = this.#names[slot]
@@ -150,10 +160,11 @@ export class ToolIndex {
   #scoresByWords(text: string): Float64Array {
     const scores = new Float64Array(this.#names.length)
     const best = new Float64Array(this.#names.length)
+    const left: Left = { compared: MAX_COMPARED, measured: MAX_MEASURED }
     for (const word of new Set(wordsIn(text).slice(0, MAX_QUERY_WORDS))) {
       const weight = isWeak(word) ? FACTORS.weak : 1
       const touched: number[] = []
-      for (const [form, factor] of this.#formsOf(word)) {
+      for (const [form, factor] of this.#formsOf(word, left)) {
         const { slots, weights } = this.#postings.get(form) as Posting
         const rarity = weight * factor * Math.log(1 + (this.size - slots.length + 0.5) / (slots.length + 0.5))
         for (let at = 0; at < slots.length; at++) {
@@ -175,22 +186,23 @@ export class ToolIndex {
   }
 
   /** The indexed words that a word of the query may mean, with their factors. */
-  #formsOf(word: string): [form: string, factor: number][] {
+  #formsOf(word: string, left: Left): [form: string, factor: number][] {
     const forms: [string, number][] = akinTo(word)
       .filter((other) => this.#postings.has(other))
       .map((other) => [other, FACTORS.akin])
     if (this.#postings.has(word)) return [[word, 1], ...forms]
-    return forms.length > 0 ? forms : this.#likeOf(word)
+    return forms.length > 0 ? forms : this.#likeOf(word, left)
   }
 
   /** Words that begin with an unknown one, or are spelled like it. */
-  #likeOf(word: string): [string, number][] {
+  #likeOf(word: string, left: Left): [string, number][] {
     if (word.length < MIN_PREFIX) return []
     const apart = word.length < MIN_MISSPELLED ? 0 : word.length < LONG_WORD ? 1 : 2
     const like: [string, number][] = []
     for (const other of this.#byLetter.get(word.charAt(0)) ?? []) {
+      if (left.compared-- <= 0) break
       if (other.startsWith(word)) like.push([other, FACTORS.prefix])
-      else if (Math.abs(other.length - word.length) <= apart && distance(word, other) <= apart)
+      else if (Math.abs(other.length - word.length) <= apart && left.measured-- > 0 && distance(word, other) <= apart)
         like.push([other, FACTORS.misspelled])
     }
     return like.sort((a, b) => b[1] - a[1]).slice(0, MAX_FORMS)
@@ -236,11 +248,14 @@ export class ToolIndex {
 /** The words of a tool, with the sum of their weights in all fields. */
 function weighed({ name, description, parameters }: IndexedTool): Map<string, number> {
   const properties = Object.entries(propertiesOf(parameters)).slice(0, MAX_PARAMETERS)
-  const details = properties.map(([, one]) => (isObject(one) ? String(one.description ?? '').slice(0, MAX_DETAIL) : ''))
+  const details = properties.map(([, one]) => detailOf(one).slice(0, MAX_DETAIL))
   const texts: Readonly<Record<keyof typeof FIELDS, string>> = {
     name,
     description: description.slice(0, MAX_DESCRIPTION),
-    parameters: properties.map(([key]) => key).join(' '),
+    parameters: properties
+      .map(([key]) => key.slice(0, MAX_DETAIL))
+      .join(' ')
+      .slice(0, MAX_DETAILS),
     details: details.join(' ').slice(0, MAX_DETAILS),
   }
   const weights = new Map<string, number>()
@@ -251,6 +266,10 @@ function weighed({ name, description, parameters }: IndexedTool): Map<string, nu
   }
   return weights
 }
+
+/** Definitions of MCP servers may have anything here. */
+const detailOf = (parameter: unknown): string =>
+  isObject(parameter) && typeof parameter.description === 'string' ? parameter.description : ''
 
 const propertiesOf = ({ properties }: JsonSchema): Record<string, unknown> => (isObject(properties) ? properties : {})
 

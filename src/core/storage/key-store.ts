@@ -40,6 +40,8 @@ export interface StoredUser {
   readonly subject: string
   readonly name: string
   readonly role: string
+  /** When the token that says so was issued. Older ones don't replace it. Milliseconds since 1970. */
+  readonly issued_at: number
   /** What the user has started may go on until then. Milliseconds since 1970. */
   readonly expires_at: number
 }
@@ -52,7 +54,7 @@ export interface KeyStore {
   revoke(id: string, at: string): Promise<boolean>
   /** Includes users that have expired and were not removed yet. */
   users(): Promise<readonly StoredUser[]>
-  /** Replaces the user with the same id. */
+  /** Replaces the user with the same id, unless its token is newer. */
   putUser(user: StoredUser): Promise<void>
 }
 

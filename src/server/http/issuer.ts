@@ -198,7 +198,8 @@ export class Issuer {
     const role = Object.entries(roles).find(([value]) => values.includes(value))?.[1]
     const store = (user: Parameters<typeof storage.keys.putUser>[0]) =>
       storage.keys.putUser(user).catch((err: unknown) => writeLog(log, 'error', { err }, 'A user could not be stored'))
-    const user = { tenant, subject, name: nameOf(claims, subject), role: role ?? '' }
+    const issued_at = Number(claims.iat) * 1_000 || 0
+    const user = { tenant, subject, name: nameOf(claims, subject), role: role ?? '', issued_at }
     const caller = role === undefined ? undefined : await callers.signIn(user, expiresAt, store)
     if (caller === undefined) throw new SignInError('no_role', `no role is mapped to its claim "${role_claim}"`)
     return caller

@@ -124,6 +124,7 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
       subject TEXT NOT NULL,
       name TEXT NOT NULL,
       role TEXT NOT NULL,
+      issued_at REAL NOT NULL,
       expires_at REAL NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX users_by_expiry ON users (expires_at)`,
@@ -134,6 +135,7 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
       subject text COLLATE "C" NOT NULL,
       name text NOT NULL,
       role text COLLATE "C" NOT NULL,
+      issued_at double precision NOT NULL,
       expires_at double precision NOT NULL
     );
     CREATE INDEX users_by_expiry ON toolyard.users (expires_at);`,

@@ -82,8 +82,10 @@ const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
 const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
 const PUT_USER = `
-  INSERT INTO toolyard.users (id, tenant, subject, name, role, expires_at) VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, expires_at = excluded.expires_at`
+  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, issued_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, issued_at = excluded.issued_at,
+    expires_at = excluded.expires_at WHERE known.issued_at <= excluded.issued_at`
 const SWEEP_USERS = `
   DELETE FROM toolyard.users WHERE id IN (SELECT id FROM toolyard.users WHERE expires_at <= ? LIMIT ?)`
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
@@ -125,8 +127,9 @@ class Keys implements KeyStore {
     return (await this.#database.run<StoredUser>(LIST_USERS)).rows
   }
 
-  async putUser({ id, tenant, subject, name, role, expires_at }: StoredUser): Promise<void> {
-    await this.#database.change('keys', () => ask(PUT_USER, [id, tenant, subject, name, role, expires_at]))
+  async putUser({ id, tenant, subject, name, role, issued_at, expires_at }: StoredUser): Promise<void> {
+    const values = [id, tenant, subject, name, role, issued_at, expires_at]
+    await this.#database.change('keys', () => ask(PUT_USER, values))
   }
 }
 

@@ -85,13 +85,23 @@ export const keyClauses: Clauses = {
 
   'users: they are stored and replaced, for all instances': async (store) => {
     const [one, other] = await store.openTwo()
-    const ada = { id: 'user:acme/ada', tenant: 'acme', subject: 'ada', name: 'Ada', role: 'user', expires_at: 2e12 }
+    const ada = {
+      id: 'user:acme/ada',
+      tenant: 'acme',
+      subject: 'ada',
+      name: 'Ada',
+      role: 'user',
+      issued_at: 5,
+      expires_at: 2e12,
+    }
     await one.keys.putUser(ada)
     await one.keys.putUser({ ...ada, id: 'user:acme/bob', subject: 'bob' })
     assert.deepEqual((await other.keys.users())[0], ada)
     await other.keys.putUser({ ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
     const [first, ...rest] = await one.keys.users()
     assert.deepEqual(first, { ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
+    await other.keys.putUser({ ...ada, role: 'operator', issued_at: 4 })
+    assert.equal((await one.keys.users()).find(({ id }) => id === ada.id)?.role, 'admin')
     assert.equal(rest.length, 1)
     assert.deepEqual(await one.keys.list(), [])
   },
