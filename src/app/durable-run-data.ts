@@ -15,6 +15,7 @@ import type {
 import type { PauseStore } from '../core/storage/pause-store.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import type { TextSeal } from './sealed-text.ts'
 
 export interface DurableOptions {
@@ -86,6 +87,33 @@ export class DurableRunData {
     return store.create(run, quota(tenant), this.#ending(id, waiting.answer, steps))
   }
 
+  /** Nobody is asked any longer for a run that has failed or isn't stored. */
+  async expire(tenant: string, id: string): Promise<void> {
+    const { store, clock, log } = this.#options
+    await store.cancel(tenant, id, clock.wall()).catch((err) => {
+      writeLog(log, 'error', { err, run_id: id }, 'The approvals of a run that has ended stay pending')
+    })
+  }
+
+  /** Stores a run that waits from now on. Its answer is an error if the tenant may not store it. */
+  async pause(
+    request: RunRequest,
+    options: DurableOptions,
+    given: RunAnswer,
+    steps: readonly JournalStep[],
+  ): Promise<RunAnswer> {
+    const { runId = '', tenant = LOCAL_TENANT } = request.context ?? {}
+    const answer = await this.withApprovals(runId, tenant, given)
+    try {
+      await this.create(request, options, { answer, steps })
+      return answer
+    } catch (error) {
+      if (!(error instanceof ToolExecutionError)) throw error
+      const { approvals: _approvals, status: _status, ...rest } = answer
+      return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
+    }
+  }
+
   view(before: readonly JournalStep[]): StepView {
     return new StepView(before, this.#options.showsContents())
   }
@@ -135,7 +163,9 @@ export class DurableRunData {
   async fail(run: DurableRun, error: string): Promise<void> {
     const [service = '', model = ''] = run.model.split(':', 2)
     const answer = { content: '', service, model, tool_calls: [], stop_reason: 'error', error } as const
-    if (await this.end(run, answer, [])) await this.#record(run, 'error', error)
+    if (!(await this.end(run, answer, []))) return
+    await this.expire(run.tenant, run.id)
+    await this.#record(run, 'error', error)
   }
 
   /** Returns false if the run has ended. */

@@ -30,6 +30,8 @@ async function open() {
       const tenant = String(messages[0]?.content)
       asked.push(tenant)
       if (tenant === 'slow') await released.promise
+      // As if another server did it.
+      if (tenant === 'gone') for (const id of await store.owned()) await store.cancel(tenant, id, Date.now())
       yield { type: 'text-delta', text: 'Done.' }
       yield { type: 'finish', reason: 'stop' }
     },
@@ -60,7 +62,7 @@ async function open() {
     return context.runId
   }
   const statusOf = async (tenant: string, id: string) => (await store.get(tenant, id))?.status
-  return { store, durable, released, asked, start, statusOf }
+  return { store, durable, model, released, asked, start, statusOf }
 }
 
 test('runs that clients of one tenant wait for do not stop runs of others that continue', async () => {
@@ -110,4 +112,26 @@ test('refuses more runs of a tenant whose clients start runs and leave', async (
     await vi.waitFor(async () => expect(await statusOf('slow', id)).toBe('finished'), { timeout: 30_000 })
   }
   await vi.waitFor(() => start('slow', false), { timeout: 30_000 })
+})
+
+test.each([
+  [{ tool_choice: { name: 'gone' } }, "tool_choice names the tool 'gone', which is not offered"],
+  [{ budget: { cost: 1 } }, 'A cost budget needs the prices of the model: set models[].prices'],
+])('a run with a request that no run can begin fails at once: %j', async (wrong, message) => {
+  const { store, durable, model, asked } = await open()
+  const context = { tenant: 'acme', caller: 'acme', runId: 'r' }
+  const events = await durable.start({ model, messages: [{ role: 'user', content: 'Go' }], context, ...wrong })
+  await expect(Array.fromAsync(events)).rejects.toThrow(message)
+  const run = await store.get('acme', 'r')
+  expect(run && [run.status, run.resumes, durable.answerOf(run)?.error]).toEqual(['failed', 0, message])
+  expect(asked).toEqual([])
+})
+
+test('a client learns that its run was cancelled elsewhere while it ended', async () => {
+  const { durable, model, statusOf } = await open()
+  const context = { tenant: 'gone', caller: 'gone', runId: 'r' }
+  const events = await durable.start({ model, messages: [{ role: 'user', content: 'gone' }], context })
+  const last = (await Array.fromAsync(events)).at(-1)
+  expect(last).toMatchObject({ type: 'answer', answer: { stop_reason: 'cancelled' } })
+  expect(await statusOf('gone', 'r')).toBe('cancelled')
 })

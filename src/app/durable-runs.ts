@@ -1,3 +1,4 @@
+import { ClientToolError } from '../chat/client-tools.ts'
 import type { Journal, JournalStep } from '../chat/journal.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
@@ -44,6 +45,7 @@ export interface DurableRunsOptions extends DurableRunDataOptions {
 type OnChat = (run: DurableRun, question: ChatQuestion, messages: readonly Message[]) => Promise<void>
 
 type Events = AsyncGenerator<RunEvent, void, undefined>
+type AnswerEvent = Extract<RunEvent, { readonly type: 'answer' }>
 
 /** An event of a run for people who follow it. */
 export interface RunNews {
@@ -94,9 +96,21 @@ export class DurableRuns {
   async *pausing(request: RunRequest, options: DurableOptions = {}): Events {
     const steps: JournalStep[] = []
     const append = async (step: JournalStep) => void steps.push(step)
-    for await (const event of this.#options.loop().run({ ...request, journal: { steps: [], keyed: false, append } })) {
-      if (event.type !== 'answer' || event.answer.stop_reason !== 'approval_required') yield event
-      else yield { ...event, answer: await this.#pause(request, options, event.answer, steps) }
+    const { tenant = LOCAL_TENANT, runId } = request.context ?? {}
+    let orphans = runId !== undefined
+    try {
+      for await (const event of this.#options
+        .loop()
+        .run({ ...request, journal: { steps: [], keyed: false, append } })) {
+        const waits = event.type === 'answer' && event.answer.stop_reason === 'approval_required'
+        const given = waits
+          ? { ...event, answer: await this.#data.pause(request, options, event.answer, steps) }
+          : event
+        if (given.type === 'answer') orphans = waits && given.answer.status !== 'waiting'
+        yield given
+      }
+    } finally {
+      if (orphans) await this.#data.expire(tenant, runId ?? '')
     }
   }
 
@@ -379,6 +393,7 @@ export class DurableRuns {
     const ledger = new RunLedger(run, { store, once, clock, log })
     let held: readonly DurableStep[] = []
     let refused = false
+    let begun = false
     const lose = (error: unknown = new LostRun()): never => {
       refused = true
       throw error
@@ -400,43 +415,36 @@ export class DurableRuns {
     try {
       const context = { ...request.context, runId: run.id, signal: cancellation, once: ledger }
       for await (const event of loop().run({ ...request, context, journal })) {
+        begun = true
         if (event.type !== 'answer') feed.add(event)
-        else if (!isLost()) {
-          const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
-          const chat = this.onChat && this.#data.requestOf(run).chat
-          if (chat !== undefined) await this.onChat?.(run, chat, event.messages)
-          await this.#data.end(run, answer, held)
-          feed.add({ ...event, answer })
-        } else if ((await store.get(run.tenant, run.id))?.status === 'cancelled') feed.add(event)
-        else lose()
+        else if (!isLost() && (await this.#end(run, event, held, feed))) continue
+        else if ((await store.get(run.tenant, run.id))?.status !== 'cancelled') lose()
+        else {
+          const { approvals: _approvals, status: _status, ...rest } = event.answer
+          feed.add({ ...event, answer: { ...rest, stop_reason: 'cancelled' } })
+        }
       }
       feed.end()
     } catch (err) {
       if (!(err instanceof LostRun)) writeLog(log, 'error', { err, run_id: run.id }, 'A durable run was interrupted')
       await ledger.close()
-      await this.#release(run)
+      // The request itself is wrong: continuing the run would not help.
+      const isHopeless = !begun && (err instanceof ClientToolError || err instanceof TypeError)
+      if (isHopeless) await this.#data.fail(run, err.message).catch(() => this.#release(run))
+      else await this.#release(run)
       feed.end(err)
     } finally {
       await ledger.close()
     }
   }
-
-  async #pause(
-    request: RunRequest,
-    options: DurableOptions,
-    given: RunAnswer,
-    steps: readonly JournalStep[],
-  ): Promise<RunAnswer> {
-    const { runId = '', tenant = LOCAL_TENANT } = request.context ?? {}
-    const answer = await this.#data.withApprovals(runId, tenant, given)
-    try {
-      await this.#data.create(request, options, { answer, steps })
-      return answer
-    } catch (error) {
-      if (!(error instanceof ToolExecutionError)) throw error
-      const { approvals: _approvals, status: _status, ...rest } = answer
-      return { ...rest, content: error.message, stop_reason: 'error', error: error.message }
-    }
+  /** Returns false if the run was cancelled or taken elsewhere: then the answer isn't that of the run. */
+  async #end(run: DurableRun, event: AnswerEvent, steps: readonly DurableStep[], feed: Feed): Promise<boolean> {
+    const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
+    const chat = this.onChat && this.#data.requestOf(run).chat
+    if (chat !== undefined) await this.onChat?.(run, chat, event.messages)
+    const ended = await this.#data.end(run, answer, steps)
+    if (ended) feed.add({ ...event, answer })
+    return ended
   }
 }
 

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { toolyard } from '../core/fixtures/code-yard.ts'
 import { silentLog } from '../core/log.ts'
 import { DEFAULT_QUOTA } from '../core/storage/quota.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { openSqliteEngine } from '../storage/sqlite/sqlite-engine.ts'
 import { scripted } from '../testing/stand-ins.ts'
@@ -48,6 +49,8 @@ async function start(folder: string, wall: () => number) {
   const pay = vi.fn(() => 'paid')
   const slow = { parameters: { type: 'object' }, approval: { expires_ms: 2 * HOUR_MS } }
   add('pay', pay, slow)
+  add('look', () => 'seen', { effect: 'read' })
+  add('wait', () => new Promise(() => {}), { effect: 'read' })
   add('hurry', pay, { ...slow, approval: { expires_ms: HOUR_MS } })
   const loop = new ToolLoop(registry, executor, { clock })
   const model = { ...scripted(...Array.from({ length: RUNS }, () => 'Done.')), id: 'scripted:turns' }
@@ -123,4 +126,38 @@ test(`${RUNS} waiting runs cost a restarted server one query and one timer`, { t
   expect(asked.filter((name) => name === 'take')).toHaveLength(1 + EXPIRED)
   expect(await status(waiting[EXPIRED]?.id)).toBe('waiting')
   expect(pay).toHaveBeenCalledTimes(1)
+})
+
+test.each(['leaves', 'is refused'])('nobody is asked for the calls of a client that %s', async (why) => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { engine, durable, close } = await start(folder, () => 1_000_000)
+  onTestFinished(close)
+  const create = vi.spyOn(engine.durableRuns, 'create')
+  if (why === 'is refused') create.mockRejectedValue(new ToolExecutionError('RATE_LIMITED', 'Too many runs'))
+  const model = scripted({ calls: [{ name: 'look' }, { name: 'pay' }] })
+  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  const reasons: string[] = []
+  for await (const event of durable.pausing({ model, messages: [{ role: 'user', content: 'Pay' }], context })) {
+    if (event.type === 'call-result' && why === 'leaves') break
+    if (event.type === 'answer') reasons.push(event.answer.stop_reason)
+  }
+  expect(reasons).toEqual(why === 'leaves' ? [] : ['error'])
+  const page = { tenant: TENANT, now: 1_000_000, limit: 9 }
+  const { pauses } = await engine.pauses.list({ ...page, status: 'expired' })
+  expect(pauses).toMatchObject([{ run_id: 'r', tool: 'pay' }])
+})
+
+test('nobody is asked for the calls of a run whose key has ended', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { engine, durable, close } = await start(folder, () => 1_000_000)
+  onTestFinished(close)
+  const model = scripted({ calls: [{ name: 'pay' }, { name: 'wait' }] })
+  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  await durable.start({ model, messages: [{ role: 'user', content: 'Pay' }], context })
+  const pending = () => engine.pauses.countPending(TENANT, 1_000_000)
+  await vi.waitFor(async () => expect(await pending()).toBe(1), { timeout: 30_000 })
+  await durable.endCallers(new Set(['key']))
+  expect([await pending(), (await engine.durableRuns.get(TENANT, 'r'))?.status]).toEqual([0, 'failed'])
 })

@@ -120,7 +120,7 @@ export interface ChatRequest {
   /** Runs before the model is asked, which sees the result. */
   readonly tool_name?: string
   readonly tool_params?: unknown
-  /** The caller and its permissions; the signal cancels the answer. */
+  /** The caller and its permissions; the signal cancels the answer. The idempotency key is that of `tool_name`. */
   readonly context?: CallContext
   /** Runs the conversation instead of the loop: the run may be durable. */
   readonly through?: (run: RunRequest) => AsyncGenerator<RunEvent, void, undefined>
@@ -162,13 +162,15 @@ export class Chat {
   async *run(request: ChatRequest): AsyncGenerator<RunEvent, void, undefined> {
     const chosen = this.#choose(request)
     const { tool_name: name, tool_params: params } = request
-    const { context, run } = chosen
+    const { run } = chosen
+    // An idempotency key is that of the requested call.
+    const { idempotencyKey: _key, ...context } = chosen.context
     const first =
       name === undefined
         ? undefined
-        : yield* firstCall(this.#parts.executor, { name, params }, context, run.model.accepts)
+        : yield* firstCall(this.#parts.executor, { name, params }, chosen.context, run.model.accepts)
     const { through = (run: RunRequest) => this.#parts.loop.run(run) } = request
-    yield* through(await this.#prepare(request, chosen, first))
+    yield* through(await this.#prepare(request, { ...chosen, context }, first))
   }
 
   #choose({ message, profile = {}, model: asked, max_tokens = TRIAL_TOKENS, context = {} }: ChatRequest): Chosen {

@@ -307,7 +307,7 @@ export class RunState {
 
   /** The caller left before the answer: notifies observers when all calls have ended. */
   async left(calls: CallBatch | undefined): Promise<void> {
-    if (this.observers === NO_OBSERVERS) return
+    if (this.observers === NO_OBSERVERS && this.#request.journal === undefined) return
     await calls?.ended()
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }

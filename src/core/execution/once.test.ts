@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { never, toolyard } from '../fixtures/code-yard.ts'
-import type { OnceStore } from '../storage/once-store.ts'
+import type { OnceState, OnceStore } from '../storage/once-store.ts'
 import type { Effect } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { MemoryOnce } from './once.ts'
@@ -117,6 +117,44 @@ describe('a call with an idempotency key', () => {
     const result = await executor.execute('pay', {}, keyed('k'))
     expect(result).toMatchObject({ error_code: 'EXECUTION_ERROR', outcome: 'unknown' })
     expect(runs).toBe(0)
+  })
+
+  test('of a run that continues is known to have begun, even if a limit refuses it now or it has changed', async () => {
+    const steps = { callId: '1.0', runId: 'r', rates: [{ key: 'a', calls: 1, perMs: 60_000, description: 'One call' }] }
+    const done = { success: true, result: 'paid', tool_name: 'pay', execution_time_ms: 1 } as const
+    const unknown = { error_code: 'EXECUTION_ERROR', outcome: 'unknown' }
+    for (const [state, expected] of [
+      [{ state: 'lost' }, unknown],
+      [{ state: 'other' }, unknown],
+      [
+        { state: 'done', result: done },
+        { success: true, result: 'paid' },
+      ],
+      [{ state: 'fresh' }, { error_code: 'RATE_LIMITED' }],
+    ] as const) {
+      const store: OnceStore = { claim: async () => state, settle: async () => {}, release: async () => {} }
+      const { executor, add } = toolyard({ once: store })
+      add('look', () => 1, { effect: 'read' })
+      add('pay', never)
+      await executor.execute('look', {}, { rates: steps.rates })
+      const result = await executor.execute('pay', {}, keyed('k', steps))
+      expect(result).toMatchObject(expected)
+      expect('outcome' in result).toBe(expected === unknown)
+    }
+  })
+
+  test('of a run that continues is known to have begun, even if its tool runs as many calls as it may', async () => {
+    let state: OnceState = { state: 'fresh' }
+    const store: OnceStore = { claim: async () => state, settle: async () => {}, release: async () => {} }
+    const { executor, add } = toolyard({ once: store })
+    const paid = Promise.withResolvers<string>()
+    add('pay', () => paid.promise, { max_concurrency: 1 })
+    const running = executor.execute('pay', {})
+    state = { state: 'lost' }
+    const result = await executor.execute('pay', {}, keyed('k', { callId: '1.0', runId: 'r' }))
+    expect(result).toMatchObject({ error_code: 'EXECUTION_ERROR', outcome: 'unknown' })
+    paid.resolve('paid')
+    await running
   })
 
   test("doesn't run if the store can't be read, and returns if the store can't be written", async () => {

@@ -56,7 +56,7 @@ export class Once {
   async look(call: Call, tool: BoundTool, params: Params, signal: AbortSignal): Promise<unknown> {
     const claim = this.#keyClaim(call, tool, params)
     const store = this.#storeFor(call, tool)
-    const known = await this.#claim(store, claim, signal)
+    const known = await this.#claim(call, store, claim, signal)
     if (known !== undefined) return { result: replay(known) }
     await store.release(claim)
     return undefined
@@ -74,7 +74,7 @@ export class Once {
     work: () => unknown,
   ): Promise<unknown> {
     const store = this.#storeFor(call, tool)
-    const known = await this.#claim(store, claim, signal)
+    const known = await this.#claim(call, store, claim, signal)
     if (known !== undefined) return replay(known)
     try {
       const value = snapshotResult(await work(), tool.limits.maxResultBytes)
@@ -114,7 +114,8 @@ export class Once {
   }
 
   /** The stored result, or undefined if this call must run. */
-  async #claim(store: OnceStore, claim: OnceClaim, signal: AbortSignal): Promise<ToolResult | undefined> {
+  async #claim(call: Call, store: OnceStore, claim: OnceClaim, signal: AbortSignal): Promise<ToolResult | undefined> {
+    const isOfRun = call.context.callId !== undefined
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_POLL_MS)) {
       const known = await store.claim(claim).catch((cause) => {
         // The tenant stores too much.
@@ -129,6 +130,11 @@ export class Once {
         throw signal.reason
       }
       if (known.state === 'other') {
+        // Nobody else uses the key of a step: the run continues, and the call has changed since.
+        if (isOfRun) {
+          const message = 'The call was begun before with other parameters: check whether it happened'
+          throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
+        }
         const message = `The idempotency key '${claim.key}' was used for another call: use a new key`
         throw new ToolExecutionError('INVALID_PARAMETERS', message)
       }

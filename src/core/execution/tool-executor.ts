@@ -7,22 +7,16 @@ import { type Log, silentLog } from '../log.ts'
 import { ToolMetrics } from '../metrics/tool-metrics.ts'
 import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
-import { boundedJson, knownKey, redactText, withoutCredentials } from '../redact.ts'
+import { withoutCredentials } from '../redact.ts'
 import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
 import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
-import {
-  type FailureExtras,
-  type ToolErrorCode,
-  ToolExecutionError,
-  type ToolFailure,
-  type ToolResult,
-} from '../tool-result.ts'
+import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
-import { Call, timedOut } from './call.ts'
+import { Call, logCall, timedOut } from './call.ts'
 import type { Continuations } from './continuations.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
@@ -41,6 +35,7 @@ type Known = { readonly result: unknown }
 const CLOSED = 'Toolyard is closed: no more tools can be called'
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
+const LIMITED: ReadonlySet<ToolErrorCode> = new Set(['RATE_LIMITED', 'SERVICE_UNAVAILABLE'])
 /** The maximum wait for the record of a durable call. The recorder reports lost records. */
 const RECORD_TIMEOUT_MS = 800
 
@@ -111,12 +106,13 @@ export class ToolExecutor {
     const startedMs = this.#clock.now()
     const asked = typeof name === 'string' ? name : typeof name
     let call: Call | undefined
+    let tool: BoundTool | undefined
     let envelope: ToolResult
     try {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
       if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
-      const tool = this.#tools.find(call)
+      tool = this.#tools.find(call)
       permit(tool.definition, call)
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
@@ -148,11 +144,28 @@ export class ToolExecutor {
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
       const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      const held = failed.progress && (await this.#continuations?.())
-      envelope = this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
+      envelope = (tool && (await this.#begunBefore(failed, tool, thrown))) ?? (await this.#ended(failed, thrown))
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
+  }
+
+  async #ended(call: Call, thrown: unknown): Promise<ToolResult> {
+    const held = call.progress && (await this.#continuations?.())
+    return this.#fail(call, held === undefined ? thrown : await held.hold(call, thrown))
+  }
+
+  /** A call of a run that a limit refuses may have begun before the run continued. As a mere refusal it would be made again. */
+  async #begunBefore(call: Call, tool: BoundTool, thrown: unknown): Promise<ToolResult | undefined> {
+    const { snapshot, approval, attempts, context } = call
+    if (context.callId === undefined || attempts > 0 || snapshot === undefined) return undefined
+    if (!LIMITED.has(asToolError(thrown, call.tool).code)) return undefined
+    try {
+      const known = await this.#runner.stored(call, tool, approval?.params ?? snapshot.params)
+      return known && this.#envelope(call, known.result)
+    } catch (begun) {
+      return this.#fail(call, begun)
+    }
   }
 
   /**
@@ -426,69 +439,4 @@ async function takeRates(call: Call, tool: BoundTool | undefined, rates: Rates, 
       throw new ToolExecutionError('RATE_LIMITED', `${rate.description}: try again in ${waitInWords(state.waitMs)}`)
     }
   }
-}
-
-const SLOW_MS = 1_000
-const MAX_STACK = 2_000
-
-/** Logs one call. A failing log must not fail the call. */
-function logCall(log: Log, call: Call, result: ToolResult, clock: Clock, cause?: unknown): void {
-  try {
-    const slow = result.execution_time_ms > SLOW_MS
-    const level = result.success && !slow ? 'info' : 'warn'
-    if (!log.isLevelEnabled(level)) return
-    const fields = fieldsOf(call, result, clock, cause)
-    const message = messageOf(result, slow)
-    if (log.writeJson !== undefined) log.writeJson(level, fields, message)
-    else log[level](JSON.parse(`{${fields}}`), message)
-  } catch {
-    // There is no other place to report it.
-  }
-}
-
-/** Serialized and redacted in one pass, the most expensive part of a small call. */
-function fieldsOf(call: Call, result: ToolResult, clock: Clock, cause: unknown): string {
-  const params = call.params === undefined ? '' : `,"params":${boundedJson(call.params)}`
-  const outcome = result.success
-    ? `"success":true,"result":${boundedJson(result.result)}`
-    : `"success":false,${failureFields(result, cause)}`
-  return (
-    `"tool":${knownKey(call.tool).name},"tenant":${knownKey(String(call.tenant)).name}${params},${outcome}` +
-    `,"execution_time_ms":${result.execution_time_ms},"timestamp":"${isoTime(clock.wall())}"`
-  )
-}
-
-function failureFields(result: ToolFailure, cause: unknown): string {
-  let fields = `"error":${text(result.error)},"error_code":"${result.error_code}"`
-  try {
-    // The log may name the connection or the line that failed. The envelope must not.
-    if (!(cause instanceof Error)) return fields
-    const { message, stack } = cause
-    const reason = String(message)
-    if (reason !== '' && reason !== result.error) fields += `,"reason":${text(reason)}`
-    if (result.error_code === 'EXECUTION_ERROR') fields += `,"stack":${text(String(stack), MAX_STACK)}`
-  } catch {
-    // A getter of the thrown error threw.
-  }
-  return fields
-}
-
-function messageOf(result: ToolResult, slow: boolean): string {
-  if (!result.success) return result.error_code === 'TOOL_NOT_FOUND' ? 'Tool not found' : 'Tool call failed'
-  return slow ? `Tool '${redactText(result.tool_name)}' was slow: ${result.execution_time_ms}ms` : 'Tool call succeeded'
-}
-
-const text = (value: string, maxLength?: number): string => JSON.stringify(redactText(value, maxLength))
-
-let second = Number.NaN
-let prefix = ''
-
-/** Caches the current second: `Date.toISOString` is expensive. */
-function isoTime(ms: number): string {
-  const whole = Math.floor(ms / 1_000)
-  if (whole !== second) {
-    second = whole
-    prefix = new Date(whole * 1_000).toISOString().slice(0, -4)
-  }
-  return `${prefix}${String(Math.floor(ms - whole * 1_000)).padStart(3, '0')}Z`
 }

@@ -79,7 +79,7 @@ export interface DurableRunStore {
   ): Promise<readonly OnceState[] | undefined>
   /** Ends the run, or lets it wait until all its pauses are decided or have expired. Returns false like `append`. */
   end(id: string, fence: number, end: DurableEnd): Promise<boolean>
-  /** Ends a run that runs anywhere or waits. Its pauses expire. Returns false if it has ended. */
+  /** Ends a run that runs anywhere or waits. Its pauses expire, even if it was never stored. Returns false if it has ended. */
   cancel(tenant: string, id: string, at: number): Promise<boolean>
   /** Gives the run up, so that any server can take it. `untried`: taking it doesn't count as a resume. */
   release(id: string, fence: number, untried?: boolean): Promise<void>

@@ -208,6 +208,24 @@ describe('a durable run', () => {
     expect(model.requests).toHaveLength(2)
   })
 
+  test('whose start was refused runs its requested call once when it is started again with the same key', async () => {
+    const config = { limits: { durable_runs: 1 } }
+    const { post, pay, installation } = await openPaying({ definition: {}, config }, [])
+    const { durableRuns } = installation.storage
+    const other = { id: 'other', tenant: 'local', caller: '', model: 'm', fingerprint: '', request: '', created_at: 1 }
+    await durableRuns.create(other)
+    const request = { ...ask, tool_name: 'pay', tool_params: {} }
+    const again = () => post('/chat', request, { 'idempotency-key': 'k' })
+    expect([(await again()).status, pay.mock.calls.length]).toEqual([429, 1])
+    await durableRuns.cancel('local', 'other', 2)
+    const { status, text } = await again()
+    expect([status, pay.mock.calls.length]).toEqual([200, 1])
+    expect(JSON.parse(text)).toMatchObject({
+      content: 'It is paid.',
+      tool_calls: [{ result: { result: { paid: {} } } }],
+    })
+  })
+
   test('that waits shows its steps, and can be cancelled', async () => {
     const { post, url, pay, installation } = await openPaying()
     const { run_id, approvals } = JSON.parse((await post('/chat', ask)).text)

@@ -158,7 +158,9 @@ export async function answerChat(
     const through = durable
       ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
       : (run: RunRequest) => durableRuns.pausing(run, options)
-    const question = { ...asked, context: run.context, through }
+    // The requested call runs before the run is stored: a repeated request must not run it again.
+    const key = start?.id === undefined ? {} : { idempotencyKey: `run ${start.id} call 0.0` }
+    const question = { ...asked, context: { ...run.context, ...key }, through }
     if (start?.async) {
       await Array.fromAsync(chat.run(question))
       return answerStarted(reply, run.id)

@@ -32,7 +32,7 @@ const CANCEL = `
 /** Nothing continues with the progress. */
 const EXPIRE_PAUSES = `
   UPDATE toolyard.pauses SET expires_at = ?, progress = NULL
-  WHERE run_id = ? AND decision IS NULL AND expires_at > ?`
+  WHERE tenant = ? AND run_id = ? AND decision IS NULL AND expires_at > ?`
 const SHOWN = `
   SELECT kind, shown FROM toolyard.run_steps WHERE run_id = ? AND tenant = ? AND seq > ? ORDER BY seq`
 const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'
@@ -54,14 +54,14 @@ const SWEEP_RUNS = `
     SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
   RETURNING tenant, octet_length(request) AS bytes`
 
-/** Wakes the run of a pause if no other pause of it is pending. Part of the transaction that decides the pause. */
+/** The run of a pause waits for the other pending ones, or wakes. Part of the transaction that decides the pause. */
 export function* wakeRun(pauseId: string, now: number): Work<void> {
-  const values = [now, pauseId, now]
   yield* ask(
-    `UPDATE toolyard.durable_runs SET wake_at = ?
-     WHERE status = 'waiting' AND id = (SELECT run_id FROM toolyard.pauses WHERE id = ?) AND NOT EXISTS (
-       SELECT 1 FROM toolyard.pauses WHERE run_id = durable_runs.id AND decision IS NULL AND expires_at > ?)`,
-    values,
+    `UPDATE toolyard.durable_runs SET wake_at = coalesce((
+       SELECT max(expires_at) FROM toolyard.pauses
+       WHERE run_id = durable_runs.id AND decision IS NULL AND expires_at > ?), ?)
+     WHERE status = 'waiting' AND id = (SELECT run_id FROM toolyard.pauses WHERE id = ?)`,
+    [now, now, pauseId],
   )
 }
 
@@ -157,7 +157,7 @@ export class DurableRuns implements DurableRunStore {
   cancel(tenant: string, id: string, at: number): Promise<boolean> {
     return this.#database.change('pauses', function* () {
       const { count } = yield* ask(CANCEL, [at, tenant, id])
-      if (count > 0) yield* ask(EXPIRE_PAUSES, [at, id, at])
+      yield* ask(EXPIRE_PAUSES, [at, tenant, id, at])
       return count > 0
     })
   }

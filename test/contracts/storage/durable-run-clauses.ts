@@ -137,6 +137,16 @@ export const durableRunClauses: Clauses = {
     assert.deepEqual(await durableRuns.due(NOW + 10, 9), [])
   },
 
+  'durable runs: a run does not wait for the time of a pause that was decided': async (store) => {
+    const { durableRuns, pauses } = await store.open()
+    await pauses.ask(pauseRequest('soon', { run_id: 'r', call_id: '1.0' }), 9)
+    await pauses.ask(pauseRequest('late', { run_id: 'r', call_id: '1.1', expires_at: NOW + 9_000 }), 9)
+    await durableRuns.create(run('r'), undefined, waits())
+    await pauses.decide('acme', 'late', approve())
+    assert.deepEqual(await durableRuns.due(NOW + 999, 9), [])
+    assert.deepEqual(await durableRuns.due(NOW + 1_000, 9), DUE)
+  },
+
   'durable runs: a run whose pauses were decided before it waits goes on': async (store) => {
     const { durableRuns, pauses } = await store.open()
     await pauses.ask(pauseRequest('a', { run_id: 'r', call_id: '1.0' }), 9)
