@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { openaiModel, tool, withServer } from './fixtures/server.ts'
 import { mock, never } from './fixtures/tool-manager.ts'
 
@@ -94,10 +94,12 @@ describe('Endpoints', () => {
     setTimeout(() => caller.abort(), 200)
     await expect(call).rejects.toThrow()
     await hungUp
-    installation.manager.getExecutor().flush()
-    await installation.sink.flush()
-    const { rows } = await installation.storage.ledger.audit({ tenant: 'gone', limit: 10 })
-    expect(rows.map(({ tool, error_code }) => [tool, error_code])).toEqual([['long', 'CANCELLED']])
+    await vi.waitFor(async () => {
+      installation.manager.getExecutor().flush()
+      await installation.sink.flush()
+      const { rows } = await installation.storage.ledger.audit({ tenant: 'gone', limit: 10 })
+      expect(rows.map(({ tool, error_code }) => [tool, error_code])).toEqual([['long', 'CANCELLED']])
+    })
   })
 
   test('[6.1-3] POST /tools/execute answers 401 without a valid key', async () => {
