@@ -144,24 +144,18 @@ export class ToolExecutor {
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
       const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      envelope = (tool && (await this.#begunBefore(failed, tool, thrown))) ?? (await this.#ended(failed, thrown))
+      const begun = tool && mayHaveBegun(failed, thrown) ? await this.#begunBefore(failed, tool) : undefined
+      const held = begun === undefined && failed.progress ? await this.#continuations?.() : undefined
+      envelope = begun ?? this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
   }
 
-  async #ended(call: Call, thrown: unknown): Promise<ToolResult> {
-    const held = call.progress && (await this.#continuations?.())
-    return this.#fail(call, held === undefined ? thrown : await held.hold(call, thrown))
-  }
-
-  /** A call of a run that a limit refuses may have begun before the run continued. As a mere refusal it would be made again. */
-  async #begunBefore(call: Call, tool: BoundTool, thrown: unknown): Promise<ToolResult | undefined> {
-    const { snapshot, approval, attempts, context } = call
-    if (context.callId === undefined || attempts > 0 || snapshot === undefined) return undefined
-    if (!LIMITED.has(asToolError(thrown, call.tool).code)) return undefined
+  /** What a call of a run came to that began before the run continued. */
+  async #begunBefore(call: Call, tool: BoundTool): Promise<ToolResult | undefined> {
     try {
-      const known = await this.#runner.stored(call, tool, approval?.params ?? snapshot.params)
+      const known = await this.#runner.stored(call, tool, call.approval?.params ?? (call.params as Params))
       return known && this.#envelope(call, known.result)
     } catch (begun) {
       return this.#fail(call, begun)
@@ -396,6 +390,12 @@ export class ToolExecutor {
     this.#recorder.add(call)
     return executionTimeMs
   }
+}
+
+/** A call of a run that a limit refuses may have begun before the run continued. As a mere refusal it would be made again. */
+function mayHaveBegun({ params, attempts, context, tool }: Call, thrown: unknown): boolean {
+  if (context.callId === undefined || attempts > 0 || params === undefined) return false
+  return LIMITED.has(asToolError(thrown, tool).code)
 }
 
 /** Computed only if there is a cache, or another call to join. */
