@@ -30,7 +30,7 @@ export function besideClientTools(offer: Offer, clientTools: readonly OfferedToo
   return [...offer.tools, ...clientTools]
 }
 
-/** Throws if there is no tool that the model could be made to call. */
+/** Throws if the required tool is not offered. */
 export function requireChoice(tools: readonly OfferedTool[], choice: RunRequest['tool_choice']): void {
   if (choice === undefined) return
   if (choice === 'required') {

@@ -102,7 +102,7 @@ export interface RunAnswer {
   readonly output?: unknown
   /** Set if `stop_reason` is `error`. */
   readonly error?: string
-  /** Set if the provider failed (422: it didn't answer as asked), or a budget refused the run: the status of a gateway that reports it. */
+  /** Set if the provider failed, the answer doesn't fit the request (422), or a budget refused the run: the status for a gateway. */
   readonly error_status?: 422 | 429 | 502 | 503 | 504
   /** When the provider may work again, if it says so, or when the budget starts anew. */
   readonly retry_after_ms?: number
