@@ -25,8 +25,8 @@ export interface Understood {
  * A tool is called if this sum is reached: its relevance as a logit, and the weighted score of the required value that was
  * found worst. Chosen on requests of our own, each with its own tool and with others.
  */
-const LEAST_SUM = 3
-const WEIGHT_OF_VALUES = 0.5
+const LEAST_SUM = 2
+const WEIGHT_OF_VALUES = 0.8
 const MIN_OF_VALUES = -12
 const MAX_OF_VALUES = 10
 /** A tool that requires nothing is called if it is more likely than not. */
