@@ -455,4 +455,52 @@ describe('Cost and budgets', () => {
     expect((await call('look', { other: 1 })).status).toBe(429)
     expect(runs).toBe(2)
   })
+
+  test('[15.2-15] A tool that calls others pays its per_call once, however often it waits for an approval and continues', async () => {
+    const steps = (tools: readonly string[]) => tools.map((tool) => ({ id: tool, tool }))
+    const pipeline = (tools: readonly string[], cost: object) => ({
+      run: () => undefined,
+      implementation: { type: 'pipeline', steps: steps(tools) },
+      cost,
+    })
+    const server = await openToolServer(
+      {
+        look: paid(0.1),
+        pay: { ...paid(0.2), approval: true },
+        send: { ...paid(0.3), approval: true },
+        inner: pipeline(['look', 'pay'], { per_call: 1 }),
+        outer: pipeline(['inner', 'send'], { per_call: 2, from_result: '$.send.missing' }),
+        whole: pipeline(['inner', 'send'], { per_call: 4 }),
+      },
+      { budgets: [{ scope: 'tool', match: 'whole', per: 'day', amount: 4 }] },
+      { local: false },
+    )
+    const { post, records, key } = server
+    const [caller, operator] = [await key('acme'), await key('acme', 'operator')].map((secret) => ({
+      authorization: `Bearer ${secret}`,
+    }))
+    const execute = (tool_name: string, approval_id?: string) =>
+      json(post('/tools/execute', { tool_name, params: {}, approval_id }, caller))
+    const costs = async (tool: string) => {
+      let answer = await execute(tool)
+      const seen = [answer.cost]
+      while (answer.error_code === 'APPROVAL_REQUIRED') {
+        const { id } = answer.details.approval
+        // A caller that does not wait for the decision pays nothing for it.
+        expect(await execute(tool, id)).toMatchObject({ error_code: 'APPROVAL_REQUIRED', cost: 0 })
+        expect((await post(`/api/approvals/${id}`, { decision: 'approve' }, operator)).status).toBe(200)
+        answer = await execute(tool, id)
+        seen.push(answer.cost)
+      }
+      return seen
+    }
+    expect(await costs('whole')).toEqual([4, 0, 0])
+    // Only the result says the rest.
+    expect(await costs('outer')).toEqual([2, 0, null])
+    expect((await execute('whole')).error_code).toBe('RATE_LIMITED')
+    const sum = (tool: string, rows: Awaited<ReturnType<typeof records>>) =>
+      rows.reduce((all, row) => all + (row.tool === tool ? (row.cost ?? 0) : 0), 0)
+    const rows = await records('acme')
+    expect(['whole', 'outer', 'inner', 'pay'].map((tool) => sum(tool, rows))).toEqual([4, 2, 2, 0.4])
+  })
 })
