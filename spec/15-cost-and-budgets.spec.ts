@@ -503,4 +503,52 @@ describe('Cost and budgets', () => {
     const rows = await records('acme')
     expect(['whole', 'outer', 'inner', 'pay'].map((tool) => sum(tool, rows))).toEqual([4, 2, 2, 0.4])
   })
+
+  test('[15.2-16] Models that tools and suites ask are counted, and stopped by budgets', async () => {
+    const summary = { text: '{"summary": "Short."}', usage }
+    const turns = [summary, { calls: [{ name: 'summarize', arguments: { text: 'b' } }] }, summary]
+    const parameters = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
+    const implementation = { type: 'builtin', handler: 'summarize' }
+    const registry = [{ name: 'summarize', description: 'Summarizes a text', parameters, implementation }]
+    const server = await openScriptedServer(turns, {
+      ...{ prices: PRICES, local: false },
+      config: { tools: { enabled: true, registry }, budgets: [{ scope: 'key', per: 'day', amount: 0.005 }] },
+    })
+    const { url, installation } = server
+    const secret = await server.key('acme')
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+    const post = (path: string, body: object) =>
+      json(fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) }))
+    const summarize = (text: string) => post('/tools/execute', { tool_name: 'summarize', params: { text } })
+    const spent = async () => {
+      await installation.sink.flush()
+      const { total } = await json(fetch(`${url}/api/costs?by=key`, { headers }))
+      return [total.cost, total.calls]
+    }
+    expect(await summarize('a')).toMatchObject({ result: { summary: 'Short.' } })
+    // 0.003 for the model. The call itself has an unknown cost.
+    expect(await spent()).toEqual([0.003, 2])
+    expect(server.model.requests[0]?.max_tokens).toBeUndefined()
+    // A run does not spend more than it may by calling a tool that asks a model.
+    const loop = installation.manager.getLoop()
+    const model = (await installation.manager.getModels()).get('scripted:turns')
+    const context = { ...installation.localContext('code'), tenant: 'globex' }
+    const messages = [{ role: 'user', content: 'b' }] as const
+    const run = { model, messages, context, prices: PRICES, tools: ['summarize'], budget: { tokens: 900 } }
+    const events = await Array.fromAsync(loop.run(run as never))
+    const [asked] = (events.at(-1) as never as { answer: { tool_calls: { result: unknown }[] } }).answer.tool_calls
+    expect(asked?.result).toMatchObject({ error_code: 'RATE_LIMITED', error: expect.stringContaining('token limit') })
+    expect(server.model.requests).toHaveLength(2)
+
+    expect(await summarize('c')).toMatchObject({ success: true })
+    expect(await spent()).toEqual([0.006, 4])
+    expect(await summarize('d')).toMatchObject({ error_code: 'RATE_LIMITED', details: { budget: { scope: 'key' } } })
+    const { id } = await post('/api/validations/runs', { models: ['scripted:turns'], suites: ['generated'] })
+    await vi.waitFor(async () => {
+      const { report } = await json(fetch(`${url}/api/validations/runs/${id}`, { headers }))
+      const message = expect.stringMatching(/^The budget of key .*, 0.005 USD a day, is spent/)
+      expect(report.models).toMatchObject([{ stopped: { reason: 'budget', message } }])
+    })
+    expect(server.model.requests).toHaveLength(3)
+  })
 })
