@@ -429,6 +429,7 @@ export class Installation {
     await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    this.budgets.close()
     this.events.flush()
     await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
     await this.toolUse.close()
