@@ -209,7 +209,8 @@ export class Spending implements SpendingStore {
   async report({ tenant, by, from, to, limit }: SpendingQuery): Promise<SpendingReport> {
     if (by === 'run') return this.#runs({ tenant, from, to, limit })
     const where = new Where().and('scope = ?', by).and("per = 'day'").and('start >= ?', from).and('start < ?', to)
-    where.and('tenant = ?', tenant)
+    // What was only asked of a budget has no calls.
+    where.and('tenant = ?', tenant).and('calls > 0')
     const read = async <Row>(columns: string, end: string, ...more: readonly unknown[]): Promise<readonly Row[]> => {
       const sql = ['SELECT', columns, SUMS, 'FROM toolyard.spending WHERE', where.sql, end].join(' ')
       return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
