@@ -22,7 +22,8 @@ const EVENT = ['Time', 'Tenant', 'By', 'Event', 'Subject', 'Outcome', 'Times', '
 /** The report as tables, for people. */
 function* tables(report: ComplianceReport): Generator<Table> {
   const { days, usage, denied, objectives, integrity, left_out } = report
-  const nameOf = (id: string | null): string => (id === null ? '' : Object.hasOwn(report.keys, id) ? (report.keys[id]?.name ?? id) : id)
+  const nameOf = (id: string | null): string =>
+    id === null ? '' : Object.hasOwn(report.keys, id) ? (report.keys[id]?.name ?? id) : id
   const sums = (sum: ComplianceReport['totals']): Cell[] => [
     sum.calls,
     sum.failed,

@@ -181,7 +181,7 @@ export class SqliteStatements implements Database {
       return { rows: [], count: inserted.length }
     }
     if (!reads) return { rows: [], count: this.#database.run(text, ...(values as SQLInputValue[])) }
-    const rows = this.#database.all<object>(text, ...(values as SQLInputValue[])).map((row) => ({ ...row }) as Row)
+    const rows = this.#database.all<Row>(text, ...(values as SQLInputValue[]))
     return { rows, count: rows.length }
   }
 }
