@@ -355,7 +355,7 @@ describe('Cost and budgets', () => {
 
   test('[15.2-10] A refused budget has Retry-After', async () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 1, 23, 59))
-    const { call } = await openToolServer({ paid: paid(1) }, { budgets: [tenantBudget] }, { clock })
+    const { call, get, installation } = await openToolServer({ paid: paid(1) }, { budgets: [tenantBudget] }, { clock })
     expect((await call('paid')).status).toBe(200)
     const refused = await call('paid')
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
@@ -365,6 +365,11 @@ describe('Cost and budgets', () => {
     })
     clock.advance(60_000)
     expect((await call('paid')).status).toBe(200)
+    // Calls that budgets refused, or were only asked about, are in no row.
+    clock.advance(DAY)
+    expect(await json(get('/api/costs?by=tenant&period=day'))).toMatchObject({ rows: [], days: [] })
+    await installation.budgets.take({ tenant: 'local', tool: 'paid' }, 1)
+    expect(await json(get('/api/costs?by=tenant&period=day'))).toMatchObject({ rows: [], days: [] })
   })
 
   test('[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them', async () => {
@@ -434,6 +439,17 @@ describe('Cost and budgets', () => {
     )
     const more = await post('/api/keys', { name: 'more' }, { authorization: `Bearer ${limited.key}` })
     expect([more.status, (await json(more)).title]).toEqual([403, 'A key with a budget cannot create keys'])
+
+    // A budget of the configuration for keys counts as well, for the keys that match.
+    const budgets = [{ scope: 'key', match: 'acme *', per: 'day', amount: 1 }] as const
+    const configured = await openToolServer({ paid: paid(1) }, { budgets }, { local: false })
+    const create = async (tenant: string) =>
+      configured.post('/api/keys', { name: 'x' }, { authorization: `Bearer ${await configured.key(tenant)}` })
+    const [under, free] = [await create('acme'), await create('globex')]
+    expect([under.status, free.status]).toEqual([403, 201])
+    expect((await json(under)).detail).toBe(
+      'it may spend 1 a day, and its keys could spend more. Use "toolyard keys create"',
+    )
   })
 
   test('[15.2-14] A stored answer costs nothing, also when a budget is spent', async () => {

@@ -79,6 +79,17 @@ export class Budgets implements BudgetsPort, RecordSink {
     this.#currency = costs?.currency ?? DEFAULT_CURRENCY
   }
 
+  /** The budget that refuses calls of a key, if there is one. */
+  ofKey(id: string): Pick<BudgetConfig, 'per' | 'amount'> | undefined {
+    const names = [id, this.#parts.callers.nameOf(id)]
+    const own = this.#parts.callers.budgetOf(id)
+    if (own !== undefined && own.action !== 'warn') return own
+    return this.#budgets.find(
+      ({ scope, match = '*', action }) =>
+        scope === 'key' && action !== 'warn' && names.some((name) => matchesGlobs([match], name)),
+    )
+  }
+
   take(spender: Spender, expected?: number, least = 0): Promise<Taken> | undefined {
     const counters = this.#counters(spender)
     if (counters.length === 0) return undefined
