@@ -9,12 +9,12 @@ import type { GateDecision } from '../core/storage/run-store.ts'
 import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { costOf, turnCost } from '../models/model-info.ts'
+import { turnCost } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
-import { promptBound, RunBudget, textBound, workingTime } from './run-budget.ts'
+import { estimateOf, RunBudget, TIMED_OUT, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
 import { Demands, type Draft, type Ending } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
@@ -422,18 +422,14 @@ export class RunState {
     if (!this.#replayed && !isSilent) this.budgets?.turn(this.#spender, cost, hold, estimate)
   }
 
-  /** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
   #estimate({ failure, text, calls }: Pick<TurnReader, 'failure' | 'text' | 'calls'>): number | undefined {
-    const { prices } = this.#request
-    if (this.#asked === undefined || prices === undefined || !this.#isLimited) return undefined
-    const thrown = failure?.thrown
-    const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
-    const isCut = thrown === undefined || isLate || this.#signals.interruption !== undefined
-    // A provider that refuses a request does not charge for it.
-    if (!isCut && text === '' && calls.length === 0) return undefined
-    const said = textBound(text + JSON.stringify(calls))
-    const bound = costOf(prices, promptBound(this.messages, this.#asked.tools), said)
-    return Math.max(toMicros(bound), this.#hold?.micros ?? 0)
+    if (this.#asked === undefined || !this.#isLimited) return undefined
+    return estimateOf(this.#request.prices, {
+      ...{ messages: this.messages, tools: this.#asked.tools, held: this.#hold?.micros },
+      said: calls.length === 0 ? text : text + JSON.stringify(calls),
+      thrown: failure?.thrown,
+      interrupted: this.#signals.interruption !== undefined,
+    })
   }
 
   get #spender() {
@@ -483,7 +479,6 @@ function problemOf(thrown: unknown, id: string): string {
   return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. See the log`
 }
 
-const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
 const BUSY: ReadonlySet<number | undefined> = new Set([429, 503, 529])
 
 function failureOf(thrown: unknown): NonNullable<Ending['provider']> {
