@@ -1,4 +1,6 @@
-import type { Allowance, Spending } from '../core/call-context.ts'
+import type { Allowance, ParentCall, Spending } from '../core/call-context.ts'
+import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
+import type { Clock } from '../core/clock.ts'
 import type { MediaPart } from '../core/tool-result.ts'
 import { mediaIn, textIn } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
@@ -131,8 +133,56 @@ function limitOf(what: 'token' | 'cost', limit: number | undefined): string {
   return what === 'token' ? `the limit of ${limit} tokens` : `the cost limit of ${limit}`
 }
 
+export type Interruption = 'cancelled' | 'timeout'
+
+/** Cancels a run on abort or timeout. `work` ends first, to leave time for a final request. */
+export class RunSignals {
+  readonly whole = new Cancellation()
+  /** For turns with tools, and their calls. */
+  readonly work: Cancellation
+  readonly #caller: CancelSignal | undefined
+  readonly #timers: (() => void)[] = []
+  readonly #cancel = (): void => this.#end(this.#caller?.reason)
+
+  constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, usedMs: number, clock: Clock) {
+    this.#caller = caller
+    const workingMs = wallTimeMs && workingTime(wallTimeMs)
+    this.work = workingMs === wallTimeMs ? this.whole : new Cancellation()
+    if (wallTimeMs !== undefined && workingMs !== undefined) {
+      const late = new DOMException('The run timed out', 'TimeoutError')
+      const end = (ms: number, abort: () => void) => (ms > 0 ? this.#timers.push(clock.after(ms, abort)) : abort())
+      end(workingMs - usedMs, () => this.work.abort(late))
+      end(wallTimeMs - usedMs, () => this.#end(late))
+    }
+    if (caller?.aborted) this.#cancel()
+    else caller?.addEventListener('abort', this.#cancel)
+  }
+
+  get interruption(): Interruption | undefined {
+    if (this.#caller?.aborted) return 'cancelled'
+    return this.work.aborted ? 'timeout' : undefined
+  }
+
+  close(): void {
+    for (const cancel of this.#timers) cancel()
+    this.#caller?.removeEventListener('abort', this.#cancel)
+    this.#end(undefined)
+  }
+
+  #end(reason: unknown): void {
+    this.work.abort(reason)
+    this.whole.abort(reason)
+  }
+}
+
+/** A run that a call makes ends with the call. */
+export function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
+  if (parent === undefined || !Number.isFinite(parent.deadline)) return limit
+  return Math.round(Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(1, parent.deadline - clock.now())))
+}
+
 /** The time until tools and turns are cancelled; the rest is reserved for a final request. */
-export function workingTime(wallTimeMs: number): number {
+function workingTime(wallTimeMs: number): number {
   return wallTimeMs - reserve(wallTimeMs, MIN_RESERVED_MS)
 }
 

@@ -112,7 +112,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
-    run.budgets = this.#budgets
+    run.costs.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
