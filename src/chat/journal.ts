@@ -50,6 +50,8 @@ export function calledVersions(journal: Journal | undefined): ReadonlyMap<string
 /** What the calls of one turn need of the journal. */
 export interface TurnJournal {
   readonly keyed: boolean
+  /** Whether the answer of the turn is a stored one: its calls may have begun before. */
+  readonly replayed: boolean
   readonly stored: ReadonlyMap<number, ToolResult>
 }
 

@@ -202,7 +202,7 @@ export class RunState {
       }
       await journal.append(step, claims ? 'claims' : undefined)
     }
-    return { keyed: journal.keyed, stored: this.#replay?.results() ?? new Map() }
+    return { keyed: journal.keyed, replayed: this.#replayed, stored: this.#replay?.results() ?? new Map() }
   }
 
   /** Stores the results that are new. Ends the run if calls wait for approval. */

@@ -69,11 +69,11 @@ export interface DurableRunStore {
     at: number,
     results?: readonly OnceResult[],
   ): Promise<boolean>
-  /** Stores a step and claims the keys of the calls that it begins. Undefined where `append` returns false. */
+  /** Claims the keys of calls, with the step that begins them unless it is stored. Undefined where `append` returns false. */
   begin(
     id: string,
     fence: number,
-    step: DurableStep,
+    step: DurableStep | undefined,
     at: number,
     claims: readonly OnceClaim[],
   ): Promise<readonly OnceState[] | undefined>

@@ -20,6 +20,8 @@ const INSERT = `
 const ADVANCE = `
   UPDATE toolyard.durable_runs SET steps = steps + ?, resumes = 0 WHERE id = ? AND fence = ? AND status = 'running'
   RETURNING steps, tenant`
+/** Locks the run, so that no other server takes it meanwhile. That is no progress. */
+const LOCK = "UPDATE toolyard.durable_runs SET fence = fence WHERE id = ? AND fence = ? AND status = 'running'"
 const STEP = 'INSERT INTO toolyard.run_steps (run_id, tenant, seq, kind, data, shown, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const END = `
   UPDATE toolyard.durable_runs SET status = ?, answer = ?, owner = NULL, ended_at = ?, wake_at = ?
@@ -137,13 +139,14 @@ export class DurableRuns implements DurableRunStore {
   begin(
     id: string,
     fence: number,
-    step: DurableStep,
+    step: DurableStep | undefined,
     at: number,
     claims: readonly OnceClaim[],
   ): Promise<readonly OnceState[] | undefined> {
     const database = this.#database
     return database.transaction(function* () {
-      if (!(yield* appendSteps(id, fence, [step], at))) return undefined
+      const isOwner = step === undefined ? yield* lockRun(id, fence) : yield* appendSteps(id, fence, [step], at)
+      if (!isOwner) return undefined
       const states: OnceState[] = []
       for (const claim of claims) states.push(yield* claimKey(database, claim, at))
       return states
@@ -206,6 +209,10 @@ export class DurableRuns implements DurableRunStore {
     const dead = ["(status = 'running' AND (owner IS NULL OR NOT", alive.sql, '))'].join(' ')
     return { sql: ["((status = 'waiting' AND wake_at <= ?) OR", dead, ')'].join(' '), values: [now, ...alive.values] }
   }
+}
+
+function* lockRun(id: string, fence: number): Work<boolean> {
+  return (yield* ask(LOCK, [id, fence])).count > 0
 }
 
 function* appendSteps(id: string, fence: number, steps: readonly DurableStep[], at: number): Work<boolean> {
