@@ -29,8 +29,7 @@ export class RunBudget implements Allowance {
   readonly #reserved: { readonly tokens: number; readonly cost: number }
   /** The allowance of the run that called this one. */
   readonly #outer: Allowance | undefined
-  #spentTokens = 0
-  #spentCost = 0
+  #spent: Spending = NOTHING
   /** Set aside by the runs of agents. */
   #held: Spending = NOTHING
   /** Set aside in the outer allowance by the current request. */
@@ -91,9 +90,17 @@ export class RunBudget implements Allowance {
 
   /** What the run of an agent has spent. */
   charge(amount: Spending): void {
-    this.#spentTokens += amount.tokens
-    this.#spentCost += amount.cost
+    this.#spent = { tokens: this.#spent.tokens + amount.tokens, cost: this.#spent.cost + amount.cost }
     this.#outer?.charge(amount)
+  }
+
+  get spent(): Spending {
+    return this.#spent
+  }
+
+  /** Continues with what the run and its agents had spent when it was stored. The outer run has its own record of that. */
+  restore(spent: Spending): void {
+    this.#spent = spent
   }
 
   /** Gives back what the last request has set aside. */
@@ -104,22 +111,22 @@ export class RunBudget implements Allowance {
 
   #leftBut(reserved: Spending): Spending {
     const outer = this.#outer?.left()
-    const tokens = this.#tokens - this.#spentTokens - this.#held.tokens - reserved.tokens
-    const cost = this.#cost - this.#spentCost - this.#held.cost - reserved.cost
+    const tokens = this.#tokens - this.#spent.tokens - this.#held.tokens - reserved.tokens
+    const cost = this.#cost - this.#spent.cost - this.#held.cost - reserved.cost
     return outer === undefined
       ? { tokens, cost }
       : { tokens: Math.min(tokens, outer.tokens), cost: Math.min(cost, outer.cost) }
   }
 
-  /** Records a turn; its answer becomes part of the next prompt. */
-  spend(usage: Usage | undefined, said: string): void {
+  /** Records a turn; its answer becomes part of the next prompt. A stored turn was charged to the outer run before. */
+  spend(usage: Usage | undefined, said: string, isStored: boolean): void {
     const prompt = usage?.prompt_tokens ?? this.#prompt
     const completion = usage?.completion_tokens ?? textBound(said)
     this.release()
-    this.charge({
-      tokens: Math.max(usage?.total_tokens ?? 0, prompt + completion),
-      cost: costOf(this.#prices, prompt, completion),
-    })
+    const tokens = Math.max(usage?.total_tokens ?? 0, prompt + completion)
+    const cost = costOf(this.#prices, prompt, completion)
+    if (isStored) this.restore({ tokens: this.#spent.tokens + tokens, cost: this.#spent.cost + cost })
+    else this.charge({ tokens, cost })
     this.#prompt = prompt + completion + TOKENS_PER_MESSAGE
   }
 

@@ -15,7 +15,7 @@ import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from '.
 import { type Interruption, RunBudget, RunSignals, wallTime } from './run-budget.ts'
 import { RunCosts, TIMED_OUT } from './run-costs.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
-import { Demands, type Draft, type Ending } from './run-output.ts'
+import { Demands, type Draft, type Ending, type Settled } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
@@ -154,6 +154,7 @@ export class RunState {
     this.#budget?.spend(
       usage,
       calls.reduce((said, call) => said + call.function.name + call.function.arguments, text),
+      this.#replayed,
     )
   }
 
@@ -190,19 +191,35 @@ export class RunState {
     claims: boolean,
     versions: Readonly<Record<string, string>>,
   ): Promise<TurnJournal | undefined> {
-    const { text, calls, reason, rawReason, usage, metadata } = turn
     const { journal } = this.#request
     if (journal === undefined) return undefined
-    if (!this.#replayed) {
-      const step = {
-        ...({ kind: 'answer', text, calls, reason, versions, used_ms: this.#usedMs() } as const),
-        ...(rawReason !== undefined && { raw_reason: rawReason }),
-        ...(usage !== undefined && { usage }),
-        ...(metadata !== undefined && { metadata }),
-      }
-      await journal.append(step, claims ? 'claims' : undefined)
+    await this.#storeAnswer(turn, { versions }, claims ? 'claims' : undefined)
+    const stored = this.#replay?.results() ?? new Map()
+    if (this.#replayed && this.#replay?.spent !== undefined) this.#budget?.restore(this.#replay.spent)
+    return { keyed: journal.keyed, replayed: this.#replayed, stored }
+  }
+
+  /** Checks a turn against what the run demands, and stores one that the model has to correct. */
+  async settle(demands: Demands, turn: TurnReader, ending: Ending | undefined): Promise<Settled> {
+    const settled = await demands.settle(turn, ending, this.#replayed ? this.#replay?.again : undefined)
+    if (settled.again !== undefined) await this.#storeAnswer(turn, { again: settled.again })
+    return settled
+  }
+
+  /** Stores the answer of a turn, unless it is a stored one. */
+  async #storeAnswer(
+    { text, calls, reason, rawReason, usage, metadata }: TurnReader,
+    more: { readonly versions?: Readonly<Record<string, string>>; readonly again?: string },
+    how?: 'claims',
+  ): Promise<void> {
+    if (this.#replayed) return
+    const step = {
+      ...({ kind: 'answer', text, calls, reason, ...more, used_ms: this.#usedMs() } as const),
+      ...(rawReason !== undefined && { raw_reason: rawReason }),
+      ...(usage !== undefined && { usage }),
+      ...(metadata !== undefined && { metadata }),
     }
-    return { keyed: journal.keyed, replayed: this.#replayed, stored: this.#replay?.results() ?? new Map() }
+    await this.#request.journal?.append(step, how)
   }
 
   /** Stores the results that are new. Ends the run if calls wait for approval. */
@@ -213,7 +230,7 @@ export class RunState {
       .filter(({ index, result }) => stored.get(index) !== result)
     if (results.length > 0 || waits) {
       await this.#request.journal?.append(
-        { kind: 'results', results, used_ms: this.#usedMs() },
+        { kind: 'results', results, ...(this.#budget && { spent: this.#budget.spent }), used_ms: this.#usedMs() },
         waits ? 'waits' : undefined,
       )
     }

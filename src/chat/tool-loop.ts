@@ -136,12 +136,9 @@ export class ToolLoop {
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
         if (demands !== undefined) {
-          const { text, settled } = await demands.settle(turn, ending)
-          if (settled === 'again') {
-            ending = undefined
-            continue
-          }
-          ending = settled
+          const { text, again, ...settled } = await run.settle(demands, turn, ending)
+          ending = settled.ending
+          if (again !== undefined) continue
           if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break
