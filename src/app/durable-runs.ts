@@ -11,7 +11,7 @@ import type { RunStep } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { UnknownModelError } from '../models/model-error.ts'
-import { type DurableOptions, DurableRunData, type DurableRunDataOptions } from './durable-run-data.ts'
+import { chainedCall, type DurableOptions, DurableRunData, type DurableRunDataOptions } from './durable-run-data.ts'
 import { type Events, MAX_DETACHED, type OnChat, OwnedRuns } from './owned-runs.ts'
 
 /** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
@@ -19,14 +19,17 @@ const POLL_MS = 5_000
 const FOLLOW_HERE_MS = 100
 const FOLLOW_ELSEWHERE_MS = 1_000
 const MAX_RESUMES = 5
-const KEY_ENDED = 'The API key that started the run was revoked or has expired'
+const KEY_ENDED = 'The API key that started the run was revoked or has expired, or the sign-in of its user has ended'
 
 export interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
   readonly once: OnceStore
   readonly models: () => Promise<ModelCatalogue>
-  /** The caller with its current rights; undefined if its key is no longer valid, null if there never was one. */
-  readonly contextOf: (caller: string, session: string | undefined) => CallContext | null | undefined
+  /**
+   * The caller of a run with its current rights, or those of a user when the run was woken; undefined if its key is no longer
+   * valid, null if there never was one.
+   */
+  readonly contextOf: (run: DurableRun, session: string | undefined) => CallContext | null | undefined
 }
 
 /** An event of a run for people who follow it. */
@@ -35,6 +38,13 @@ export interface RunNews {
   /** Only steps have one. */
   readonly id?: number
   readonly data: object
+}
+
+/** A run with this id was started: by an earlier request with its idempotency key, or at the same time. */
+export class StartedBefore extends ToolExecutionError {
+  constructor(message: string) {
+    super('INVALID_PARAMETERS', message)
+  }
 }
 
 /** The run can't be continued, now or later. */
@@ -56,7 +66,8 @@ export class DurableRuns {
   constructor(options: DurableRunsOptions) {
     this.#options = options
     this.#data = new DurableRunData(options)
-    this.#owned = new OwnedRuns({ ...options, data: this.#data, onRoom: () => this.wake() })
+    const mayGoOn = (run: DurableRun) => (options.contextOf(run, undefined) ?? undefined) !== undefined
+    this.#owned = new OwnedRuns({ ...options, data: this.#data, mayGoOn, onRoom: () => this.wake() })
   }
 
   /** Called before a run of a chat ends or waits again. */
@@ -95,7 +106,7 @@ export class DurableRuns {
     if (!detached) this.#owned.refuseLeft(tenant)
     const created = await this.#data.create(request, options)
     if (created === undefined) {
-      throw new ToolExecutionError('INVALID_PARAMETERS', `The run '${request.context?.runId}' was started before`)
+      throw new StartedBefore(`The run '${request.context?.runId}' was started before`)
     }
     if (!detached) return this.#owned.drive(created, request, []).read()
     if (this.#owned.hasRoom(created.tenant)) this.#owned.drive(created, request, [], true)
@@ -111,7 +122,7 @@ export class DurableRuns {
   /** Continues a run that is due. Gives the stored answer of one that waits or has ended. */
   async resume(run: DurableRun, given: Pick<RunRequest, 'model' | 'prices' | 'context'>): Promise<Events> {
     const { store, clock } = this.#options
-    const { model: _model, session: _session, chat: _chat, ...request } = this.#data.requestOf(run)
+    const { model: _model, session: _session, chain: _chain, chat: _chat, ...request } = this.#data.requestOf(run)
     const taken = await store.take(run.id, clock.wall())
     if (taken === undefined) {
       const { status, answer } = (await store.get(run.tenant, run.id)) ?? run
@@ -121,8 +132,13 @@ export class DurableRuns {
         `The run '${run.id}' is running, or was cancelled: it is ${status}`,
       )
     }
-    const steps = await this.#data.stepsOf(run)
-    return this.#owned.drive(taken, { ...request, ...given }, steps).read()
+    try {
+      const steps = await this.#data.stepsOf(run)
+      return this.#owned.drive(taken, { ...request, ...given }, steps).read()
+    } catch (error) {
+      await this.#owned.release(taken, true)
+      throw error
+    }
   }
 
   /** The model that a run uses. */
@@ -272,11 +288,11 @@ export class DurableRuns {
 
   /** Reads the request and the steps of a run, with the current rights of its caller. */
   async #restore(run: DurableRun): Promise<{ request: RunRequest; steps: JournalStep[] }> {
-    const { models, contextOf } = this.#options
+    const { models, contextOf, clock } = this.#options
     const { id, resumes } = run
     if (resumes > MAX_RESUMES) throw new HopelessRun(`The run was resumed ${MAX_RESUMES} times without progress`)
-    const { model: name, session, chat: _chat, ...request } = this.#data.requestOf(run)
-    const context = contextOf(run.caller, session)
+    const { model: name, session, chain, chat: _chat, ...request } = this.#data.requestOf(run)
+    const context = contextOf(run, session)
     if (context === undefined) throw new HopelessRun(KEY_ENDED)
     if (context === null) {
       throw new ToolExecutionError(
@@ -288,7 +304,8 @@ export class DurableRuns {
     const model = catalogue.get(name, context.models)
     const { prices } = catalogue.info(name)
     const steps = await this.#data.stepsOf(run)
-    return { request: { ...request, model, prices, context: { ...context, runId: id } }, steps }
+    const parent = chain && chainedCall(chain, clock.now())
+    return { request: { ...request, model, prices, context: { ...context, runId: id, parent } }, steps }
   }
 }
 

@@ -25,6 +25,8 @@ export interface OwnedRunsOptions {
   readonly once: OnceStore
   readonly clock: Clock
   readonly log: Log
+  /** Whether the caller of a run has rights. */
+  readonly mayGoOn: (run: DurableRun) => boolean
   /** Called when a place becomes free for a tenant that had none. */
   readonly onRoom: () => void
 }
@@ -99,9 +101,9 @@ export class OwnedRuns {
 
   /** Ends the runs of callers whose keys have ended. */
   async endCallers(ids: ReadonlySet<string>, why: string): Promise<void> {
-    const { data, log } = this.#options
+    const { data, log, mayGoOn } = this.#options
     for (const { run, lose } of [...this.#runs.values()]) {
-      if (!ids.has(run.caller)) continue
+      if (!ids.has(run.caller) || mayGoOn(run)) continue
       lose()
       await data.fail(run, why).catch((err) => {
         writeLog(log, 'error', { err, run_id: run.id }, 'The run of an ended key could not be ended')

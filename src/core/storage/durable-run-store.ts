@@ -31,6 +31,8 @@ export interface DurableRun {
   /** The answer of a run that waits or has ended, sealed like `data` of a step. */
   readonly answer: string | null
   readonly created_at: number
+  /** When the last of its pauses was decided or has expired; null if it never waited. */
+  readonly woken_at: number | null
   readonly ended_at: number | null
 }
 

@@ -49,11 +49,11 @@ const TAKE = `
   WHERE id = ? AND`
 const SWEEP_STEPS = `
   DELETE FROM toolyard.run_steps WHERE run_id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at, id LIMIT ?)
   RETURNING tenant, octet_length(data) + octet_length(shown) AS bytes`
 const SWEEP_RUNS = `
   DELETE FROM toolyard.durable_runs WHERE id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at, id LIMIT ?)
   RETURNING tenant, octet_length(request) AS bytes`
 
 /** The run of a pause waits for the other pending ones, or wakes. Part of the transaction that decides the pause. */
@@ -237,8 +237,9 @@ function* endRun(id: string, fence: number, { status, answer, at, steps = [] }: 
   return count > 0
 }
 
-const readRun = ({ owner: _owner, wake_at: _wake, steps: _steps, ...run }: RunRow): DurableRun => ({
+const readRun = ({ owner: _owner, wake_at, steps: _steps, ...run }: RunRow): DurableRun => ({
   ...run,
+  woken_at: wake_at === null ? null : Number(wake_at),
   fence: Number(run.fence),
   resumes: Number(run.resumes),
 })

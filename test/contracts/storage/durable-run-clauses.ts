@@ -26,7 +26,15 @@ export const durableRunClauses: Clauses = {
     const [one, other] = [await store.open(), await store.open()]
     const both = await Promise.all([one.durableRuns.create(run('r')), other.durableRuns.create(run('r'))])
     assert.equal(both.filter((created) => created !== undefined).length, 1)
-    const stored = { ...run('r'), status: 'running', fence: 1, resumes: 0, answer: null, ended_at: null }
+    const stored = {
+      ...run('r'),
+      status: 'running',
+      fence: 1,
+      resumes: 0,
+      answer: null,
+      woken_at: null,
+      ended_at: null,
+    }
     assert.deepEqual(await one.durableRuns.get('acme', 'r'), stored)
     assert.equal(await one.durableRuns.get('other', 'r'), undefined)
     assert.equal(await one.durableRuns.tenantOf('r'), 'acme')
