@@ -198,6 +198,14 @@ describe('users', () => {
     clock.advance(13 * HOUR)
     expect([ended, callers.isValid('user:acme/ada')]).toEqual([[['user:acme/ada']], false])
     expect(callers.byId('user:acme/ada')).toBeUndefined()
+    // A run that was approved in time goes on, for a day.
+    const end = clock.wall()
+    const woken = (at: number) => callers.wokenAt('user:acme/ada', at)?.role
+    expect([woken(end - 1), woken(end + 1)]).toEqual(['operator', undefined])
+    callers.configure({ ...AUTH, roles: {} })
+    expect(woken(end - 1)).toBe('operator')
+    clock.advance(24 * HOUR)
+    expect(woken(end - 1)).toBeUndefined()
   })
 
   test('of other servers are loaded, and none counts without auth.oidc or its role', async () => {

@@ -3,6 +3,7 @@ import type { Config, LimitsConfig } from '../config/config.ts'
 import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../config/roles.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { USABLE_MS } from '../core/execution/approvals.ts'
 import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
 import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
@@ -189,7 +190,7 @@ export class Callers {
 
   #addUser(user: StoredUser): void {
     const caller = this.#signsIn ? this.#userCaller(user, user.expires_at) : undefined
-    if (user.expires_at <= this.#clock.wall()) this.#users.delete(user.id)
+    if (user.expires_at + USABLE_MS <= this.#clock.wall()) this.#users.delete(user.id)
     else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
@@ -240,6 +241,13 @@ export class Callers {
   /** Finds the caller of a valid key by the id of the key. */
   byId(id: string): Caller | undefined {
     return this.#use(this.#byId.get(id))
+  }
+
+  /** The caller whose run an approval has woken: a user may have had these rights then, but not since. */
+  wokenAt(id: string, wokenAt: number): Caller | undefined {
+    const known = this.#byId.get(id)?.caller
+    const isUsable = known?.user !== undefined && wokenAt + USABLE_MS > this.#clock.wall()
+    return isUsable && known.expiresAt > wokenAt ? known : undefined
   }
 
   /** The name of a key, also of a revoked one. */

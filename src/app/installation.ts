@@ -202,9 +202,10 @@ export class Installation {
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
-      contextOf: (id, session) => {
+      contextOf: ({ caller: id, woken_at }, session) => {
         if (!callers.isKnown(id)) return null
-        const caller = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        const valid = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        const caller = valid ?? (woken_at === null ? undefined : callers.wokenAt(id, woken_at))
         return caller && callers.context(caller, 'rest', session)
       },
       showsContents: () => this.#config.storage?.runs !== false,

@@ -112,7 +112,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
-    run.budgets = this.#budgets
+    run.costs.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
@@ -139,12 +139,9 @@ export class ToolLoop {
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
         if (demands !== undefined) {
-          const { text, settled } = await demands.settle(turn, ending)
-          if (settled === 'again') {
-            ending = undefined
-            continue
-          }
-          ending = settled
+          const { text, again, ...settled } = await run.settle(demands, turn, ending)
+          ending = settled.ending
+          if (again !== undefined) continue
           if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break

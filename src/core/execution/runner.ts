@@ -17,7 +17,7 @@ import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled, waitingPlace } from './call.ts'
 import { CodeContext, Execution, KindContext } from './execution.ts'
-import { Once } from './once.ts'
+import { type Known, Once } from './once.ts'
 import type { ResultCache } from './result-cache.ts'
 
 export interface ToolExecutorOptions {
@@ -129,12 +129,17 @@ export class Runner {
   }
 
   /** The stored answer of the call's idempotency key. Throws it if the answer is a failure. */
-  async stored(call: Call, tool: BoundTool, params: Params): Promise<{ readonly result: unknown } | undefined> {
+  async stored(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
     if (call.idempotencyKey === undefined) return undefined
     const execution = call.join(new Execution(tool, params, call, this.#log))
     const known = await call.waitFor(execution, this.#once.look(call, tool, params, execution.signal), this.#wheel)
     call.execution = undefined
-    return known as { readonly result: unknown } | undefined
+    return known as Known | undefined
+  }
+
+  /** The result of a call that began before its run continued. Throws if its outcome is unknown. */
+  begun(call: Call): Promise<Known | undefined> {
+    return this.#once.begun(call)
   }
 
   #start(call: Call, tool: BoundTool, execution: Execution): unknown {
@@ -256,7 +261,6 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     client: _client,
     onRate: _rate,
     timeoutMs: _ms,
-    once: _once,
     visible: _offer,
     ...caller
   } = call.context

@@ -18,6 +18,7 @@ import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
 import type { Continuations } from './continuations.ts'
+import type { Known } from './once.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
@@ -29,13 +30,9 @@ import { pinnedName, type RegisteredTool } from './tool-view.ts'
 /** Whether a call may run later, and with which timeout. */
 type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
 
-/** A stored result: wrapped, because it may be null. */
-type Known = { readonly result: unknown }
-
 const CLOSED = 'Toolyard is closed: no more tools can be called'
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
-const LIMITED: ReadonlySet<ToolErrorCode> = new Set(['RATE_LIMITED', 'SERVICE_UNAVAILABLE'])
 /** The maximum wait for the record of a durable call. The recorder reports lost records. */
 const RECORD_TIMEOUT_MS = 800
 
@@ -144,7 +141,7 @@ export class ToolExecutor {
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
       const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      const begun = tool && mayHaveBegun(failed, thrown) ? await this.#begunBefore(failed, tool) : undefined
+      const begun = mayHaveBegun(failed, thrown) ? await this.#begunBefore(failed) : undefined
       const held = begun === undefined && failed.progress ? await this.#continuations?.() : undefined
       envelope = begun ?? this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
     }
@@ -153,12 +150,13 @@ export class ToolExecutor {
   }
 
   /** What a call of a run came to that began before the run continued. */
-  async #begunBefore(call: Call, tool: BoundTool): Promise<ToolResult | undefined> {
+  async #begunBefore(call: Call): Promise<ToolResult | undefined> {
     try {
-      const known = await this.#runner.stored(call, tool, call.approval?.params ?? (call.params as Params))
+      const known = await this.#runner.begun(call)
       return known && this.#envelope(call, known.result)
     } catch (begun) {
-      return this.#fail(call, begun)
+      // The tool may be gone, but not what its call has done.
+      return this.#fail(call, begun, asToolError(begun, call.tool).extras)
     }
   }
 
@@ -360,10 +358,10 @@ export class ToolExecutor {
     return envelope
   }
 
-  #fail(call: Call, thrown: unknown): ToolResult {
+  #fail(call: Call, thrown: unknown, known?: FailureExtras): ToolResult {
     const error = asToolError(thrown, call.tool)
     const { code: error_code, message, cause } = error
-    const more = extrasOf(call, error)
+    const more = known ?? extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
     const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
     const envelope = {
@@ -393,10 +391,14 @@ export class ToolExecutor {
   }
 }
 
-/** A call of a run that a limit refuses may have begun before the run continued. As a mere refusal it would be made again. */
-function mayHaveBegun({ params, attempts, context, tool }: Call, thrown: unknown): boolean {
-  if (context.callId === undefined || attempts > 0 || params === undefined) return false
-  return LIMITED.has(asToolError(thrown, tool).code)
+/**
+ * A call of a run that is refused now may have begun before the run continued: its tool was removed, or has other parameters,
+ * permissions or limits since. As a mere refusal it would be made again.
+ */
+function mayHaveBegun({ attempts, context, idempotencyKey, tool }: Call, thrown: unknown): boolean {
+  if (context.continued !== true || idempotencyKey === undefined || attempts > 0) return false
+  const { code, extras } = asToolError(thrown, tool)
+  return code !== 'APPROVAL_REQUIRED' && extras.outcome === undefined
 }
 
 /** Computed only if there is a cache, or another call to join. */

@@ -67,7 +67,8 @@ export function sqlStores(
       await durableRuns.sweep(clock.wall() - DAY_MS)
       await spending.sweep(clock.wall())
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
-      await database.run(SWEEP_USERS, [clock.wall(), SWEEP_LIMIT])
+      // Runs that were approved while a user was known go on for a day.
+      await database.run(SWEEP_USERS, [clock.wall() - DAY_MS, SWEEP_LIMIT])
     },
   }
 }

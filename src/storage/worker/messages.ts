@@ -97,7 +97,7 @@ export const STORAGE_PARTS: {
   settings: { list: true, put: true, putFirst: true, replace: true, remove: true },
   validations: { list: true, record: true, replace: true },
   toolUse: { list: true, add: true, replace: true, doubtful: true },
-  once: { claim: true, settle: true, release: true },
+  once: { claim: true, look: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
   chats: { turns: true, add: true, update: true, remove: true },
   pauses: {
