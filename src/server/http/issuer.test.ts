@@ -8,6 +8,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Caller } from '../../app/callers.ts'
 import type { Config } from '../../config/config.ts'
 import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
 import { INITIALIZE, POST_HEADERS } from '../../mcp/server/fixtures/http-yard.ts'
@@ -365,6 +366,40 @@ describe('access tokens', () => {
     const stream = await fetch(`${server.url}/mcp`, { headers: { authorization: `Bearer ${token}`, ...session } })
     expect(stream.status).toBe(200)
     await expect(stream.text()).rejects.toThrow()
+  })
+
+  test('and sessions of a user end when an administrator signs the user out', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const sub = 'mallory'
+    const [token, unused, admin] = [issuer.token({ sub }), issuer.token({ sub }), issuer.token()]
+    expect(await status(token)).toBe(200)
+    const caller = server.installation.callers.byId('user:acme/mallory')
+    const cookie = await server.app.authenticator.sessions.start(caller as Caller, { headers: {}, socket: {} } as never)
+    const signedIn = { cookie: cookie.split(';')[0] ?? '' }
+    const page = async () => (await ask('/api/tools/list', undefined, { headers: signedIn })).status
+    expect(await page()).toBe(200)
+    const users = async () => JSON.parse((await ask('/api/users', admin)).text).users as { id: string }[]
+    expect(await users()).toContainEqual(expect.objectContaining({ id: 'user:acme/mallory', revoked_at: null }))
+    const revoke = (id: string) =>
+      ask('/api/users/revoke', admin, {
+        method: 'POST',
+        body: JSON.stringify({ id }),
+        headers: { 'content-type': 'application/json' },
+      })
+    expect((await revoke('user:globex/mallory')).status).toBe(404)
+    expect(await page()).toBe(200)
+    expect((await revoke('user:acme/mallory')).status).toBe(204)
+    const refused = await ask('/mcp', token, { method: 'POST' })
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('error=')])
+    expect(await Promise.all([page(), status(unused), status(admin)])).toEqual([401, 401, 200])
+    expect(server.installation.callers.isValid('user:acme/mallory')).toBe(false)
+    expect((await users()).find(({ id }) => id === 'user:acme/mallory')).toMatchObject({
+      revoked_at: expect.any(String),
+    })
+    vi.setSystemTime(Date.now() + 32_000)
+    expect(await status(issuer.token({ sub }))).toBe(200)
+    expect([await page(), await status(token)]).toEqual([401, 401])
   })
 
   test('of one user in two tenants are two callers', async () => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { AuthorizationServer, Client } from 'oauth4webapi'
-import { type Caller, MAX_SUBJECT_LENGTH } from '../../app/callers.ts'
+import { basisOf, type Caller, CLOCK_TOLERANCE_MS, MAX_SUBJECT_LENGTH, userId } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { TENANT_NAME } from '../../app/tenants.ts'
 import type { OidcConfig } from '../../config/config.ts'
@@ -18,8 +18,7 @@ const METADATA_MS = 3_600_000
 /** A verified token is not verified again for so long. A withdrawn signing key counts until then. */
 const VERIFIED_MS = 300_000
 const MAX_VERIFIED = 10_000
-/** How far the clocks of issuer and server may differ. */
-const TOLERANCE_S = 30
+const TOLERANCE_S = CLOCK_TOLERANCE_MS / 1_000
 const MAX_NAME_LENGTH = 100
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
@@ -57,12 +56,18 @@ export class SignInError extends Error {
   }
 }
 
+interface Verified {
+  readonly caller: Caller
+  readonly issuedAt: number
+  readonly until: number
+}
+
 /** The configured OpenID Connect issuer: verifies access tokens, and signs users of the web UI in. */
 export class Issuer {
   readonly settings: OidcConfig
   readonly #installation: Installation
   readonly #fetch: (url: string, init: RequestInit) => Promise<Response>
-  readonly #verified = new LRUCache<string, { readonly caller: Caller; readonly until: number }>({ max: MAX_VERIFIED })
+  readonly #verified = new LRUCache<string, Verified>({ max: MAX_VERIFIED })
   #metadata: { readonly found: Promise<AuthorizationServer>; readonly until: number } | undefined
   #pausedUntil = Number.NEGATIVE_INFINITY
 
@@ -94,7 +99,8 @@ export class Issuer {
   /** The caller of a token that was verified before. */
   known(token: string): Caller | undefined {
     const known = this.#verified.get(hash('sha256', token))
-    return known !== undefined && known.until > this.#installation.clock.wall() ? known.caller : undefined
+    if (known === undefined || known.until <= this.#installation.clock.wall()) return undefined
+    return this.#installation.callers.isRevoked(known.caller.id, known.issuedAt) ? undefined : known.caller
   }
 
   /** Verifies an access token (RFC 9068). Rejects with a SignInError. */
@@ -115,7 +121,11 @@ export class Issuer {
     const now = this.#installation.clock.wall()
     const expiresAt = (claims.exp + TOLERANCE_S) * 1_000
     const caller = await this.#callerOf(claims, expiresAt)
-    this.#verified.set(hash('sha256', token), { caller, until: Math.min(expiresAt, now + VERIFIED_MS) })
+    this.#verified.set(hash('sha256', token), {
+      caller,
+      issuedAt: issuedAt(claims),
+      until: Math.min(expiresAt, now + VERIFIED_MS),
+    })
     return caller
   }
 
@@ -195,13 +205,18 @@ export class Issuer {
       throw new SignInError('no_tenant', `its claim "${tenant_claim}" has no valid name of a tenant`)
     }
     const values = [claimOf(claims, role_claim)].flat()
-    const role = Object.entries(roles).find(([value]) => values.includes(value))?.[1]
+    const [claim, role] = Object.entries(roles).find(([value]) => values.includes(value)) ?? []
+    const issued_at = issuedAt(claims)
+    if (callers.isRevoked(userId(tenant, subject), issued_at)) {
+      throw new SignInError('refused', 'an administrator has signed the user out since: sign in again')
+    }
     const store = (user: Parameters<typeof storage.keys.putUser>[0]) =>
       storage.keys.putUser(user).catch((err: unknown) => writeLog(log, 'error', { err }, 'A user could not be stored'))
-    const issued_at = Number(claims.iat) * 1_000 || 0
-    const user = { tenant, subject, name: nameOf(claims, subject), role: role ?? '', issued_at }
-    const caller = role === undefined ? undefined : await callers.signIn(user, expiresAt, store)
-    if (caller === undefined) throw new SignInError('no_role', `no role is mapped to its claim "${role_claim}"`)
+    if (claim === undefined || role === undefined) throw noRole(role_claim)
+    const basis = basisOf(this.settings, claim)
+    const user = { tenant, subject, name: nameOf(claims, subject), role, basis, issued_at }
+    const caller = await callers.signIn(user, expiresAt, store)
+    if (caller === undefined) throw noRole(role_claim)
     return caller
   }
 
@@ -261,6 +276,10 @@ export class Issuer {
 
 const unavailable = (why = 'the issuer does not answer; try again later, or use an API key'): SignInError =>
   new SignInError('unavailable', why)
+
+const noRole = (claim: string): SignInError => new SignInError('no_role', `no role is mapped to its claim "${claim}"`)
+
+const issuedAt = ({ iat }: Claims): number => Number(iat) * 1_000 || 0
 
 /** A claim by its name, or by its path such as `realm_access.roles`. */
 function claimOf(claims: Claims, name: string): unknown {

@@ -34,7 +34,7 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
     const system: readonly Message[] = instructions ? [{ role: 'system', content: instructions }] : []
     const messages = [...system, ...conversation]
     const { prices } = models.info(body.model)
-    const run = new ClientRun(app, request, reply)
+    const run = new ClientRun(app, request, reply, { stores: body.store !== false })
     const id = `resp_${run.id.replaceAll('-', '')}`
     const head = { id, created_at: Math.floor(installation.clock.wall() / 1_000), body }
     const clientTools = new Set(asked.client_tools?.map(({ name }) => name))

@@ -93,9 +93,9 @@ export class McpEndpoint {
       ...Object.entries(config.mcp?.servers_out ?? {}),
     ])
     const maxSessions = Math.ceil(MAX_SESSIONS / all.size)
-    const { hosts: named = [], public_url } = config.server ?? {}
+    const { hosts: named = [], public_url, cors_origins: origins = [] } = config.server ?? {}
     const hosts = public_url === undefined ? named : [...named, new URL(public_url).hostname]
-    const options = { contextOf: this.#contextOf, hosts, onForeignSession: this.#recordForeign, maxSessions }
+    const options = { contextOf: this.#contextOf, hosts, origins, onForeignSession: this.#recordForeign, maxSessions }
     const open = (part: ServedPart | undefined) => {
       const server = new ToolServer({
         registry: manager.getRegistry(),

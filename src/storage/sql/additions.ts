@@ -140,4 +140,13 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     );
     CREATE INDEX users_by_expiry ON toolyard.users (expires_at);`,
   },
+  // What the role of a user comes from, and when an administrator signed the user out.
+  {
+    sqlite: `
+    ALTER TABLE users ADD COLUMN basis TEXT NOT NULL DEFAULT '';
+    ALTER TABLE users ADD COLUMN revoked_at REAL`,
+    postgres: `
+    ALTER TABLE toolyard.users ADD COLUMN basis text NOT NULL DEFAULT '';
+    ALTER TABLE toolyard.users ADD COLUMN revoked_at double precision;`,
+  },
 ]
