@@ -82,13 +82,13 @@ describe('the MCP endpoint', () => {
     expect(elsewhere.headers['www-authenticate']).toBe('Bearer')
   })
 
-  test("lets the SDK's client sign in by itself and call a tool", async () => {
+  test.each(['/mcp', '/mcp/small'])("lets the SDK's client sign in by itself and call a tool at %s", async (path) => {
     issuer.state.user = 'bob'
     onTestFinished(() => {
       issuer.state.user = 'ada'
     })
     const provider = new TestUser()
-    const url = new URL(`${server.url}/mcp`)
+    const url = new URL(server.url + path)
     const first = new StreamableHTTPClientTransport(url, { authProvider: provider })
     const client = new Client({ name: 'test', version: '1' })
     await expect(client.connect(first)).rejects.toThrow(UnauthorizedError)
@@ -97,6 +97,45 @@ describe('the MCP endpoint', () => {
     onTestFinished(() => client.close())
     expect(await client.callTool({ name: 'who' })).toMatchObject({ content: [{ text: 'done' }] })
     expect(server.installation.callers.byId('user:acme/bob')).toMatchObject({ role: 'user', name: 'Bob' })
+  })
+})
+
+describe('audiences', () => {
+  const PUBLIC = 'https://tools.example.com'
+  const statusOf = async (at: TestServer, path: string, aud: unknown) => {
+    const headers = { authorization: `Bearer ${issuer.token({ aud })}`, ...POST_HEADERS, host: 'tools.example.com' }
+    const message = { method: 'POST', body: JSON.stringify(INITIALIZE) }
+    return (await rawRequest(at.url + path, { ...(path.startsWith('/mcp') && message), headers })).status
+  }
+
+  test('may be several, and those of a path of MCP count there only', async () => {
+    const { config, handlers } = toolConfig({ who: { run: async () => 'done' } })
+    const audience = ['api://one', 'api://two', `${PUBLIC}/mcp/other`]
+    const at = await openTestServer(
+      {
+        ...config,
+        server: { public_url: PUBLIC },
+        roles: ROLES,
+        auth: { oidc: { ...issuer.settings, audience } },
+        mcp: { servers_out: { small: { tools: ['who'] }, other: { tools: ['who'] } } },
+      },
+      { handlers },
+    )
+    onTestFinished(() => at.close())
+    const paths = ['/api/tools/list', '/mcp', '/mcp/small', '/mcp/other']
+    const all = async (aud: unknown) => Promise.all(paths.map((path) => statusOf(at, path, aud)))
+    expect(await all('api://two')).toEqual([200, 200, 200, 200])
+    expect(await all(['api://zero', 'api://one'])).toEqual([200, 200, 200, 200])
+    expect(await all(`${PUBLIC}/mcp`)).toEqual([401, 200, 401, 401])
+    expect(await all(`${PUBLIC}/mcp/small`)).toEqual([401, 401, 200, 401])
+    expect(await all(`${PUBLIC}/mcp/other`)).toEqual([401, 401, 401, 200])
+    expect(await all([`https://evil.example/mcp`, 7, ''])).toEqual([401, 401, 401, 401])
+    // A token that was verified at its path is refused at others, also from the cache.
+    const authorization = `Bearer ${issuer.token({ aud: `${PUBLIC}/mcp/small` })}`
+    const headers = { authorization, ...POST_HEADERS, host: 'tools.example.com' }
+    const post = async (path: string) =>
+      (await rawRequest(at.url + path, { method: 'POST', headers, body: JSON.stringify(INITIALIZE) })).status
+    expect([await post('/mcp/small'), await post('/mcp'), await post('/mcp/small')]).toEqual([200, 401, 200])
   })
 })
 

@@ -58,6 +58,7 @@ export class SignInError extends Error {
 
 interface Verified {
   readonly caller: Caller
+  readonly audiences: readonly string[]
   readonly issuedAt: number
   readonly until: number
 }
@@ -96,21 +97,24 @@ export class Issuer {
     return JWT.test(text)
   }
 
-  /** The caller of a token that was verified before. */
-  known(token: string): Caller | undefined {
+  /** The caller of a token that was verified before, and is for this path. */
+  known(token: string, path?: string): Caller | undefined {
     const known = this.#verified.get(hash('sha256', token))
     if (known === undefined || known.until <= this.#installation.clock.wall()) return undefined
+    if (this.#audienceOf(known.audiences, path) === undefined) return undefined
     return this.#installation.callers.isRevoked(known.caller.id, known.issuedAt) ? undefined : known.caller
   }
 
-  /** Verifies an access token (RFC 9068). Rejects with a SignInError. */
-  async verify(token: string): Promise<Caller> {
+  /** Verifies an access token (RFC 9068) for a path of MCP, or for all others. Rejects with a SignInError. */
+  async verify(token: string, path?: string): Promise<Caller> {
     const oauth = await import('oauth4webapi')
     const server = await this.#server()
     // The library takes the token from a request.
     const request = new Request(this.settings.issuer, { headers: { authorization: `Bearer ${token}` } })
+    const audience = this.#audienceOf(audiencesOf(unverified(token)), path)
+    if (audience === undefined) throw new SignInError('refused', 'it is for another audience')
     const claims = await oauth
-      .validateJwtAccessToken(server, request, this.settings.audience, {
+      .validateJwtAccessToken(server, request, audience, {
         ...(await this.#options()),
         [oauth.clockSkew]: this.#skew(),
         [oauth.clockTolerance]: TOLERANCE_S,
@@ -123,10 +127,19 @@ export class Issuer {
     const caller = await this.#callerOf(claims, expiresAt)
     this.#verified.set(hash('sha256', token), {
       caller,
+      audiences: audiencesOf(claims),
       issuedAt: issuedAt(claims),
       until: Math.min(expiresAt, now + VERIFIED_MS),
     })
     return caller
+  }
+
+  /** The audience by which a token counts at a path. Those of `/mcp/<name>` count there only. */
+  #audienceOf(audiences: readonly string[], path: string | undefined): string | undefined {
+    const { public_url } = this.#installation.config.server ?? {}
+    const own = public_url === undefined || path === undefined ? undefined : `${public_url}${path}`
+    const allowed = [this.settings.audience].flat().filter((one) => [undefined, path].includes(partOf(one)))
+    return audiences.find((one) => one === own || allowed.includes(one))
   }
 
   /** The address at the issuer where a user signs in. */
@@ -277,6 +290,20 @@ export class Issuer {
 const unavailable = (why = 'the issuer does not answer; try again later, or use an API key'): SignInError =>
   new SignInError('unavailable', why)
 
+/** The path of a part of the tools, if an audience is one. */
+const partOf = (audience: string): string | undefined => /^https?:\/\/[^/]+(\/mcp\/[\w.-]+)$/.exec(audience)?.[1]
+
+const audiencesOf = ({ aud }: Claims): readonly string[] => [aud].flat().filter((one) => typeof one === 'string')
+
+/** Only to choose what to verify. */
+function unverified(token: string): Claims {
+  try {
+    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {}
+  } catch {
+    return {}
+  }
+}
+
 const noRole = (claim: string): SignInError => new SignInError('no_role', `no role is mapped to its claim "${claim}"`)
 
 const issuedAt = ({ iat }: Claims): number => Number(iat) * 1_000 || 0
@@ -306,7 +333,6 @@ const REASONS: Readonly<Record<string, string>> = {
   OAUTH_UNSUPPORTED_OPERATION: 'its algorithm is not supported',
 }
 const CLAIM_REASONS: Readonly<Record<string, string>> = {
-  aud: 'it is for another audience',
   exp: 'it has expired',
   iss: 'it is from another issuer',
   nbf: 'it is not valid yet',
