@@ -1,18 +1,10 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
-import {
-  Client,
-  type OAuthClientProvider,
-  type StoredOAuthClientInformation,
-  type StoredOAuthTokens,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-} from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Caller } from '../../app/callers.ts'
 import type { Config } from '../../config/config.ts'
-import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
 import { INITIALIZE, POST_HEADERS } from '../../mcp/server/fixtures/http-yard.ts'
-import { openIssuer, signed } from '../fixtures/open-issuer.ts'
+import { openIssuer, signed, TestUser } from '../fixtures/open-issuer.ts'
 import type { TestServer } from '../fixtures/open-server.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
 import { toolConfig } from '../fixtures/open-tool-server.ts'
@@ -138,43 +130,6 @@ describe('audiences', () => {
     expect([await post('/mcp/small'), await post('/mcp'), await post('/mcp/small')]).toEqual([200, 401, 200])
   })
 })
-
-/** What the SDK needs of an application: it stores everything, and its user signs in at once. */
-class TestUser implements OAuthClientProvider {
-  readonly redirectUrl = 'http://127.0.0.1/callback'
-  readonly clientMetadata = {
-    client_name: 'test',
-    redirect_uris: [this.redirectUrl],
-    token_endpoint_auth_method: 'none',
-    application_type: 'web' as const,
-  }
-  answer: URLSearchParams | undefined
-  #client: StoredOAuthClientInformation | undefined
-  #tokens: StoredOAuthTokens | undefined
-  #verifier = ''
-
-  clientInformation() {
-    return this.#client
-  }
-  saveClientInformation(client: StoredOAuthClientInformation) {
-    this.#client = client
-  }
-  tokens() {
-    return this.#tokens
-  }
-  saveTokens(tokens: StoredOAuthTokens) {
-    this.#tokens = tokens
-  }
-  saveCodeVerifier(verifier: string) {
-    this.#verifier = verifier
-  }
-  codeVerifier() {
-    return this.#verifier
-  }
-  async redirectToAuthorization(url: URL) {
-    this.answer = new URL((await browse(url.href, this.redirectUrl)).address).searchParams
-  }
-}
 
 /** A browser with cookies, which follows redirects to the end. */
 class Browser {
@@ -464,19 +419,41 @@ describe('access tokens', () => {
     vi.setSystemTime(Date.now() + 300_000)
     expect(await status(old)).toBe(401)
   })
-  test('are refused with 503 while the issuer fails, and keys still work', async () => {
+
+  test('are verified while another endpoint of the issuer fails', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
+    onTestFinished(() => {
+      issuer.state.down = false
+    })
+    issuer.rotate()
+    // Later than in the tests before.
+    vi.setSystemTime(Date.now() + 1_000_000)
+    issuer.state.down = '/token'
+    const address = await new Browser().open(`${server.url}/api/session/oidc`)
+    expect(address).toBe(`${server.url}/?sign_in=unavailable`)
+    expect(await status(issuer.token())).toBe(200)
+  })
+
+  test('are verified with the last signing keys while the issuer fails, for an hour, and keys still work', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    onTestFinished(() => {
+      issuer.state.down = false
+    })
+    expect(await status(issuer.token())).toBe(200)
     // The signing keys are read again after five minutes.
-    vi.setSystemTime(Date.now() + 700_000)
+    vi.setSystemTime(Date.now() + 1_700_000)
     issuer.state.down = true
     const asked = issuer.asked('GET /jwks')
+    expect([await status(issuer.token()), await status(issuer.token({}, { kid: 'other' }))]).toEqual([200, 401])
+    expect([await status(key), issuer.asked('GET /jwks')]).toEqual([200, asked + 1])
+    expect(server.log.at('warn').at(-1)).toMatchObject({ problem: 'it answered with status 503', endpoint: 'keys' })
+    vi.setSystemTime(Date.now() + 3_600_000)
     const answers = [await ask('/api/tools/list', issuer.token()), await ask('/api/tools/list', issuer.token())]
     expect(answers.map((answer) => [answer.status, answer.text])).toEqual(
       answers.map(() => [503, expect.stringContaining('the issuer does not answer')]),
     )
-    expect([await status(key), issuer.asked('GET /jwks')]).toEqual([200, asked + 1])
-    expect(server.log.at('warn').at(-1)).toMatchObject({ problem: 'it answered with status 503' })
-    issuer.state.down = false
+    expect(await status(key)).toBe(200)
   })
 })

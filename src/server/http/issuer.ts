@@ -12,8 +12,10 @@ import { boundedFetch } from '../../mcp/client/bounded-fetch.ts'
 import { HttpProblem } from './problem.ts'
 
 const TIMEOUT_MS = 10_000
-/** After a failure, the issuer is not asked again for so long: anyone can send tokens. */
+/** After a failure, an endpoint of the issuer is not asked again for so long: anyone can send tokens. */
 const PAUSE_MS = 5_000
+/** While the issuer fails, its signing keys count for so long after they were read. */
+const STALE_KEYS_MS = 3_600_000
 const METADATA_MS = 3_600_000
 /** A verified token is not verified again for so long. A withdrawn signing key counts until then. */
 const VERIFIED_MS = 300_000
@@ -25,6 +27,9 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 export const SIGN_IN_SCOPE = 'openid profile'
 
 type Claims = Readonly<Record<string, unknown>>
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
+/** A failure of one says nothing about the others. */
+type Endpoint = 'discovery' | 'keys' | 'token'
 
 /** What the browser keeps between the start and the end of a sign-in. */
 export interface SignInSecrets {
@@ -67,29 +72,55 @@ interface Verified {
 export class Issuer {
   readonly settings: OidcConfig
   readonly #installation: Installation
-  readonly #fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly #fetches: Readonly<Record<Endpoint, Fetch>>
   readonly #verified = new LRUCache<string, Verified>({ max: MAX_VERIFIED })
   #metadata: { readonly found: Promise<AuthorizationServer>; readonly until: number } | undefined
-  #pausedUntil = Number.NEGATIVE_INFINITY
+  readonly #pausedUntil = new Map<Endpoint, number>()
+  #keys: { readonly text: string; readonly at: number } | undefined
 
   constructor(settings: OidcConfig, installation: Installation) {
     this.settings = settings
     this.#installation = installation
     const send = boundedFetch(guardedFetch(new URL(settings.issuer), installation.config.http?.allow_private))
-    this.#fetch = async (url, init) => {
-      const { clock, log } = installation
-      if (clock.now() < this.#pausedUntil) throw unavailable()
-      try {
-        const response = await send(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
-        if (response.status < 500) return response
-        throw new Error(`it answered with status ${response.status}`)
-      } catch (error) {
-        this.#pausedUntil = clock.now() + PAUSE_MS
-        const { message } = error as Error
-        writeLog(log, 'warn', { issuer: settings.issuer, problem: message }, 'The OpenID Connect issuer failed')
-        throw unavailable()
+    const to =
+      (endpoint: Endpoint): Fetch =>
+      async (url, init) => {
+        const { clock, log } = installation
+        if (clock.now() < (this.#pausedUntil.get(endpoint) ?? 0)) throw unavailable()
+        try {
+          const response = await send(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+          if (response.status < 500) return response
+          throw new Error(`it answered with status ${response.status}`)
+        } catch (error) {
+          this.#pausedUntil.set(endpoint, clock.now() + PAUSE_MS)
+          const { message } = error as Error
+          const details = { issuer: settings.issuer, endpoint, problem: message }
+          writeLog(log, 'warn', details, 'The OpenID Connect issuer failed')
+          throw unavailable()
+        }
       }
+    const keys = to('keys')
+    this.#fetches = {
+      discovery: to('discovery'),
+      token: to('token'),
+      keys: (...request) => this.#keysBy(keys, request),
     }
+  }
+
+  /** The signing keys, or the last ones while the issuer fails. */
+  async #keysBy(fetch: Fetch, request: Parameters<Fetch>): Promise<Response> {
+    const now = this.#installation.clock.wall()
+    try {
+      const response = await fetch(...request)
+      const text = await response.text()
+      if (response.status === 200 && isKeySet(text)) this.#keys = { text, at: now }
+      else if (this.#keys === undefined) return new Response(text, response)
+    } catch (error) {
+      if (this.#keys === undefined) throw error
+    }
+    const { text, at } = this.#keys
+    if (now - at >= STALE_KEYS_MS) throw unavailable()
+    return new Response(text, { headers: { 'content-type': 'application/json' } })
   }
 
   /** Whether a text may be a token, and not a key. */
@@ -115,7 +146,7 @@ export class Issuer {
     if (audience === undefined) throw new SignInError('refused', 'it is for another audience')
     const claims = await oauth
       .validateJwtAccessToken(server, request, audience, {
-        ...(await this.#options()),
+        ...(await this.#options('keys')),
         [oauth.clockSkew]: this.#skew(),
         [oauth.clockTolerance]: TOLERANCE_S,
       })
@@ -179,7 +210,6 @@ export class Issuer {
     const secret = this.#secret()
     const authentication = secret === undefined ? oauth.None() : oauth.ClientSecretBasic(secret)
     try {
-      const options = await this.#options()
       const parameters = oauth.validateAuthResponse(server, client, answer, secrets.state)
       const response = await oauth.authorizationCodeGrantRequest(
         server,
@@ -188,11 +218,11 @@ export class Issuer {
         parameters,
         redirectUri,
         secrets.verifier,
-        options,
+        await this.#options('token'),
       )
       const checks = { expectedNonce: secrets.nonce, requireIdToken: true }
       const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, checks)
-      await oauth.validateApplicationLevelSignature(server, response, options)
+      await oauth.validateApplicationLevelSignature(server, response, await this.#options('keys'))
       const claims = oauth.getValidatedIdTokenClaims(tokens) as Claims
       return await this.#callerOf(claims, Number.POSITIVE_INFINITY)
     } catch (error) {
@@ -238,35 +268,36 @@ export class Issuer {
     const now = this.#installation.clock.now()
     const before = this.#metadata
     if (before !== undefined && now < before.until) return before.found
-    const found = this.#discover()
-    this.#metadata = { found, until: now + METADATA_MS }
-    return found.catch((error: unknown) => {
-      this.#metadata = before
+    // Requests that come meanwhile get the older one as well, if this fails.
+    const found = this.#discover().catch((error: unknown) => {
+      this.#metadata = before && { ...before, until: this.#installation.clock.now() + PAUSE_MS }
       if (before === undefined) throw error
       return before.found
     })
+    this.#metadata = { found, until: now + METADATA_MS }
+    return found
   }
 
   async #discover(): Promise<AuthorizationServer> {
     const oauth = await import('oauth4webapi')
     const issuer = new URL(this.settings.issuer)
     try {
-      const response = await oauth.discoveryRequest(issuer, await this.#options())
+      const response = await oauth.discoveryRequest(issuer, await this.#options('discovery'))
       return await oauth.processDiscoveryResponse(issuer, response)
     } catch (error) {
       if (error instanceof SignInError) throw error
-      this.#pausedUntil = this.#installation.clock.now() + PAUSE_MS
-      const { log } = this.#installation
+      const { log, clock } = this.#installation
+      this.#pausedUntil.set('discovery', clock.now() + PAUSE_MS)
       const problem = (error as Error).message
       writeLog(log, 'warn', { issuer: issuer.href, problem }, 'The OpenID Connect issuer has no usable configuration')
       throw unavailable()
     }
   }
 
-  async #options() {
+  async #options(endpoint: Endpoint) {
     const oauth = await import('oauth4webapi')
     return {
-      [oauth.customFetch]: this.#fetch as never,
+      [oauth.customFetch]: this.#fetches[endpoint] as never,
       // The configuration allows http for issuers on this machine only.
       [oauth.allowInsecureRequests]: this.settings.issuer.startsWith('http:'),
     }
@@ -289,6 +320,15 @@ export class Issuer {
 
 const unavailable = (why = 'the issuer does not answer; try again later, or use an API key'): SignInError =>
   new SignInError('unavailable', why)
+
+function isKeySet(text: string): boolean {
+  try {
+    const { keys } = JSON.parse(text)
+    return Array.isArray(keys) && keys.length > 0
+  } catch {
+    return false
+  }
+}
 
 /** The path of a part of the tools, if an audience is one. */
 const partOf = (audience: string): string | undefined => /^https?:\/\/[^/]+(\/mcp\/[\w.-]+)$/.exec(audience)?.[1]
