@@ -21,6 +21,8 @@ export interface Spending {
 export interface AskableClient {
   /** Equal for calls of one client only. */
   readonly id: string
+  /** The caller that the client belongs to, which may have several. */
+  readonly caller?: string | undefined
   readonly capabilities: Readonly<Record<string, unknown>>
   /** The lowest level of log messages that it wants; undefined for none. */
   readonly logLevel?: string | undefined

@@ -74,6 +74,7 @@ export function callHandler(
     const asking = offered && new AskingCall(caller.context, subject, context)
     const client: AskableClient = {
       id: offered ? ownerOf(caller.context) : connectionId,
+      caller: caller.context.caller,
       capabilities: offered ?? capabilities() ?? {},
       logLevel,
       ask: asking?.ask ?? sender(context),
