@@ -128,6 +128,15 @@ describe('pages of other origins', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
+  test('learn that there is no sign-in, under any host name', async () => {
+    const server = await openToolServer({})
+    await server.key('acme')
+    const headers = { host: 'tools.example.com' }
+    for (const path of ['/.well-known/oauth-protected-resource/mcp', '/api/session/oidc']) {
+      expect((await rawRequest(server.url + path, { headers })).status).toBe(404)
+    }
+  })
+
   test('may read responses if it is an allowed origin', async () => {
     const server = await openToolServer({ hello: async () => 1 }, { server: { cors_origins: [ORIGIN] } })
     const headers = { 'x-api-key': await server.key('acme'), 'content-type': 'application/json' }

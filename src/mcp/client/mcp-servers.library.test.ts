@@ -6,6 +6,7 @@ import { silentLog } from '../../core/log.ts'
 import { guardParameters } from '../../core/schema/guard-schema.ts'
 import type { McpConnection } from './mcp-connection.ts'
 import { McpServers } from './mcp-servers.ts'
+import type { PinStore } from './pinned-tools.ts'
 import { ServerLibrary } from './server-library.ts'
 
 const EVERYTHING = new URL(
@@ -16,12 +17,14 @@ const pins = { read: async () => undefined, write: async () => {} }
 
 let registry = new ToolRegistry()
 
-async function library(...names: string[]) {
+async function library(given: string | { pins: PinStore; pin: true }, ...more: string[]) {
+  const names = typeof given === 'string' ? [given, ...more] : more
+  const { pin = false, pins: store = pins } = typeof given === 'string' ? {} : given
   registry = new ToolRegistry()
   const reach = { type: 'stdio', command: process.execPath, args: [EVERYTHING.pathname, 'stdio'], env: {} } as const
-  const parts = { registry, log: silentLog, clock: systemClock, pins }
+  const parts = { registry, log: silentLog, clock: systemClock, pins: store }
   const servers = new McpServers(
-    names.map((name) => ({ name, reach })),
+    names.map((name) => ({ name, reach, ...(pin && { pin }) })),
     parts,
   )
   onTestFinished(() => servers.close())
@@ -61,6 +64,14 @@ describe('resources and prompts of servers', () => {
     const off = Object.fromEntries(registry.definitions().map(({ name }) => [name, false]))
     expect(await contents({ flags: off })).toEqual(none)
     expect(await contents({ flags: { ...off, echo: true } })).toEqual(all)
+  })
+
+  test('belong to nobody while the tools of the server wait for approval', async () => {
+    const pinned = { ...pins, read: async () => ({ echo: 'another' }) }
+    const found = await library({ pins: pinned, pin: true }, 'everything')
+    expect(registry.definitions()).toEqual([])
+    expect([await found.listResources(), await found.listPrompts()]).toEqual([[], []])
+    expect(await found.readResource('demo://resource/static/document/features.md')).toBeUndefined()
   })
 
   test('of two servers: a prompt whose name is taken has that of its server before it', async () => {

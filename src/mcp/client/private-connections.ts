@@ -132,6 +132,7 @@ export class PrivateConnections {
       if (++call.questions > MAX_QUESTIONS) throw refusal(`a call may ask ${MAX_QUESTIONS} times`)
       const params = isObject(request.params) ? request.params : {}
       if (JSON.stringify(params).length > MAX_QUESTION_CHARACTERS) throw refusal('the request is larger than 1 MB')
+      if (params.mode === 'url' && !isWebAddress(params.url)) throw refusal('its url is not an http or https address')
       return (await call.client.ask({ method, params: this.#shown(params) })) as never
     }
     for (const name of capabilities) {
@@ -175,6 +176,12 @@ export class PrivateConnections {
     this.#open.delete(one)
     await one.connection.close().catch(() => {})
   }
+}
+
+/** A client may open any other one with whatever program is installed for it. */
+function isWebAddress(url: unknown): boolean {
+  const { protocol, username } = (typeof url === 'string' && URL.parse(url)) || {}
+  return username === '' && (protocol === 'https:' || protocol === 'http:')
 }
 
 const refusal = (reason: string): ProtocolError =>

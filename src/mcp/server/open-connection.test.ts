@@ -1,6 +1,7 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ProtocolError } from '@modelcontextprotocol/server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { type Era, httpYard, until } from './fixtures/http-yard.ts'
 import { type Library, libraryOf } from './library.ts'
 
@@ -207,6 +208,26 @@ test('a part of a folder has nothing from beside it', async () => {
   }
   for (const path of ['a..b', '...', 'a/.hidden', 'v1.2/x']) await part.readResource(`note://faq/${path}`, {})
   expect(read).toEqual(['note://faq/a..b', 'note://faq/...', 'note://faq/a/.hidden', 'note://faq/v1.2/x'])
+})
+
+test('an approval is opened at the address of the server for people', async () => {
+  const details = { approval: { id: 'a 1', expires_at: '2030-01-01T00:00:00.000Z' } }
+  const approvals = {
+    path: '/approvals/',
+    origin: 'https://tools.example.com',
+    mayDecide: () => false,
+    decide: vi.fn(),
+  }
+  const { client, add } = await httpYard({ approvals })
+  add('pay', () => Promise.reject(new ToolExecutionError('APPROVAL_REQUIRED', 'Ask', { details })))
+  const connected = await client('modern', {}, { capabilities: { elicitation: { url: {} } } })
+  const asked: unknown[] = []
+  connected.setRequestHandler('elicitation/create', ({ params }) => {
+    asked.push(params)
+    return { action: 'accept' }
+  })
+  await connected.callTool({ name: 'pay' })
+  expect(asked).toMatchObject([{ mode: 'url', url: 'https://tools.example.com/approvals/a%201' }])
 })
 
 test('without a library neither is offered', async () => {

@@ -180,6 +180,8 @@ interface Answer {
 export interface CallApprovals {
   /** The path of approvals in the web UI, which the id follows. */
   readonly path: string
+  /** Of the server for people; undefined: the one that the client uses. */
+  readonly origin?: string | undefined
   /** Whether this caller may decide about its own call of a tool. */
   mayDecide(tool: string, context: CallContext): boolean
   /** Decides about its own call. */

@@ -105,7 +105,7 @@ export class McpEndpoint {
         clock,
         part,
         effectOf: ({ name }) => executor.effectOf(name),
-        approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
+        approvals: this.#installation.approvals.forMcp(APPROVALS_PATH, public_url),
         // A search would find tools outside the part.
         ...(part === undefined && { discovery: manager.getDiscovery() }),
         ...(servers.names.length > 0 && { library: servers.library }),
