@@ -351,7 +351,7 @@ export class Installation {
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
-      onRun: (run) => this.#recordRun(run, config),
+      onRun: (run, stored) => this.#recordRun(run, config, stored),
       toolUse: this.toolUse,
       ...(gate !== undefined && { gate: gate.judge }),
       ...(env !== undefined && { env }),
@@ -371,9 +371,11 @@ export class Installation {
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
-  #recordRun(run: StoredRun, { storage }: Config): void {
-    this.sink.run(storage?.runs === false ? withoutContents(run) : run)
-    void this.#trimRuns(run.tenant)
+  #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
+    if (stored) {
+      this.sink.run(storage?.runs === false ? withoutContents(run) : run)
+      void this.#trimRuns(run.tenant)
+    }
     this.#options.onRun?.(run)
   }
 

@@ -84,7 +84,7 @@ export interface Parts {
   /** Replaces the configured embedder. The host application closes it. */
   readonly embedder?: Embedder
   /** Called after every run. */
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   /** Counts how models use the tools. */
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */

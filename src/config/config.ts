@@ -111,8 +111,8 @@ export interface StorageConfig {
 /** An OpenID Connect issuer whose users are callers. */
 export interface OidcConfig {
   readonly issuer: string
-  /** The audience of access tokens. */
-  readonly audience: string
+  /** The audiences of access tokens: one of them must be that of a token. */
+  readonly audience: string | readonly string[]
   readonly client_id: string
   /** `${VAR}` is replaced from the environment. */
   readonly client_secret?: string

@@ -95,6 +95,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
+  'GET /api/users': needs('manage'),
+  'POST /api/users/revoke': { ...needs('manage'), body: { id: 'user:acme/nobody' } },
   'GET /api/roles': needs('read'),
   'GET /api/tenants': needs('manage'),
   'PATCH /api/tenants/:id': { ...needs('manage', 'installation'), body: { flags: {} } },

@@ -24,7 +24,7 @@ import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
-import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { keyRoutes, tenantRoutes, userRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { objectiveRoutes } from './routes/objective-routes.ts'
@@ -61,6 +61,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   prometheusRoutes,
   auditRoutes,
   keyRoutes,
+  userRoutes,
   tenantRoutes,
   sessionRoutes,
   oidcRoutes,

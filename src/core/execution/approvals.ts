@@ -193,6 +193,10 @@ export class Approvals {
 
   async #ask(call: Call, tool: GuardedTool, params: Params): Promise<Pause> {
     const { pauses, onAsk } = this.#store(tool)
+    if (call.context.stores === false) {
+      const message = `Tool '${tool.name}' needs approval, and a request with "store": false can't wait: leave store out`
+      throw new ToolExecutionError('PERMISSION_DENIED', message)
+    }
     refuseLong(params)
     const now = this.#clock.wall()
     const { root } = call.context.parent?.progress ?? {}

@@ -171,4 +171,22 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     );
     CREATE INDEX budget_holds_by_id ON toolyard.budget_holds (id);`,
   },
+  // What the role of a user comes from, and when an administrator signed the user out.
+  {
+    sqlite: `
+    ALTER TABLE users ADD COLUMN basis TEXT NOT NULL DEFAULT '';
+    ALTER TABLE users ADD COLUMN revoked_at REAL;
+    -- Responses have a limit of their own.
+    UPDATE job_bytes SET bytes = max(0, bytes - coalesce((
+      SELECT sum(bytes) FROM chat_turns WHERE chat_turns.tenant = job_bytes.tenant AND substr(chat, 1, 5) = 'resp_'), 0));
+    CREATE INDEX chat_turns_of_responses ON chat_turns (tenant, id, bytes) WHERE substr(chat, 1, 5) = 'resp_'`,
+    postgres: `
+    ALTER TABLE toolyard.users ADD COLUMN basis text NOT NULL DEFAULT '';
+    ALTER TABLE toolyard.users ADD COLUMN revoked_at double precision;
+    UPDATE toolyard.job_bytes SET bytes = greatest(0, bytes - coalesce((
+      SELECT sum(bytes) FROM toolyard.chat_turns
+      WHERE chat_turns.tenant = job_bytes.tenant AND substr(chat, 1, 5) = 'resp_'), 0));
+    CREATE INDEX chat_turns_of_responses ON toolyard.chat_turns (tenant, id, bytes)
+      WHERE substr(chat, 1, 5) = 'resp_';`,
+  },
 ]

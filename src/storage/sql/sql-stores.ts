@@ -83,12 +83,19 @@ const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
 const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
 const PUT_USER = `
-  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, issued_at, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, issued_at = excluded.issued_at,
-    expires_at = excluded.expires_at WHERE known.issued_at <= excluded.issued_at`
+  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, basis, issued_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET subject = excluded.subject, name = excluded.name, role = excluded.role,
+    basis = excluded.basis, issued_at = excluded.issued_at, expires_at = excluded.expires_at
+    WHERE known.issued_at <= excluded.issued_at`
+const REVOKE_USER = `
+  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, basis, issued_at, expires_at, revoked_at)
+  VALUES (?, ?, '', '', '', '', 0, 0, ?)
+  ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at
+    WHERE known.revoked_at IS NULL OR known.revoked_at < excluded.revoked_at`
 const SWEEP_USERS = `
-  DELETE FROM toolyard.users WHERE id IN (SELECT id FROM toolyard.users WHERE expires_at <= ? LIMIT ?)`
+  DELETE FROM toolyard.users WHERE id IN (
+    SELECT id FROM toolyard.users WHERE expires_at <= ? AND revoked_at IS NULL LIMIT ?)`
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
 
 /** API keys of the installation. */
@@ -128,9 +135,18 @@ class Keys implements KeyStore {
     return (await this.#database.run<StoredUser>(LIST_USERS)).rows
   }
 
-  async putUser({ id, tenant, subject, name, role, issued_at, expires_at }: StoredUser): Promise<void> {
-    const values = [id, tenant, subject, name, role, issued_at, expires_at]
+  async putUser(user: Omit<StoredUser, 'revoked_at'>): Promise<void> {
+    const { id, tenant, subject, name, role, basis, issued_at, expires_at } = user
+    const values = [id, tenant, subject, name, role, basis, issued_at, expires_at]
     await this.#database.change('keys', () => ask(PUT_USER, values))
+  }
+
+  async revokeUser({ id, tenant }: Pick<StoredUser, 'id' | 'tenant'>, at: number): Promise<void> {
+    const revoke = function* () {
+      yield* ask(END_SESSIONS, [id])
+      yield* ask(REVOKE_USER, [id, tenant, at])
+    }
+    await this.#database.change('keys', revoke, true)
   }
 }
 

@@ -25,6 +25,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
   'tenant.crossed': 'A caller asked for data of another tenant and was refused.',
+  'user.revoked': 'A user was signed out by an administrator.',
 }
 
 /** Time ranges. */
