@@ -147,6 +147,7 @@ export class Installation {
   static async open(options: InstallationOptions): Promise<Installation> {
     const config = await readConfig(options)
     const env = options.env ?? process.env
+    const seal = TextSeal.from(env)
     const instance = randomUUID()
     const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
     const storage = await openStorage(
@@ -161,7 +162,7 @@ export class Installation {
       },
       { log: options.log },
     )
-    const installation = new Installation(options, config, storage, instance)
+    const installation = new Installation(options, config, { storage, instance, seal })
     try {
       await installation.#start()
       return installation
@@ -171,7 +172,11 @@ export class Installation {
     }
   }
 
-  private constructor(options: InstallationOptions, config: Config, storage: Storage, instance: string) {
+  private constructor(
+    options: InstallationOptions,
+    config: Config,
+    { storage, instance, seal }: Pick<Installation, 'storage' | 'instance' | 'seal'>,
+  ) {
     this.#options = options
     this.#config = config
     this.storage = storage
@@ -195,10 +200,10 @@ export class Installation {
       tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = seal
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.seal,
+      seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
