@@ -32,6 +32,7 @@ import { APPROVAL_WEBHOOK, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
+import { Connections } from './connections.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
@@ -117,6 +118,8 @@ export class Installation {
   /** Service level objectives and their alerts. */
   readonly objectives: Objectives
   readonly webhooks: WebhookQueue
+  /** The accounts of users at providers. */
+  readonly connections: Connections
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -214,6 +217,10 @@ export class Installation {
       },
       showsContents: () => this.#config.storage?.runs !== false,
       onRun: (run) => this.#recordRun(run, this.#config),
+    })
+    this.connections = new Connections({
+      ...{ store: storage.connections, seal, events, clock, log, env: this.env },
+      config: () => this.#config,
     })
     const { settings, ledger } = storage
     const registry = () => this.manager.getRegistry()
@@ -346,6 +353,11 @@ export class Installation {
       rates: this.#rates,
       budgets: this.budgets,
       once: this.#once,
+      accounts: {
+        require: (...asked) => this.connections.require(...asked),
+        token: (...asked) => this.connections.token(...asked),
+        problem: (provider, url) => this.connections.problem(provider, url, config),
+      },
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
@@ -432,6 +444,7 @@ export class Installation {
     await this.rollouts.close()
     await this.objectives.close()
     await this.durableRuns.close()
+    await this.connections.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
     this.events.flush()

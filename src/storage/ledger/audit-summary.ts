@@ -15,7 +15,12 @@ const MAX_EVENTS = 5_000
 const DAY_MS = 86_400_000
 
 /** Failures that say that the caller may not, or not now. */
-const DENIED: ReadonlySet<string | null> = new Set(['PERMISSION_DENIED', 'APPROVAL_REQUIRED', 'RATE_LIMITED'])
+const DENIED: ReadonlySet<string | null> = new Set([
+  'PERMISSION_DENIED',
+  'APPROVAL_REQUIRED',
+  'CONNECTION_REQUIRED',
+  'RATE_LIMITED',
+])
 
 /** Callers make up the names of tools that don't exist. */
 const UNKNOWN = '(unknown tools)'
