@@ -10,14 +10,13 @@ import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import { splitModelId } from '../models/model-info.ts'
 import type { Config, ObjectiveConfig, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
-import { connectionProblems } from './connection-config.ts'
+import { connectionProblems, isSafeAddress } from './connection-config.ts'
 import { type McpEntry, mcpEntries } from './mcp-settings.ts'
 import {
   CANNOT_WRITE,
   EMBEDDED_PROVIDER,
   FORMER_PROVIDER,
   FORMER_PROVIDER_GONE,
-  isSafeAddress,
   isWebAddress,
   modelProblem,
   NO_EMBEDDER,

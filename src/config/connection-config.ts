@@ -1,7 +1,5 @@
 import { suggest } from '../core/suggest.ts'
 import { DomainList, hostName } from '../kinds/http/network/network-rules.ts'
-import type { Config } from './config.ts'
-import { isSafeAddress } from './model-settings.ts'
 
 /** An OAuth provider at which users connect their accounts. */
 export interface ConnectionConfig {
@@ -20,6 +18,18 @@ export interface ConnectionConfig {
   /** Added to the authorization URL, such as `access_type: offline`. */
   readonly parameters?: Readonly<Record<string, string>>
 }
+
+/** The parts of the configuration that belong to connections. */
+interface Connecting {
+  readonly connections?: Readonly<Record<string, ConnectionConfig>> | undefined
+  readonly server?: { readonly public_url?: string }
+}
+
+const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/** Over http anyone on the way could replace the keys of an issuer, or read tokens. */
+export const isSafeAddress = (url: URL | null): boolean =>
+  url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOST.test(url.hostname)))
 
 const TEXT = { type: 'string', minLength: 1, maxLength: 2_000 } as const
 
@@ -86,8 +96,7 @@ export const MCP_AUTH_SCHEMA = {
 } as const
 
 /** Problems beyond the schema, each with its path and a fix. */
-export function connectionProblems(config: Config): string[] {
-  const { connections = {}, server } = config
+export function connectionProblems({ connections = {}, server }: Connecting): string[] {
   const entries = Object.entries(connections)
   const problems = entries.flatMap(([name, provider]) => [
     ...(['authorization_url', 'token_url', 'revocation_url'] as const).flatMap((key) => {
@@ -121,7 +130,7 @@ function hostProblem(name: string, { hosts }: ConnectionConfig): string[] {
 export function connectionProblem(
   provider: string,
   url: URL | null,
-  connections: Config['connections'] = {},
+  connections: Connecting['connections'] = {},
 ): string | undefined {
   if (!Object.hasOwn(connections, provider)) {
     const known = Object.keys(connections)

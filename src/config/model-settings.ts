@@ -123,9 +123,3 @@ export function providerNotFound(name: string, place: string, known: readonly st
 export function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
-
-const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
-
-/** Over http anyone on the way could replace the keys of an issuer, or read tokens. */
-export const isSafeAddress = (url: URL | null): boolean =>
-  url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOST.test(url.hostname)))

@@ -14,7 +14,7 @@ import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
-import { NO_ACCOUNTS, type UserAccounts } from '../user-accounts.ts'
+import type { UserAccounts } from '../user-accounts.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
@@ -131,7 +131,8 @@ export class ToolExecutor {
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
       }
-      if (tool.account !== undefined) await this.#requireAccount(call, tool.account)
+      // Nobody is asked to approve a call that can't run.
+      if (tool.account !== undefined) await this.#accounts?.require(tool.account, call.context, call.tool)
       const free = tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true))
       const stored = free ?? (guarded ? await this.#approve(call, tool, snapshot.params) : undefined)
       // The person who approved may have changed them.
@@ -154,12 +155,6 @@ export class ToolExecutor {
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
-  }
-
-  /** Nobody is asked to approve a call that can't run. */
-  async #requireAccount(call: Call, provider: string): Promise<void> {
-    if (this.#accounts === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NO_ACCOUNTS)
-    await this.#accounts.require(provider, call.context, call.tool)
   }
 
   /** What a call of a run came to that began before the run continued. */

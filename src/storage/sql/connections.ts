@@ -45,27 +45,57 @@ const SWEEP = `
   DELETE FROM toolyard.connect_flows WHERE id IN (SELECT id FROM toolyard.connect_flows WHERE expires_at < ? LIMIT ?)`
 
 type ConnectionRow = Omit<StoredConnection, 'user' | 'broken'> & { readonly user_id: string; readonly broken: number }
+type SealedRow = Readonly<Record<'place1' | 'place2' | 'place3' | 'text', string>> &
+  Readonly<Record<'key1' | 'key2' | 'key3', unknown>>
 type FlowRow = Omit<ConnectFlow, 'user'> & { readonly user_id: string }
 
-/** Columns with encrypted texts. The place of a text is its kind with these columns, or without a kind the column itself. */
-const SEALED: readonly {
+/** The encrypted texts of a column. */
+interface SealedColumn {
   readonly table: string
   readonly column: string
-  readonly key: readonly string[]
-  readonly place: readonly string[]
+  /** Gives the text, its primary key, and the place that it was sealed for: with a kind, the parts of it. */
+  readonly find: string
+  readonly replace: string
   readonly kind?: string
-}[] = [
+}
+
+const SEALED: readonly SealedColumn[] = [
   {
     ...{ table: 'connections', column: 'tokens', kind: 'connection' },
-    ...{ key: ['tenant', 'user_id', 'provider'], place: ['tenant', 'user_id', 'provider'] },
+    find: `SELECT tenant AS key1, user_id AS key2, provider AS key3, tenant AS place1, user_id AS place2,
+        provider AS place3, tokens AS text
+      FROM toolyard.connections WHERE tokens LIKE 'sealed.%' AND tokens NOT LIKE ? LIMIT ?`,
+    replace: `UPDATE toolyard.connections SET tokens = ? WHERE tenant = ? AND user_id = ? AND provider = ? AND tokens = ?`,
   },
-  { table: 'durable_runs', column: 'request', key: ['id'], place: ['id'] },
-  { table: 'durable_runs', column: 'answer', key: ['id'], place: ['id'] },
-  { table: 'run_steps', column: 'data', key: ['run_id', 'seq'], place: ['run_id'] },
-  { table: 'pauses', column: 'progress', key: ['id'], place: ['root_key'] },
+  {
+    ...{ table: 'durable_runs', column: 'request' },
+    find: `SELECT id AS key1, id AS place1, request AS text FROM toolyard.durable_runs
+      WHERE request LIKE 'sealed.%' AND request NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.durable_runs SET request = ? WHERE id = ? AND request = ?',
+  },
+  {
+    ...{ table: 'durable_runs', column: 'answer' },
+    find: `SELECT id AS key1, id AS place1, answer AS text FROM toolyard.durable_runs
+      WHERE answer LIKE 'sealed.%' AND answer NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.durable_runs SET answer = ? WHERE id = ? AND answer = ?',
+  },
+  {
+    ...{ table: 'run_steps', column: 'data' },
+    find: `SELECT run_id AS key1, seq AS key2, run_id AS place1, data AS text FROM toolyard.run_steps
+      WHERE data LIKE 'sealed.%' AND data NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.run_steps SET data = ? WHERE run_id = ? AND seq = ? AND data = ?',
+  },
+  {
+    ...{ table: 'pauses', column: 'progress' },
+    find: `SELECT id AS key1, root_key AS place1, progress AS text FROM toolyard.pauses
+      WHERE progress LIKE 'sealed.%' AND progress NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.pauses SET progress = ? WHERE id = ? AND progress = ?',
+  },
   {
     ...{ table: 'chat_turns', column: 'messages', kind: 'response' },
-    ...{ key: ['id'], place: ['tenant', 'caller', 'chat'] },
+    find: `SELECT id AS key1, tenant AS place1, caller AS place2, chat AS place3, messages AS text
+      FROM toolyard.chat_turns WHERE messages LIKE 'sealed.%' AND messages NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.chat_turns SET messages = ? WHERE id = ? AND messages = ?',
   },
 ]
 
@@ -149,20 +179,13 @@ export class Connections implements ConnectionStore {
 
   async sealed(keyId: string, limit: number): Promise<readonly SealedText[]> {
     const found: SealedText[] = []
-    for (const { table, column, key, place, kind } of SEALED) {
+    for (const { table, column, find, kind } of SEALED) {
       if (found.length >= limit) break
-      const columns = [...new Set([...key, ...place, column])].join(', ')
-      const where = `${column} LIKE 'sealed.%' AND ${column} NOT LIKE ?`
-      const sql = `SELECT ${columns} FROM toolyard.${table} WHERE ${where} LIMIT ?`
-      const values = [`sealed.${keyId}.%`, limit - found.length]
-      const { rows } = await this.#database.run<Readonly<Record<string, unknown>>>(sql, values)
-      for (const row of rows) {
-        const parts = place.map((name) => row[name])
-        found.push({
-          ...{ table, column, text: String(row[column]) },
-          key: key.map((name) => row[name]),
-          place: kind === undefined ? String(parts[0]) : JSON.stringify([kind, ...parts]),
-        })
+      const { rows } = await this.#database.run<SealedRow>(find, [`sealed.${keyId}.%`, limit - found.length])
+      for (const { key1, key2, key3, place1, place2, place3, text } of rows) {
+        const place = kind === undefined ? place1 : JSON.stringify([kind, place1, place2, place3])
+        const key = [key1, key2, key3].filter((part) => part !== undefined)
+        found.push({ table, column, key, place, text })
       }
     }
     return found
@@ -171,9 +194,7 @@ export class Connections implements ConnectionStore {
   async reseal({ table, column, key, text: before }: SealedText, text: string): Promise<boolean> {
     const known = SEALED.find((one) => one.table === table && one.column === column)
     if (known === undefined) throw new TypeError(`There is no encrypted column ${table}.${column}`)
-    const where = [...known.key, column].map((name) => `${name} = ?`).join(' AND ')
-    const sql = `UPDATE toolyard.${known.table} SET ${known.column} = ? WHERE ${where}`
-    return (await this.#database.run(sql, [text, ...key, before])).count > 0
+    return (await this.#database.run(known.replace, [text, ...key, before])).count > 0
   }
 
   /** Removes flows that could not be used since this time. */
