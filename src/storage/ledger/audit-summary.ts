@@ -26,7 +26,7 @@ const DENIED: ReadonlySet<string | null> = new Set([
 const UNKNOWN = '(unknown tools)'
 
 /** Events that anybody can cause. They must not push out the changes. */
-const ACCESS: ReadonlySet<string> = new Set(['key.refused', 'session.started', 'tenant.crossed'])
+const ACCESS: ReadonlySet<string> = new Set(['key.refused', 'session.started', 'tenant.crossed', 'user.acted_for'])
 
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] }
 /** The cost is in millionths of the currency until the end, so that sums are exact. */
