@@ -14,6 +14,9 @@ export type EventName =
   | 'approval.asked'
   | 'approval.decided'
   | 'config.loaded'
+  | 'connection.broken'
+  | 'connection.created'
+  | 'connection.removed'
   | 'flag.removed'
   | 'flag.set'
   | 'key.created'
@@ -29,6 +32,7 @@ export type EventName =
   | 'session.started'
   | 'tenant.created'
   | 'tenant.crossed'
+  | 'user.acted_for'
   | 'user.revoked'
 
 /** The tenant of events that only callers with the scope `installation` may see. */

@@ -37,7 +37,7 @@ export interface CallerLimit {
 export interface Caller {
   /** The id of its key, `user:<tenant>/<sub>` of a signed-in user, or `local`. */
   readonly id: string
-  /** The `sub` of a signed-in user. */
+  /** The `sub` of a signed-in user, or of the user that a key acts for. */
   readonly user?: string
   readonly tenant: string
   readonly name: string
@@ -113,6 +113,20 @@ export const tenantOfUser = (id: string): string | undefined => USER_ID.exec(id)
 export function basisOf(settings: OidcConfig, claim: string): string {
   const { issuer, audience, client_id, tenant_claim, role_claim } = settings
   return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim]))
+}
+
+const ACTED_FOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
+
+/** Whether a key acts for another user. */
+export const actsForAnother = ({ id, tenant, user }: Caller): boolean =>
+  user !== undefined && id !== userId(tenant, user)
+
+/** A key as it acts for a user of its tenant. Returns the problem if it may not. */
+export function actingFor(caller: Caller, user: unknown): Caller | string {
+  if (!caller.scopes.has('act_as')) return "the API key lacks the scope 'act_as'"
+  if (caller.user !== undefined) return 'only an API key can act for a user'
+  if (typeof user !== 'string' || !ACTED_FOR.test(user)) return 'it must be 1 to 255 printable ASCII characters'
+  return { ...caller, user }
 }
 
 /** All callers: keys by their hashes, and users who have signed in. */

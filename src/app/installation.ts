@@ -32,6 +32,7 @@ import { APPROVAL_WEBHOOK, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
+import { Connections } from './connections.ts'
 import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
@@ -117,6 +118,8 @@ export class Installation {
   /** Service level objectives and their alerts. */
   readonly objectives: Objectives
   readonly webhooks: WebhookQueue
+  /** The accounts of users at providers. */
+  readonly connections: Connections
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -147,6 +150,7 @@ export class Installation {
   static async open(options: InstallationOptions): Promise<Installation> {
     const config = await readConfig(options)
     const env = options.env ?? process.env
+    const seal = TextSeal.from(env)
     const instance = randomUUID()
     const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
     const storage = await openStorage(
@@ -161,7 +165,7 @@ export class Installation {
       },
       { log: options.log },
     )
-    const installation = new Installation(options, config, storage, instance)
+    const installation = new Installation(options, config, { storage, instance, seal })
     try {
       await installation.#start()
       return installation
@@ -171,7 +175,11 @@ export class Installation {
     }
   }
 
-  private constructor(options: InstallationOptions, config: Config, storage: Storage, instance: string) {
+  private constructor(
+    options: InstallationOptions,
+    config: Config,
+    { storage, instance, seal }: Pick<Installation, 'storage' | 'instance' | 'seal'>,
+  ) {
     this.#options = options
     this.#config = config
     this.storage = storage
@@ -195,10 +203,10 @@ export class Installation {
       tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = seal
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.seal,
+      seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
@@ -210,6 +218,10 @@ export class Installation {
       },
       showsContents: () => this.#config.storage?.runs !== false,
       onRun: (run) => this.#recordRun(run, this.#config),
+    })
+    this.connections = new Connections({
+      ...{ store: storage.connections, seal, events, clock, log, env: this.env },
+      config: () => this.#config,
     })
     const { settings, ledger } = storage
     const registry = () => this.manager.getRegistry()
@@ -347,6 +359,11 @@ export class Installation {
       rates: this.#rates,
       budgets: this.budgets,
       once: this.#once,
+      accounts: {
+        require: (...asked) => this.connections.require(...asked),
+        token: (...asked) => this.connections.token(...asked),
+        problem: (provider, url) => this.connections.problem(provider, url, config),
+      },
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
@@ -435,6 +452,7 @@ export class Installation {
     await this.rollouts.close()
     await this.objectives.close()
     await this.durableRuns.close()
+    await this.connections.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
     this.budgets.close()

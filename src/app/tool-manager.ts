@@ -25,6 +25,7 @@ import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { Tracer } from '../core/tracer.ts'
+import type { UserAccounts } from '../core/user-accounts.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
 import { AgentKind } from '../kinds/composite/agent.ts'
@@ -74,6 +75,8 @@ export interface Parts {
   readonly once?: OnceStore
   /** Stores approvals of calls. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** The accounts of users. Without it, tools that use them can't be called. */
+  readonly accounts?: UserAccounts
   /** Stores which tools of MCP servers were approved. */
   readonly pins?: PinStore
   /** Shared result cache. */
@@ -361,7 +364,7 @@ function assemble(
   const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
-  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
+  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),

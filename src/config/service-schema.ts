@@ -1,4 +1,5 @@
 import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
+import { CONNECTIONS_SCHEMA } from './connection-config.ts'
 import { ROLES_SCHEMA } from './roles.ts'
 
 /** What one tenant may store. */
@@ -120,6 +121,7 @@ export const SERVICE_SCHEMA = {
     },
   },
   roles: ROLES_SCHEMA,
+  connections: CONNECTIONS_SCHEMA,
   auth: {
     type: 'object',
     description: 'Who may call the server, besides keys.',

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
+import { NO_KEY } from '../app/connections.ts'
 import type { Installation } from '../app/installation.ts'
 import { pause } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
@@ -23,6 +24,7 @@ import { webhookTasks } from './jobs/webhooks.ts'
 import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
+import { connectionRoutes } from './routes/connection-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, tenantRoutes, userRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
@@ -65,6 +67,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   tenantRoutes,
   sessionRoutes,
   oidcRoutes,
+  connectionRoutes,
   statusRoutes,
   versionRoutes,
   objectiveRoutes,
@@ -131,6 +134,9 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
   const { auth, server } = installation.config
   if (auth?.oidc !== undefined && server?.public_url === undefined && !isLoopbackAddress(host)) {
     throw new ServeError('auth.oidc needs server.public_url, the address of this server for clients')
+  }
+  if (Object.keys(installation.config.connections ?? {}).length > 0 && installation.seal.keyId === undefined) {
+    throw new ServeError(NO_KEY)
   }
   const app = await createApp(installation, { local, ...rest })
   try {

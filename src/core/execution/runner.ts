@@ -13,6 +13,7 @@ import type { OnceStore } from '../storage/once-store.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import { isTraceparent, type Tracer } from '../tracer.ts'
+import type { UserAccounts } from '../user-accounts.ts'
 import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled, waitingPlace } from './call.ts'
@@ -42,6 +43,8 @@ export interface ToolExecutorOptions {
   readonly once?: OnceStore
   /** Stores approvals. Without it, tools that need approval can't be called. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** The accounts of users. Without it, tools that use them can't be called. */
+  readonly accounts?: UserAccounts
   /** Shared result cache. Default: one of this executor. */
   readonly cache?: ResultCache
   readonly tracer?: Tracer

@@ -14,6 +14,7 @@ import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
+import type { UserAccounts } from '../user-accounts.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
@@ -50,6 +51,7 @@ export class ToolExecutor {
   readonly #cache: ResultCache
   readonly #rates: Rates
   readonly #budgets: Budgets | undefined
+  readonly #accounts: UserAccounts | undefined
   readonly #tracer: Tracer | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
@@ -77,6 +79,7 @@ export class ToolExecutor {
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
     this.#budgets = options.budgets
+    this.#accounts = options.accounts
     this.#tracer = options.tracer
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
@@ -125,6 +128,8 @@ export class ToolExecutor {
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
       }
+      // Nobody is asked to approve a call that can't run.
+      if (tool.account !== undefined) await this.#accounts?.require(tool.account, call.context, call.tool)
       const free = tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true))
       const stored = free ?? (guarded ? await this.#approve(call, tool, snapshot.params) : undefined)
       // The person who approved may have changed them.

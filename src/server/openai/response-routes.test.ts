@@ -283,7 +283,7 @@ describe('stored responses', () => {
 
   test('are encrypted if there is a key, each for its own place', async () => {
     const { installation, url } = await openScriptedServer(['Secret answer.', 'Second.'])
-    Object.assign(installation, { seal: new TextSeal('0123456789'.repeat(4)) })
+    Object.assign(installation, { seal: new TextSeal('0123456789'.repeat(7)) })
     const client = clientOf(url)
     const [first, second] = [await ask(client), await ask(client)]
     const { chats } = installation.storage

@@ -221,7 +221,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tenant: caller.tenant,
         name,
         role,
-        scopes: first ? SCOPES : (scopes ?? null),
+        scopes: first ? [...ADMIN_SCOPES, 'installation'] : (scopes ?? null),
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,

@@ -189,4 +189,61 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     CREATE INDEX chat_turns_of_responses ON toolyard.chat_turns (tenant, id, bytes)
       WHERE substr(chat, 1, 5) = 'resp_';`,
   },
+  // Accounts of users at providers, and authorizations that they have started.
+  {
+    sqlite: `
+    CREATE TABLE connections (
+      tenant TEXT NOT NULL,
+      user_id TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      tokens TEXT NOT NULL,
+      scopes TEXT NOT NULL,
+      expires_at REAL,
+      version INTEGER NOT NULL,
+      broken INTEGER NOT NULL,
+      leased_until REAL NOT NULL,
+      created_at REAL NOT NULL,
+      updated_at REAL NOT NULL,
+      PRIMARY KEY (tenant, user_id, provider)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE connect_flows (
+      id TEXT PRIMARY KEY,
+      state_hash TEXT,
+      tenant TEXT NOT NULL,
+      user_id TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      verifier TEXT NOT NULL,
+      expires_at REAL NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE UNIQUE INDEX connect_flows_by_state ON connect_flows (state_hash) WHERE state_hash IS NOT NULL;
+    CREATE INDEX connect_flows_by_user ON connect_flows (tenant, user_id);
+    CREATE INDEX connect_flows_by_expiry ON connect_flows (expires_at)`,
+    postgres: `
+    CREATE TABLE toolyard.connections (
+      tenant text COLLATE "C" NOT NULL,
+      user_id text COLLATE "C" NOT NULL,
+      provider text COLLATE "C" NOT NULL,
+      tokens text NOT NULL,
+      scopes text NOT NULL,
+      expires_at double precision,
+      version bigint NOT NULL,
+      broken smallint NOT NULL,
+      leased_until double precision NOT NULL,
+      created_at double precision NOT NULL,
+      updated_at double precision NOT NULL,
+      PRIMARY KEY (tenant, user_id, provider)
+    );
+    CREATE TABLE toolyard.connect_flows (
+      id text COLLATE "C" PRIMARY KEY,
+      state_hash text COLLATE "C",
+      tenant text COLLATE "C" NOT NULL,
+      user_id text COLLATE "C" NOT NULL,
+      provider text COLLATE "C" NOT NULL,
+      verifier text NOT NULL,
+      expires_at double precision NOT NULL
+    );
+    CREATE UNIQUE INDEX connect_flows_by_state ON toolyard.connect_flows (state_hash) WHERE state_hash IS NOT NULL;
+    CREATE INDEX connect_flows_by_user ON toolyard.connect_flows (tenant, user_id);
+    CREATE INDEX connect_flows_by_expiry ON toolyard.connect_flows (expires_at);`,
+  },
 ]

@@ -147,4 +147,17 @@ export const STORAGE_PARTS: {
   },
   leases: { lease: true, company: true },
   spending: { hold: true, report: true },
+  connections: {
+    list: true,
+    get: true,
+    put: true,
+    lease: true,
+    renew: true,
+    release: true,
+    remove: true,
+    begin: true,
+    finish: true,
+    sealed: true,
+    reseal: true,
+  },
 }

@@ -48,6 +48,7 @@ const CODES: Readonly<Record<ToolErrorCode, true>> = {
   INVALID_PARAMETERS: true,
   PERMISSION_DENIED: true,
   APPROVAL_REQUIRED: true,
+  CONNECTION_REQUIRED: true,
   RATE_LIMITED: true,
   TIMEOUT: true,
   CANCELLED: true,
