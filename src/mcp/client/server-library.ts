@@ -27,8 +27,9 @@ const MAX_ENTRY_CHARACTERS = 16_384
 const MAX_URI_CHARACTERS = 2_048
 const MAX_COMPLETIONS = 100
 const MAX_COMPLETION_CHARACTERS = 1_000
-/** Resources of one server that clients follow. */
+/** Resources of one server that clients follow, and those that the clients of one tenant follow first. */
 const MAX_FOLLOWED = 1_000
+const MAX_FOLLOWED_BY_TENANT = MAX_FOLLOWED / 2
 /** Updates of a resource within this time are told once. */
 const SETTLE_MS = 100
 
@@ -56,6 +57,8 @@ interface Named<Entry> {
 
 /** A resource that clients follow. */
 interface Followed {
+  /** That of the first client. */
+  readonly tenant: string | undefined
   readonly listeners: Set<() => void>
   subscription: Promise<McpSubscription | undefined>
   cancelTell: (() => void) | undefined
@@ -77,6 +80,8 @@ export class ServerLibrary implements Library {
   readonly #parts: LibraryParts
   readonly #lists = new Map<McpConnection, Map<List, CachedList>>()
   readonly #prefixes = new Map<McpConnection, string>()
+  /** The server of each resource and prompt, by the name that the server gives it. */
+  readonly #owners = { resources: new Map<string, McpConnection>(), prompts: new Map<string, McpConnection>() }
   readonly #followed = new Map<McpConnection, Map<string, Followed>>()
   readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
 
@@ -105,7 +110,7 @@ export class ServerLibrary implements Library {
         ...one,
         uri: one.uri === entry ? uri : this.#outward(connection, one.uri),
       }))
-      return { ...read, contents }
+      return { ...metaOf(read), contents }
     } catch (error) {
       if (await isAnswer(error)) return undefined
       throw error
@@ -127,7 +132,8 @@ export class ServerLibrary implements Library {
     const params = { name: entry.name, arguments: { ...args } }
     const prompt = await this.#ask(connection, (client, signal) => client.getPrompt(params, { signal }))
     const messages = prompt.messages.map((one) => ({ ...one, content: this.#block(connection, one.content) }))
-    return { ...prompt, messages }
+    const { description } = prompt
+    return { ...metaOf(prompt), ...(description !== undefined && { description }), messages }
   }
 
   async complete(params: CompleteRequestParams, context: CallContext = {}): Promise<CompleteResult | undefined> {
@@ -156,8 +162,9 @@ export class ServerLibrary implements Library {
     const all = this.#followed.get(connection) ?? new Map<string, Followed>()
     this.#followed.set(connection, all)
     const known = all.get(entry)
-    if (known === undefined && all.size >= MAX_FOLLOWED) return undefined
+    if (known === undefined && !hasRoom(all, context.tenant)) return undefined
     const followed = known ?? {
+      tenant: context.tenant,
       listeners: new Set(),
       subscription: this.#follow(connection, entry),
       cancelTell: undefined,
@@ -218,7 +225,7 @@ export class ServerLibrary implements Library {
     const connection = [...this.#parts.connections()].find(({ settings }) => settings.name === server)
     const hasResources = result.content.some((block) => isObject(block) && String(block.type).startsWith('resource'))
     if (connection === undefined || !hasResources) return result
-    await this.#all('resources')
+    await this.#resources()
     return { ...result, content: result.content.map((block: unknown) => this.#block(connection, block)) }
   }
 
@@ -233,9 +240,8 @@ export class ServerLibrary implements Library {
   /** By the lists that were read last. */
   #outward(connection: McpConnection, uri: string): string {
     if (!forwardingOf(connection.settings).resources || !this.#areSeveral() || /^https?:/i.test(uri)) return uri
-    const lists = this.#sharing('resources').map((one) => ({ one, uris: this.#lists.get(one)?.get('resources')?.last }))
-    const owner = lists.find(({ uris }) => uris?.some((entry) => (entry as Resource).uri === uri))
-    return owner?.one === connection && !this.#isPrefixed(uri) ? uri : this.#prefixOf(connection) + uri
+    const isOwn = this.#owners.resources.get(uri) === connection
+    return isOwn && !this.#isPrefixed(uri) ? uri : this.#prefixOf(connection) + uri
   }
 
   #visible<Entry>(named: readonly Named<Entry>[], context: CallContext): Named<Entry>[] {
@@ -257,10 +263,13 @@ export class ServerLibrary implements Library {
 
   async #resources(): Promise<Named<Resource>[]> {
     const taken = new Set<string>()
-    return (await this.#all<Resource>('resources')).flatMap(({ connection, entry }) => {
+    const all = await this.#all<Resource>('resources')
+    const owners = this.#own('resources', all, ({ uri }) => uri)
+    return all.flatMap(({ connection, entry }) => {
       const { uri } = entry
       if (typeof uri !== 'string' || uri.length > MAX_URI_CHARACTERS) return []
-      const isFree = !taken.has(uri) && !(this.#areSeveral() && this.#isPrefixed(uri))
+      const isOwn = owners.get(uri) === connection && !taken.has(uri)
+      const isFree = isOwn && !(this.#areSeveral() && this.#isPrefixed(uri))
       const name = isFree ? uri : this.#prefixOf(connection) + uri
       if (taken.has(name)) return []
       taken.add(name)
@@ -280,13 +289,36 @@ export class ServerLibrary implements Library {
 
   async #prompts(): Promise<Named<Prompt>[]> {
     const taken = new Set<string>()
-    return (await this.#all<Prompt>('prompts')).flatMap(({ connection, entry }) => {
+    const all = await this.#all<Prompt>('prompts')
+    const owners = this.#own('prompts', all, ({ name }) => name)
+    const others = this.#sharing('prompts').map((one) => ({ one, prefix: `${one.settings.name}__` }))
+    return all.flatMap(({ connection, entry }) => {
       if (typeof entry.name !== 'string') return []
-      const name = [entry.name, `${connection.settings.name}__${entry.name}`].find((one) => !taken.has(one))
-      if (name === undefined) return []
+      const isForeign = others.some(({ one, prefix }) => one !== connection && entry.name.startsWith(prefix))
+      const isOwn = owners.get(entry.name) === connection && !taken.has(entry.name)
+      const name = isOwn && !isForeign ? entry.name : `${connection.settings.name}__${entry.name}`
+      if (taken.has(name)) return []
       taken.add(name)
       return [{ connection, entry, name }]
     })
+  }
+
+  /** A name belongs to the server that listed it first, until that server lists it no more: no other one can take it. */
+  #own<Entry>(
+    list: 'resources' | 'prompts',
+    all: readonly Omit<Named<Entry>, 'name'>[],
+    nameOf: (entry: Entry) => string,
+  ): ReadonlyMap<string, McpConnection> {
+    const before = this.#owners[list]
+    const listing = new Set(all.map(({ connection }) => connection))
+    // A server that can't be reached keeps its names.
+    const owners = new Map([...before].filter(([, connection]) => !listing.has(connection)))
+    for (const { connection, entry } of all) {
+      const name = nameOf(entry)
+      if (!owners.has(name) || before.get(name) === connection) owners.set(name, connection)
+    }
+    this.#owners[list] = owners
+    return owners
   }
 
   #sharing(what: 'resources' | 'prompts'): McpConnection[] {
@@ -386,6 +418,12 @@ export class ServerLibrary implements Library {
     return ask(await connection.client(signal), signal)
   }
 }
+
+/** Nothing else of an answer passes: a server must not say what only this one may say, such as that input is required. */
+const metaOf = ({ _meta }: { readonly _meta?: Readonly<Record<string, unknown>> | undefined }) => _meta && { _meta }
+
+const hasRoom = (all: ReadonlyMap<string, Followed>, tenant: string | undefined): boolean =>
+  all.size < MAX_FOLLOWED && [...all.values()].filter((one) => one.tenant === tenant).length < MAX_FOLLOWED_BY_TENANT
 
 const NO_COMPLETIONS: CompleteResult = { completion: { values: [], hasMore: false } }
 
