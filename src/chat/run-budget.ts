@@ -1,7 +1,9 @@
 import type { Allowance, Spending } from '../core/call-context.ts'
+import { toMicros } from '../core/costs.ts'
 import type { MediaPart } from '../core/tool-result.ts'
 import { mediaIn, textIn } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
 import { costOf, type ModelPrices } from '../models/model-info.ts'
 import type { Budget } from './run.ts'
 
@@ -182,4 +184,29 @@ function toolBytes(tools: readonly OfferedTool[]): number {
       bytes + textBound(name) + textBound(description) + textBound(JSON.stringify(parameters)),
     0,
   )
+}
+
+/** The statuses of a provider that did not respond in time. */
+export const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
+
+interface UnknownTurn {
+  readonly messages: readonly Message[]
+  readonly tools: readonly OfferedTool[]
+  readonly said: string
+  /** Undefined if the turn did not fail. */
+  readonly thrown: unknown
+  /** Whether its caller left, or its time was over. */
+  readonly interrupted: boolean
+  /** What budgets have set aside for it. */
+  readonly held: number | undefined
+}
+
+/** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
+export function estimateOf(prices: ModelPrices | undefined, turn: UnknownTurn): number | undefined {
+  const { messages, tools, said, thrown, interrupted, held = 0 } = turn
+  const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
+  const isCut = thrown === undefined || isLate || interrupted
+  // A provider that refuses a request does not charge for it.
+  if (prices === undefined || (!isCut && said === '')) return undefined
+  return Math.max(toMicros(costOf(prices, promptBound(messages, tools), textBound(said))), held)
 }

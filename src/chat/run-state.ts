@@ -9,12 +9,12 @@ import type { GateDecision } from '../core/storage/run-store.ts'
 import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { costOf, turnCost } from '../models/model-info.ts'
+import { turnCost } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
-import { promptBound, RunBudget, textBound, workingTime } from './run-budget.ts'
+import { estimateOf, RunBudget, TIMED_OUT, workingTime } from './run-budget.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
 import { Demands, type Draft, type Ending } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
@@ -71,10 +71,11 @@ class RunSignals {
     return this.work.aborted ? 'timeout' : undefined
   }
 
-  close(): void {
+  /** Aborts what still runs if the run is left early: aborting takes as long as a turn. */
+  close(isOver: boolean): void {
     for (const cancel of this.#timers) cancel()
     this.#caller?.removeEventListener('abort', this.#cancel)
-    this.#end(undefined)
+    if (!isOver) this.#end(undefined)
   }
 
   #end(reason: unknown): void {
@@ -144,8 +145,8 @@ export class RunState {
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
-  async ask(offered: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
-    const { model, temperature, context } = this.#request
+  ask(offered: readonly OfferedTool[], last: boolean): TurnReader | Ending | Promise<TurnReader | Ending> {
+    const { model } = this.#request
     const tools = this.demands?.toolsOf(offered) ?? offered
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
@@ -153,13 +154,17 @@ export class RunState {
       const request = { messages: this.messages, tools }
       return this.#begun(new TurnReader(stored, request, new Cancellation(), this.#silence))
     }
-    const { interruption, whole, work } = this.#signals
+    const { interruption, whole } = this.#signals
     if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
-    const refused = await this.#takeBudgets()
-    if (refused !== undefined) return refused
-    const cancellation = last ? whole : work
+    if (this.budgets === undefined) return this.#send(tools, max_tokens, last)
+    return this.#takeBudgets(this.budgets).then((refused) => refused ?? this.#send(tools, max_tokens, last))
+  }
+
+  #send(tools: readonly OfferedTool[], max_tokens: number | undefined, last: boolean): TurnReader {
+    const { model, temperature, context } = this.#request
+    const cancellation = last ? this.#signals.whole : this.#signals.work
     const { tools: before, max_tokens: most } = this.#question ?? {}
     const isUsual = !last && !this.demands?.holdText
     if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
@@ -169,12 +174,9 @@ export class RunState {
       messages: this.messages,
       tools,
       // A hash takes as long as a call, and few models use it.
-      cache: lazyKey(this.#request),
+      cache: new CacheKey(this.#request),
       effectOf: this.#effectOf,
-      // Created lazily: an AbortSignal is expensive.
-      get signal() {
-        return cancellation.signal
-      },
+      signal: cancellation.signal,
     }
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
@@ -308,7 +310,7 @@ export class RunState {
   /** The caller left before the answer: notifies observers when all calls have ended. */
   async left(calls: CallBatch | undefined): Promise<void> {
     if (this.observers === NO_OBSERVERS && this.#request.journal === undefined) return
-    await calls?.ended()
+    await calls?.runAll(0)
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
 
@@ -364,7 +366,7 @@ export class RunState {
       const { text, calls } = this.#asked.turn
       this.#charge({ text, calls, usage: undefined, failure: { thrown: undefined } })
     }
-    this.#signals.close()
+    this.#signals.close(this.#over)
   }
 
   get model(): Model {
@@ -376,9 +378,9 @@ export class RunState {
   }
 
   /** Ends the run if a budget is spent, before the model is asked. */
-  async #takeBudgets(): Promise<Ending | undefined> {
+  async #takeBudgets(budgets: Budgets): Promise<Ending | undefined> {
     try {
-      const taken = await this.budgets?.take(this.#spender)
+      const taken = await budgets.take(this.#spender)
       this.#hold = taken?.hold
       this.#isLimited = taken !== undefined
       if (taken !== undefined) this.#warnings = [...new Set([...this.#warnings, ...taken.warnings])]
@@ -420,18 +422,14 @@ export class RunState {
     if (!this.#replayed && !isSilent) this.budgets?.turn(this.#spender, cost, hold, estimate)
   }
 
-  /** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
   #estimate({ failure, text, calls }: Pick<TurnReader, 'failure' | 'text' | 'calls'>): number | undefined {
-    const { prices } = this.#request
-    if (this.#asked === undefined || prices === undefined || !this.#isLimited) return undefined
-    const thrown = failure?.thrown
-    const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
-    const isCut = thrown === undefined || isLate || this.#signals.interruption !== undefined
-    // A provider that refuses a request does not charge for it.
-    if (!isCut && text === '' && calls.length === 0) return undefined
-    const said = textBound(text + JSON.stringify(calls))
-    const bound = costOf(prices, promptBound(this.messages, this.#asked.tools), said)
-    return Math.max(toMicros(bound), this.#hold?.micros ?? 0)
+    if (this.#asked === undefined || !this.#isLimited) return undefined
+    return estimateOf(this.#request.prices, {
+      ...{ messages: this.messages, tools: this.#asked.tools, held: this.#hold?.micros },
+      said: calls.length === 0 ? text : text + JSON.stringify(calls),
+      thrown: failure?.thrown,
+      interrupted: this.#signals.interruption !== undefined,
+    })
   }
 
   get #spender() {
@@ -457,11 +455,18 @@ export class RunState {
 }
 
 /** Tenants share no cache, so that none learns from its speed what others ask. */
-const lazyKey = ({ context, cache_key = '' }: RunRequest): { readonly key: string } => ({
-  get key() {
+class CacheKey {
+  readonly #request: RunRequest
+
+  constructor(request: RunRequest) {
+    this.#request = request
+  }
+
+  get key(): string {
+    const { context, cache_key = '' } = this.#request
     return hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
-  },
-})
+  }
+}
 
 /** A run that a call makes ends with the call. */
 function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
@@ -474,7 +479,6 @@ function problemOf(thrown: unknown, id: string): string {
   return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. See the log`
 }
 
-const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
 const BUSY: ReadonlySet<number | undefined> = new Set([429, 503, 529])
 
 function failureOf(thrown: unknown): NonNullable<Ending['provider']> {
