@@ -102,8 +102,8 @@ export interface Parts {
   readonly packages?: string
 }
 
-/** Code of models that runs at the same time; the rest waits. */
-const MAX_CODE_RUNS = 2
+/** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
+const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
 const SANDBOX_MB = 64
 const SANDBOX_IDLE_MS = 300_000
@@ -378,7 +378,7 @@ function assemble(
   const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
   const { code_mode } = config.tools ?? {}
   const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
-  const places = { size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
+  const places = { size: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
   const sandbox = new ProcessPool({ ...places, workers: true, memoryMb, log })
   const codeMode = code_mode?.enabled
     ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })

@@ -319,6 +319,17 @@ describe('stored responses', () => {
     await expect(ask(client, { input: [reference, ...others] })).rejects.toMatchObject(NOT_FOUND)
   })
 
+  test('are counted as often as input refers to them', async () => {
+    const { url, model } = await openScriptedServer([{ text: 'x'.repeat(100_000) }, 'Two.'])
+    const client = clientOf(url)
+    const { output } = await ask(client)
+    const reference = { type: 'item_reference', id: String(output[0]?.id) } as const
+    const input = [...Array<typeof reference>(100).fill(reference), { role: 'user', content: 'Go' } as const]
+    const problem = { status: 400, message: expect.stringContaining('refers to too many') }
+    await expect(ask(client, { input })).rejects.toMatchObject(problem)
+    expect(model.requests).toHaveLength(1)
+  })
+
   test('expire after 7 days', async () => {
     const clock = new ManualClock()
     const { url, model } = await openScriptedServer(['One.', 'Two.'], { clock })
