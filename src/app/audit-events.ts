@@ -28,6 +28,7 @@ export type EventName =
   | 'rollout.started'
   | 'session.started'
   | 'tenant.created'
+  | 'suite.changed'
   | 'tenant.crossed'
 
 /** The tenant of events that only callers with the scope `installation` may see. */

@@ -47,6 +47,8 @@ export interface DurableRunDataOptions {
   readonly quota: (tenant: string) => Quota
   /** Whether texts, parameters and results are shown. */
   readonly showsContents: () => boolean
+  /** Removes the parameters and results of a step that may not be stored. */
+  readonly storable?: (step: RunStep) => RunStep
   /** Receives the record of a run that ended while nothing ran. */
   readonly onRun: (run: StoredRun) => void
 }
@@ -119,8 +121,8 @@ export class DurableRunData {
   }
 
   sealed(id: string, step: JournalStep, view: StepView): DurableStep {
-    const { seal, clock } = this.#options
-    const shown = JSON.stringify(view.of(step, new Date(clock.wall()).toISOString()))
+    const { seal, clock, storable = (shown) => shown } = this.#options
+    const shown = JSON.stringify(view.of(step, new Date(clock.wall()).toISOString()).map((one) => storable(one)))
     return { kind: step.kind, data: seal.seal(JSON.stringify(step), id), shown }
   }
 

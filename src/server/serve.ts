@@ -24,6 +24,7 @@ import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
+import { historyRoutes } from './routes/history-routes.ts'
 import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
@@ -35,6 +36,7 @@ import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
 import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
+import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
 
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
@@ -52,6 +54,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   modelRoutes,
   validationRoutes,
   suiteRoutes,
+  savedSuiteRoutes,
   mcpRoutes,
   mcpServerRoutes,
   packageRoutes,
@@ -60,6 +63,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   costRoutes,
   prometheusRoutes,
   auditRoutes,
+  historyRoutes,
   keyRoutes,
   tenantRoutes,
   sessionRoutes,

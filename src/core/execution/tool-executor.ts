@@ -21,7 +21,7 @@ import type { Continuations } from './continuations.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
-import { Runner, type ToolExecutorOptions } from './runner.ts'
+import { type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
 import type { ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
@@ -54,6 +54,7 @@ export class ToolExecutor {
   readonly #rates: Rates
   readonly #budgets: Budgets | undefined
   readonly #tracer: Tracer | undefined
+  readonly #payload: PayloadOf | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
@@ -81,6 +82,7 @@ export class ToolExecutor {
     this.#rates = options.rates ?? new LocalRates()
     this.#budgets = options.budgets
     this.#tracer = options.tracer
+    this.#payload = options.payload
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
@@ -364,10 +366,11 @@ export class ToolExecutor {
     const { code: error_code, message, cause } = error
     const more = extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
-    const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
+    const text = withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message)
+    const execution_time_ms = this.#end(call, this.#clock.now(), error_code, undefined, text)
     const envelope = {
       success: false,
-      error: withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message),
+      error: text,
       error_code,
       tool_name: call.tool,
       execution_time_ms,
@@ -379,7 +382,7 @@ export class ToolExecutor {
     return envelope
   }
 
-  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown): number {
+  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {
     const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
@@ -387,6 +390,7 @@ export class ToolExecutor {
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
+    if (this.#payload !== undefined) call.payload = this.#payload(call, code === undefined ? { result } : { error })
     this.#recorder.add(call)
     return executionTimeMs
   }

@@ -166,7 +166,7 @@ test('a run is replayed as it was, and with a model that is asked anew; no tool 
 })
 
 test('the scope observe alone replays only recorded responses', async () => {
-  const { url, key } = await openScriptedServer(['Hi.'])
+  const { url, key } = await openScriptedServer(['Hi.'], { config: { storage: { payloads: 'all' } } })
   const owner = await key('acme')
   const { run_id } = await ask(url, 'Hello', owner)
   const watcher = await key('acme', 'operator', ['observe'])

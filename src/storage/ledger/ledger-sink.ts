@@ -219,6 +219,7 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   hold: record.hold,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
+  payload: record.payload,
   nesting:
     (record.id ?? record.parentId) === undefined ? undefined : { call_id: record.id, parent_id: record.parentId },
   code: record.code ?? null,
@@ -326,7 +327,7 @@ class WaitingEntries {
   add(entry: Entry): boolean {
     const bytes = isRun(entry)
       ? 2 * JSON.stringify(entry).length
-      : ENTRY_BYTES + 2 * (('params' in entry && entry.params?.length) || 0)
+      : ENTRY_BYTES + 2 * ((('params' in entry && entry.params?.length) || 0) + payloadLength(entry))
     if (this.#entries.length >= this.#maxEntries || this.#bytes + bytes > this.#maxBytes) return false
     this.#entries.push(entry)
     this.#sizes.push(bytes)
@@ -358,5 +359,7 @@ class WaitingEntries {
     for (const bytes of this.#sizes.splice(0, count)) this.#bytes -= bytes
   }
 }
+
+const payloadLength = (entry: Entry): number => ('payload' in entry && entry.payload?.content.length) || 0
 
 const isRun = (entry: Entry): entry is StoredRun => 'steps' in entry
