@@ -117,12 +117,12 @@ export class DurableRunData {
   }
 
   view(before: readonly JournalStep[]): StepView {
-    return new StepView(before, this.#options.showsContents())
+    return new StepView(before, this.#options.showsContents(), this.#options.clock.wall())
   }
 
   sealed(id: string, step: JournalStep, view: StepView): DurableStep {
     const { seal, clock, storable = (shown) => shown } = this.#options
-    const shown = JSON.stringify(view.of(step, new Date(clock.wall()).toISOString()).map((one) => storable(one)))
+    const shown = JSON.stringify(view.of(step, clock.wall()).map((one) => storable(one)))
     return { kind: step.kind, data: seal.seal(JSON.stringify(step), id), shown }
   }
 

@@ -1,6 +1,7 @@
 import type { CallRecord } from '../core/recorder.ts'
 import { boundedJson, redactedJsonWithin } from '../core/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import type { ToolFailure } from '../core/tool-result.ts'
 
 /** Whose parameters and results are stored: nobody's, those of failed calls, or all. */
 export type PayloadPolicy = 'off' | 'errors' | 'all'
@@ -44,12 +45,13 @@ function bounded(value: unknown, most: number): { readonly text: string; readonl
   return { text: text.length <= most ? text : LEFT_OUT, shortened: true }
 }
 
-/** The step of a run without the parameters and the result, unless they may be stored. */
+/** The step of a run without the parameters and the contents of the result, unless they may be stored. */
 export function storableStep(policy: PayloadPolicy, step: RunStep): RunStep {
-  if (policy === 'all' || step.type !== 'tool') return step
+  if (policy === 'all' || step.type !== 'tool' || step.result === undefined) return step
   const { params: _params, result, ...rest } = step
-  const failed = (result as { readonly success?: unknown } | undefined)?.success === false
-  return policy === 'errors' && failed ? step : rest
+  const { success, error_code, tool_name, execution_time_ms, outcome, cost } = Object(result) as Partial<ToolFailure>
+  if (policy === 'errors' && success === false) return step
+  return { ...rest, result: { success, error_code, tool_name, execution_time_ms, outcome, cost } }
 }
 
 /** A run without the parameters and results that may not be stored. The recording has those of all calls. */

@@ -87,7 +87,11 @@ test('the steps and the recording of a run follow the same setting', async () =>
   const [off, all] = [await runOf('off'), await runOf('all')]
   expect(off.run.answer).toBe('Noted.')
   expect(off.run.steps[1]).not.toHaveProperty('params')
-  expect(off.run.steps[1]).not.toHaveProperty('result')
+  expect((off.run.steps[1] as { result: object }).result).toEqual({
+    success: true,
+    tool_name: 'note',
+    execution_time_ms: expect.any(Number),
+  })
   expect([off.status, off.text]).toEqual([409, expect.stringContaining('storage.payloads')])
   expect(all.run.steps[1]).toMatchObject({ params: { text: 'a', password: '[redacted]' } })
   expect(all.status).toBe(200)
