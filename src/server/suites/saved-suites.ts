@@ -17,7 +17,7 @@ import { usableTools } from '../routes/tool-routes.ts'
 
 /** The beginning of the id of a saved suite; its name follows. */
 export const SAVED = 'saved/'
-const NAME = '^[a-z0-9][a-z0-9_-]{0,39}$'
+const NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/
 const MAX_SUITES = 20
 const MAX_CASES = 200
 const MAX_BYTES = 1_000_000
@@ -34,7 +34,7 @@ function folderOf({ folder }: Installation, { tenant }: Owner): string {
 export async function savedNames(installation: Installation, owner: Owner): Promise<string[]> {
   const files = await readdir(folderOf(installation, owner)).catch(() => [])
   const names = files.flatMap((file) => (file.endsWith('.json') ? file.slice(0, -'.json'.length) : []))
-  return names.filter((name) => new RegExp(NAME).test(name)).sort()
+  return names.filter((name) => NAME.test(name)).sort()
 }
 
 export const savedPath = (installation: Installation, owner: Owner, name: string): string =>
@@ -55,9 +55,9 @@ const SAVED_CASE = object(
   'The saved case',
 )
 const CASE = { type: 'object', additionalProperties: true, description: 'A case of a suite file.' }
-const SUITE_NAME = object({ name: { type: 'string', pattern: NAME } })
+const SUITE_NAME = object({ name: { type: 'string', pattern: NAME.source } })
 const CASE_ID = object({
-  name: { type: 'string', pattern: NAME },
+  name: { type: 'string', pattern: NAME.source },
   id: { type: 'string', minLength: 1, maxLength: 200 },
 })
 const ID = { type: 'string', minLength: 1, maxLength: 200 }

@@ -69,7 +69,7 @@ export function PagedList<Row>(props: PagedListProps<Row>) {
         </p>
         {live ? (
           <span className="flex items-center gap-1.5 text-xs text-muted">
-            <span aria-hidden="true" className={`size-2 rounded-full ${up ? 'moving bg-good' : 'bg-edge'}`} />
+            <span aria-hidden="true" className={`size-2 rounded-full ${up ? 'bg-good' : 'bg-edge'}`} />
             {up ? 'Live' : 'Not connected'}
           </span>
         ) : (
@@ -84,7 +84,7 @@ export function PagedList<Row>(props: PagedListProps<Row>) {
           label={`${one.charAt(0).toUpperCase()}${one.slice(1)}s`}
           items={rows}
           keyOf={keyOf}
-          rowPx={40}
+          rowPx={35}
           row={row}
           className="panel overflow-hidden"
           rowClassName="border-b border-line last:border-b-0"

@@ -2,7 +2,7 @@ import { Link } from 'wouter'
 import type { RunView } from '../../../src/server/http/views.ts'
 import { count, inMoney, inNumber, inTime } from '../parts/figures.ts'
 import { BreakableName } from '../parts/section.tsx'
-import { flatTree, periodOf, runTree, type TreeNode } from './run-tree.ts'
+import { flatTree, periodOf, runTree, type TreeNode, totalOf } from './run-tree.ts'
 
 const COLOURS = { turn: 'bg-accent', call: 'bg-good', run: 'bg-warn' } as const
 const LINK = 'text-accent underline underline-offset-2'
@@ -13,15 +13,15 @@ export function RunTreeView({ run }: { readonly run: RunView }) {
   const nodes = flatTree(tree)
   if (nodes.length === 0) return <p className="text-sm text-muted">No steps are stored.</p>
   const { from, ms } = periodOf(tree)
-  const tokens = nodes.some((node) => node.tokens !== undefined)
-  const cost = nodes.some((node) => node.cost !== undefined)
+  const total = totalOf(run, tree)
+  const tokens = total.tokens > 0
+  const cost = total.cost !== undefined
   const turns = nodes.filter(({ kind }) => kind === 'turn').length
   const calls = nodes.filter(({ kind }) => kind === 'call').length
   const agents = nodes.length - turns - calls
-  const sum = (name: 'tokens' | 'cost') => nodes.reduce((all, node) => all + (node[name] ?? 0), 0)
   return (
     <table className="w-full text-left text-sm">
-      <caption className="sr-only">Steps of the run: start, duration and cost of each</caption>
+      <caption className="sr-only">Timeline: start, duration and cost of each step</caption>
       <thead className="text-xs text-muted">
         <tr>
           <th scope="col" className="py-1 pr-3 font-medium">
@@ -80,8 +80,8 @@ export function RunTreeView({ run }: { readonly run: RunView }) {
             )}
           </td>
           <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">{inTime(run.duration_ms)}</td>
-          {tokens && <td className="py-1 pl-3 text-right tabular-nums max-sm:hidden">{inNumber(sum('tokens'))}</td>}
-          {cost && <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">{inMoney(sum('cost'))}</td>}
+          {tokens && <td className="py-1 pl-3 text-right tabular-nums max-sm:hidden">{inNumber(total.tokens)}</td>}
+          {cost && <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">{inMoney(total.cost ?? 0)}</td>}
         </tr>
       </tfoot>
     </table>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RunStep } from '../../../src/core/storage/run-store.ts'
 import type { AgentRun } from '../../../src/server/http/views.ts'
-import { flatTree, periodOf, runTree } from './run-tree.ts'
+import { flatTree, periodOf, runTree, totalOf } from './run-tree.ts'
 
 const at = (ms: number): string => new Date(1_000_000 + ms).toISOString()
 
@@ -54,4 +54,12 @@ test('nodes have tokens, cost and failures if they are known', () => {
 test('the period covers every node, and is never empty', () => {
   expect(periodOf(runTree({ steps: [turn(5, 10), call('a', 15, 30)] }))).toEqual({ from: 1_000_005, ms: 40 })
   expect(periodOf(runTree({ steps: [turn(0, 0)] })).ms).toBe(1)
+})
+
+test('the total counts the run, its calls and the agents below it once', () => {
+  const steps = [turn(0, 10, { prompt_tokens: 7, completion_tokens: 1, cost: 0.25 }), call('a', 10, 50, { cost: 2 })]
+  const agents = [agent('one', 20, { agents: [agent('below', 21)] })]
+  const run = { prompt_tokens: 7, completion_tokens: 1, cost: 0.25 }
+  expect(totalOf(run, runTree({ steps, agents }))).toEqual({ tokens: 18, cost: 3.25 })
+  expect(totalOf({ ...run, cost: null }, runTree({ steps: [turn(0, 1)] })).cost).toBeUndefined()
 })

@@ -62,6 +62,21 @@ export function periodOf(nodes: readonly TreeNode[]): { readonly from: number; r
   return { from, ms: Math.max(1, to - from) }
 }
 
+/** What a run, its calls and the agents below it have used. The cost is undefined if none is known. */
+export function totalOf(
+  run: Pick<StoredRun, 'prompt_tokens' | 'completion_tokens' | 'cost'>,
+  nodes: readonly TreeNode[],
+): { readonly tokens: number; readonly cost: number | undefined } {
+  const all = flatTree(nodes)
+  const agents = all.filter(({ kind }) => kind === 'run')
+  const costs = [run.cost ?? undefined, ...all.filter(({ kind }) => kind !== 'turn').map(({ cost }) => cost)]
+  const known = costs.filter((cost) => cost !== undefined)
+  return {
+    tokens: agents.reduce((sum, { tokens = 0 }) => sum + tokens, run.prompt_tokens + run.completion_tokens),
+    cost: known.length === 0 ? undefined : known.reduce((sum, cost) => sum + cost, 0),
+  }
+}
+
 /** The children of the shortest call that ran when the agent started. */
 function placeOf(calls: readonly Building[], { started_at }: AgentRun, roots: Building[]): Building[] {
   const at = Date.parse(started_at)

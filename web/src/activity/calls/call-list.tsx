@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import { sessionQuery, toolsQuery, useMay } from '../../api/queries.ts'
 import { Choice } from '../../parts/choice.tsx'
-import { inDate, inTime } from '../../parts/figures.ts'
+import { inMoment, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { OutcomeChip } from '../../parts/outcome-chip.tsx'
 import { Empty } from '../../parts/states.tsx'
@@ -47,7 +47,7 @@ export function CallList() {
         {text('caller', 'Key', { placeholder: 'Key or user id' })}
         {text('run_id', 'Run', { placeholder: 'Run id' })}
         <Choice label="Time" value={filters.last ?? ''} options={TIME_OPTIONS} onChange={(last) => change({ last })} />
-        {seesAll && text('tenant', 'Tenant', { placeholder: 'Tenant (yours; * for all)' })}
+        {seesAll && text('tenant', 'Tenant', { placeholder: 'Tenant, or *' })}
       </search>
       {session?.payloads !== undefined && <p className="text-sm text-muted">{PAYLOADS[session.payloads]}</p>}
       <PagedList<AuditRow>
@@ -68,7 +68,7 @@ export function CallList() {
 const CallRow = ({ row, tenant }: { readonly row: AuditRow; readonly tenant: string }) => (
   <Link
     href={`/activity/calls/${encodeURIComponent(row.id)}${tenant}`}
-    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_10rem_11rem]"
+    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_10rem_9rem]"
   >
     <span className="truncate font-mono font-medium">{row.tool}</span>
     <span className="justify-self-end md:justify-self-start">
@@ -77,11 +77,11 @@ const CallRow = ({ row, tenant }: { readonly row: AuditRow; readonly tenant: str
     <span className="text-right tabular-nums max-md:hidden">{inTime(row.duration_ms)}</span>
     <span className="truncate text-muted max-md:hidden">{row.source ?? '–'}</span>
     <span className="truncate text-muted max-md:hidden">{row.model ?? row.caller ?? '–'}</span>
-    <time dateTime={row.time} className="text-right text-muted max-md:hidden">
-      {inDate(row.time)}
+    <time dateTime={row.time} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
+      {inMoment(row.time)}
     </time>
     <span className="col-span-2 truncate text-xs text-muted tabular-nums md:hidden">
-      {inTime(row.duration_ms)}, {row.source ?? 'internal'}, {inDate(row.time)}
+      {inTime(row.duration_ms)}, {row.source ?? 'internal'}, {inMoment(row.time)}
     </span>
   </Link>
 )

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import type { ChatView, ShownChat } from '../../../../src/server/http/views.ts'
 import { useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
-import { count, inBytes, inDate } from '../../parts/figures.ts'
+import { count, inBytes, inMoment } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
@@ -48,17 +48,17 @@ export function ChatList() {
 const ChatRow = ({ chat }: { readonly chat: ShownChat }) => (
   <Link
     href={`/activity/chats/${encodeURIComponent(chat.id)}?caller=${encodeURIComponent(chat.caller)}`}
-    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_10rem_6rem_6rem_11rem]"
+    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_10rem_6rem_6rem_9rem]"
   >
     <span className="truncate font-medium">{chat.question || chat.id}</span>
     <span className="truncate text-muted max-md:hidden">{chat.caller}</span>
     <span className="text-right text-muted tabular-nums">{count(chat.turns, 'turn')}</span>
     <span className="text-right text-muted tabular-nums max-md:hidden">{inBytes(chat.bytes)}</span>
-    <time dateTime={chat.updated_at} className="text-right text-muted max-md:hidden">
-      {inDate(chat.updated_at)}
+    <time dateTime={chat.updated_at} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
+      {inMoment(chat.updated_at)}
     </time>
     <span className="col-span-2 truncate text-xs text-muted md:hidden">
-      {chat.caller}, {inDate(chat.updated_at)}
+      {chat.caller}, {inMoment(chat.updated_at)}
     </span>
   </Link>
 )
@@ -110,6 +110,15 @@ export function ChatPage({ id }: { readonly id: string }) {
   )
 }
 
+/** Results are JSON text, unless they have media. */
+function valueIn(content: unknown): unknown {
+  try {
+    return typeof content === 'string' ? JSON.parse(content) : content
+  } catch {
+    return content
+  }
+}
+
 type Message = ChatView['turns'][number]['messages'][number]
 
 function Said({ message }: { readonly message: Message }) {
@@ -117,10 +126,17 @@ function Said({ message }: { readonly message: Message }) {
   const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
   return (
     <>
-      {typeof content === 'string' && content !== '' && (
+      {typeof content === 'string' && content !== '' && message.role !== 'tool' && (
         <p className="mt-1 wrap-anywhere whitespace-pre-wrap">{content}</p>
       )}
-      {typeof content === 'object' && content !== null && <JsonTree value={content} label="Parts" />}
+      {message.role === 'tool' && (
+        <div className="mt-1 overflow-x-auto">
+          <JsonTree value={valueIn(content)} label="Result" />
+        </div>
+      )}
+      {message.role !== 'tool' && typeof content === 'object' && content !== null && (
+        <JsonTree value={content} label="Parts" />
+      )}
       {calls.map((call) => (
         <div key={call.id} className="mt-2 rounded-lg bg-sunk p-2">
           <Link href={`/tool/${encodeURIComponent(call.function.name)}`} className="font-mono text-sm text-accent">

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import type { ListedRun } from '../../../../src/core/storage/run-store.ts'
 import { modelsQuery, sessionQuery, toolsQuery, useMay } from '../../api/queries.ts'
 import { Choice } from '../../parts/choice.tsx'
-import { count, inDate, inMoney, inTime } from '../../parts/figures.ts'
+import { count, inMoment, inMoney, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { StopChip } from '../../testing/stop-chip.tsx'
@@ -83,7 +83,7 @@ export function RunList() {
 const RunRow = ({ run }: { readonly run: ListedRun }) => (
   <Link
     href={`/runs/${run.id}`}
-    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_9rem_11rem_5rem_4.5rem_5rem_11rem]"
+    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_9rem_11rem_5rem_4.5rem_5rem_9rem]"
   >
     <span className="truncate font-medium">{run.question || '(question not stored)'}</span>
     <span className="justify-self-end md:justify-self-start">
@@ -95,11 +95,11 @@ const RunRow = ({ run }: { readonly run: ListedRun }) => (
     <span className="text-right text-muted tabular-nums max-md:hidden">
       {run.cost === null ? '–' : inMoney(run.cost)}
     </span>
-    <time dateTime={run.started_at} className="text-right text-muted max-md:hidden">
-      {inDate(run.started_at)}
+    <time dateTime={run.started_at} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
+      {inMoment(run.started_at)}
     </time>
     <span className="col-span-2 truncate text-xs text-muted tabular-nums md:hidden">
-      {run.model}, {count(run.tool_calls, 'call')}, {inTime(run.duration_ms)}, {inDate(run.started_at)}
+      {run.model}, {count(run.tool_calls, 'call')}, {inTime(run.duration_ms)}, {inMoment(run.started_at)}
     </span>
   </Link>
 )

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { Link, useLocation, useSearchParams } from 'wouter'
 import type { FileCase } from '../../../../src/validation/suites/suite.ts'
 import { suitesQuery } from '../../api/queries.ts'
 import { request, requestJson } from '../../api/request.ts'
@@ -50,7 +50,7 @@ export function SavedSuitePage({ name }: { readonly name: string }) {
           <ul aria-label="Tests" className="mt-4 grid grid-cols-1 gap-3">
             {data.cases.map((one) => (
               <li key={one.id}>
-                <Case suite={name} one={one} open={one.id === params.get('case')} />
+                <Case suite={name} one={one} open={one.id === params.get('case')} last={data.cases.length === 1} />
               </li>
             ))}
           </ul>
@@ -64,16 +64,28 @@ interface CaseProps {
   readonly suite: string
   readonly one: FileCase
   readonly open: boolean
+  /** Whether the suite has no other. */
+  readonly last: boolean
 }
 
-function Case({ suite, one, open }: CaseProps) {
+function Case({ suite, one, open, last }: CaseProps) {
   const client = useQueryClient()
+  const [, goTo] = useLocation()
   const [editing, setEditing] = useState(open)
   const [asking, setAsking] = useState(false)
   const address = `${addressOf(suite)}/cases/${encodeURIComponent(one.id ?? '')}`
   const done = () =>
     Promise.all([['saved', suite], suitesQuery.queryKey].map((queryKey) => client.invalidateQueries({ queryKey })))
-  const remove = useMutation({ mutationFn: () => request(address, { method: 'DELETE' }), onSuccess: done })
+  const remove = useMutation({
+    mutationFn: () => request(address, { method: 'DELETE' }),
+    onSuccess: async () => {
+      if (!last) return done()
+      // The suite is gone with its last case.
+      await client.invalidateQueries({ queryKey: suitesQuery.queryKey })
+      goTo('/models')
+      client.removeQueries({ queryKey: ['saved', suite] })
+    },
+  })
   const calls = one.expect.calls?.map(({ tool }) => tool).join(', ')
   return (
     <article aria-label={`Test ${one.id}`} className="panel min-w-0 p-4">
