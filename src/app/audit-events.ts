@@ -31,6 +31,7 @@ export type EventName =
   | 'rollout.started'
   | 'session.started'
   | 'tenant.created'
+  | 'suite.changed'
   | 'tenant.crossed'
   | 'user.acted_for'
   | 'user.revoked'

@@ -11,7 +11,7 @@ import { ResultCache } from '../core/execution/result-cache.ts'
 import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
-import type { RecordSink } from '../core/recorder.ts'
+import type { CallPayload, CallRecord, RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
@@ -34,6 +34,7 @@ import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Connections } from './connections.ts'
 import { DurableRuns } from './durable-runs.ts'
+import { type Outcome, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
 import { TextSeal } from './sealed-text.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { BoundedOnce, Tenants } from './tenants.ts'
@@ -217,6 +218,7 @@ export class Installation {
         return caller && callers.context(caller, 'rest', session)
       },
       showsContents: () => this.#config.storage?.runs !== false,
+      storable: (step) => storableStep(this.payloads, step),
       onRun: (run) => this.#recordRun(run, this.#config),
     })
     this.connections = new Connections({
@@ -249,6 +251,11 @@ export class Installation {
 
   get config(): Config {
     return this.#config
+  }
+
+  /** Whether the parameters and results of calls are stored. */
+  get payloads(): PayloadPolicy {
+    return this.#config.storage?.payloads ?? (this.callers.keyed ? 'off' : 'all')
   }
 
   /** The file that lists the packages. */
@@ -355,6 +362,7 @@ export class Installation {
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, this.budgets, ...sinks],
+      payload: (call, outcome) => this.#payloadOf(call, outcome),
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       budgets: this.budgets,
@@ -387,10 +395,15 @@ export class Installation {
     }
   }
 
+  #payloadOf(call: CallRecord, outcome: Outcome): CallPayload | undefined {
+    const content = payloadText(this.payloads, call, outcome)
+    return content === undefined ? undefined : { content, storageBytes: this.tenants.quota(call.tenant).storage_bytes }
+  }
+
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
   #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
     if (stored) {
-      this.sink.run(storage?.runs === false ? withoutContents(run) : run)
+      this.sink.run(storage?.runs === false ? withoutContents(run) : storableRun(this.payloads, run))
       void this.#trimRuns(run.tenant)
     }
     this.#options.onRun?.(run)

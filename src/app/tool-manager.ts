@@ -15,6 +15,7 @@ import { dataFolder, type Environment, variableProblem } from '../core/environme
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
+import type { PayloadOf } from '../core/execution/runner.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { Isolate } from '../core/handler.ts'
@@ -65,6 +66,8 @@ export interface Parts {
   readonly isolate?: Isolate
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. */
+  readonly payload?: PayloadOf
   /** Answer a call only after its record is stored. */
   readonly durable?: boolean
   /** Shared rate limits. */

@@ -109,6 +109,8 @@ export interface StorageConfig {
   readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
   readonly runs?: boolean
+  /** Default: `off` if there are keys, otherwise `all`. */
+  readonly payloads?: 'off' | 'errors' | 'all'
 }
 
 /** An OpenID Connect issuer whose users are callers. */

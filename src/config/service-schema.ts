@@ -232,6 +232,11 @@ export const SERVICE_SCHEMA = {
         description: 'durable: a call returns when its record is stored; batched (default): shortly before.',
       },
       runs: { type: 'boolean', description: 'false stores only the metrics of runs, not their contents.' },
+      payloads: {
+        enum: ['off', 'errors', 'all'],
+        description:
+          'Whether the parameters and results of calls are stored: of none, of failed calls, or of all. Default: off if the server has API keys or sign-in, otherwise all.',
+      },
     },
   },
   validation: {

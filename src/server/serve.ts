@@ -26,6 +26,7 @@ import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { connectionRoutes } from './routes/connection-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
+import { historyRoutes } from './routes/history-routes.ts'
 import { keyRoutes, tenantRoutes, userRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
@@ -37,6 +38,7 @@ import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
 import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
+import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
 
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
@@ -54,6 +56,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   modelRoutes,
   validationRoutes,
   suiteRoutes,
+  savedSuiteRoutes,
   mcpRoutes,
   mcpServerRoutes,
   packageRoutes,
@@ -62,6 +65,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   costRoutes,
   prometheusRoutes,
   auditRoutes,
+  historyRoutes,
   keyRoutes,
   userRoutes,
   tenantRoutes,

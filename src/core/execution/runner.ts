@@ -8,7 +8,7 @@ import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Rates } from '../rates.ts'
-import type { RecordSink } from '../recorder.ts'
+import type { CallPayload, CallRecord, RecordSink } from '../recorder.ts'
 import type { OnceStore } from '../storage/once-store.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
@@ -31,6 +31,8 @@ export interface ToolExecutorOptions {
   readonly defaultTimeoutMs?: number
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. Must not throw. */
+  readonly payload?: PayloadOf
   /** Answers a call only when its record is written or reported as lost. */
   readonly durable?: boolean
   /** Shared rate limits. Default: those of this executor. */
@@ -51,6 +53,11 @@ export interface ToolExecutorOptions {
   /** Random jitter for retries, from 0 to 1. */
   readonly random?: () => number
 }
+
+export type PayloadOf = (
+  call: CallRecord,
+  outcome: { readonly result: unknown } | { readonly error: string },
+) => CallPayload | undefined
 
 interface RunnerParts extends Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'> {
   /** Makes the calls of tools that call others. */

@@ -23,7 +23,7 @@ import type { Known } from './once.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
-import { Runner, type ToolExecutorOptions } from './runner.ts'
+import { type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
 import type { ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
@@ -53,6 +53,7 @@ export class ToolExecutor {
   readonly #budgets: Budgets | undefined
   readonly #accounts: UserAccounts | undefined
   readonly #tracer: Tracer | undefined
+  readonly #payload: PayloadOf | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
@@ -81,6 +82,7 @@ export class ToolExecutor {
     this.#budgets = options.budgets
     this.#accounts = options.accounts
     this.#tracer = options.tracer
+    this.#payload = options.payload
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
@@ -368,10 +370,11 @@ export class ToolExecutor {
     const { code: error_code, message, cause } = error
     const more = known ?? extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
-    const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
+    const text = withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message)
+    const execution_time_ms = this.#end(call, this.#clock.now(), error_code, undefined, text)
     const envelope = {
       success: false,
-      error: withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message),
+      error: text,
       error_code,
       tool_name: call.tool,
       execution_time_ms,
@@ -383,7 +386,7 @@ export class ToolExecutor {
     return envelope
   }
 
-  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown): number {
+  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {
     const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
@@ -391,6 +394,7 @@ export class ToolExecutor {
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
+    if (this.#payload !== undefined) call.payload = this.#payload(call, code === undefined ? { result } : { error })
     this.#recorder.add(call)
     return executionTimeMs
   }

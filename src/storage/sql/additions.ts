@@ -246,4 +246,29 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     CREATE INDEX connect_flows_by_user ON toolyard.connect_flows (tenant, user_id);
     CREATE INDEX connect_flows_by_expiry ON toolyard.connect_flows (expires_at);`,
   },
+  // The parameters and results of calls, beside their rows of the audit log.
+  {
+    sqlite: `
+    CREATE TABLE payloads (
+      chain INTEGER NOT NULL,
+      seq INTEGER NOT NULL,
+      tenant TEXT NOT NULL,
+      at REAL NOT NULL,
+      bytes INTEGER NOT NULL,
+      content TEXT NOT NULL,
+      PRIMARY KEY (chain, seq)
+    ) STRICT;
+    CREATE INDEX payloads_by_time ON payloads (at)`,
+    postgres: `
+    CREATE TABLE toolyard.payloads (
+      chain integer NOT NULL,
+      seq bigint NOT NULL,
+      tenant text COLLATE "C" NOT NULL,
+      at double precision NOT NULL,
+      bytes bigint NOT NULL,
+      content text NOT NULL,
+      PRIMARY KEY (chain, seq)
+    );
+    CREATE INDEX payloads_by_time ON toolyard.payloads (at);`,
+  },
 ]

@@ -10,6 +10,7 @@ import { DurableRuns } from './durable-runs.ts'
 import type { Engine } from './engine.ts'
 import { Once } from './once.ts'
 import { Pauses } from './pauses.ts'
+import { PAYLOAD_DAYS, sweepPayloads } from './payloads.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { Spending } from './spending.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
@@ -71,6 +72,7 @@ export function sqlStores(
       await durableRuns.sweep(clock.wall() - DAY_MS)
       await spending.sweep(clock.wall())
       await connections.sweep(clock.wall(), SWEEP_LIMIT)
+      await sweepPayloads(database, clock.wall() - Math.min(keepDays, PAYLOAD_DAYS) * DAY_MS)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
       // Runs that were approved while a user was known go on for a day.
       await database.run(SWEEP_USERS, [clock.wall() - DAY_MS, SWEEP_LIMIT])

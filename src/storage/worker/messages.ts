@@ -80,6 +80,7 @@ export const STORAGE_PARTS: {
   ledger: {
     append: true,
     audit: true,
+    row: true,
     verify: true,
     executions: true,
     models: true,
@@ -99,7 +100,7 @@ export const STORAGE_PARTS: {
   toolUse: { list: true, add: true, replace: true, doubtful: true },
   once: { claim: true, look: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
-  chats: { turns: true, add: true, addResponse: true, update: true, remove: true },
+  chats: { turns: true, add: true, addResponse: true, update: true, remove: true, list: true },
   pauses: {
     ask: true,
     open: true,
