@@ -94,6 +94,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
+  'PATCH /api/keys/:id': { ...needs('manage'), owned: 'key', body: { name: 'renamed' } },
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
   'GET /api/roles': needs('read'),
   'GET /api/tenants': needs('manage'),
