@@ -175,7 +175,7 @@ describe('with the key of another tenant', () => {
 
 describe('authorization', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|\.well-known\/oauth-protected-resource(\/mcp(\/:name)?)?)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing(\/:thread)?|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|\.well-known\/oauth-protected-resource(\/mcp(\/:name)?)?)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

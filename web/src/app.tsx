@@ -62,7 +62,7 @@ export const App = () => (
               <Switch>
                 <Route path="/" component={ToolsPage} />
                 <Route path="/tool/:name">{({ name }) => <ToolPage name={name} key={name} />}</Route>
-                <Route path="/tools-testing" component={TestingPage} />
+                <Route path="/tools-testing/:thread?">{({ thread }) => <TestingPage thread={thread} />}</Route>
                 <Route path="/models/runs/:id">{({ id }) => <SuiteRunPage id={id} key={id} />}</Route>
                 <Route path="/models" component={ModelsPage} />
                 <Route path="/activity/*?" component={ActivityPage} />

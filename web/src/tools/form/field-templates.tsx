@@ -1,12 +1,17 @@
+import { getDefaultRegistry } from '@rjsf/core'
 import {
   ADDITIONAL_PROPERTY_FLAG,
   type ArrayFieldItemTemplateProps,
   buttonId,
+  type EnumOptionsType,
   getTemplate,
   getUiOptions,
   type MultiSchemaFieldTemplateProps,
+  type WidgetProps,
   type WrapIfAdditionalTemplateProps,
 } from '@rjsf/utils'
+import type { ComponentType } from 'react'
+import { withGivenValue } from './problems-by-field.ts'
 
 /** An array item with its buttons. */
 function ArrayFieldItemTemplate({
@@ -64,3 +69,13 @@ function WrapIfAdditionalTemplate(props: WrapIfAdditionalTemplateProps) {
 }
 
 export const fieldTemplates = { ArrayFieldItemTemplate, MultiSchemaFieldTemplate, WrapIfAdditionalTemplate }
+
+const Select = getDefaultRegistry().widgets.SelectWidget as ComponentType<WidgetProps>
+
+/** Shows a value that the schema doesn't allow, as the JSON does. */
+function SelectWidget({ options, value, multiple = false, ...props }: WidgetProps) {
+  const enumOptions = withGivenValue(options.enumOptions ?? [], multiple ? undefined : value) as EnumOptionsType[]
+  return <Select {...props} multiple={multiple} value={value} options={{ ...options, enumOptions }} />
+}
+
+export const widgets = { SelectWidget }

@@ -4,7 +4,7 @@ import { useMemo } from 'react'
 import type { JsonSchema } from '../../../../src/core/tool.ts'
 import type { Problem } from '../../../../src/core/tool-result.ts'
 import { buttonTemplates } from './button-templates.tsx'
-import { fieldTemplates } from './field-templates.tsx'
+import { fieldTemplates, widgets } from './field-templates.tsx'
 import { formValidator } from './form-validator.ts'
 import { problemsByField } from './problems-by-field.ts'
 import './params-form.css'
@@ -44,6 +44,7 @@ export function ParamsForm({ schema, params, onParams, problems }: ParamsFormPro
         formData={params}
         validator={formValidator}
         templates={TEMPLATES}
+        widgets={widgets}
         extraErrors={errors}
         noHtml5Validate
         noValidate
