@@ -3,7 +3,6 @@ import {
   ADDITIONAL_PROPERTY_FLAG,
   type ArrayFieldItemTemplateProps,
   buttonId,
-  type EnumOptionsType,
   getTemplate,
   getUiOptions,
   type MultiSchemaFieldTemplateProps,
@@ -11,7 +10,7 @@ import {
   type WrapIfAdditionalTemplateProps,
 } from '@rjsf/utils'
 import type { ComponentType } from 'react'
-import { withGivenValue } from './problems-by-field.ts'
+import { GIVEN } from './problems-by-field.ts'
 
 /** An array item with its buttons. */
 function ArrayFieldItemTemplate({
@@ -72,10 +71,13 @@ export const fieldTemplates = { ArrayFieldItemTemplate, MultiSchemaFieldTemplate
 
 const Select = getDefaultRegistry().widgets.SelectWidget as ComponentType<WidgetProps>
 
-/** Shows a value that the schema doesn't allow, as the JSON does. */
-function SelectWidget({ options, value, multiple = false, ...props }: WidgetProps) {
-  const enumOptions = withGivenValue(options.enumOptions ?? [], multiple ? undefined : value) as EnumOptionsType[]
-  return <Select {...props} multiple={multiple} value={value} options={{ ...options, enumOptions }} />
+/** Marks values that the schema doesn't allow. */
+function SelectWidget({ options, schema, ...props }: WidgetProps) {
+  const given = ((schema as Readonly<Record<string, unknown>>)[GIVEN] as readonly unknown[] | undefined) ?? []
+  const enumOptions = options.enumOptions?.map((option) =>
+    given.includes(option.value) ? { ...option, label: `${JSON.stringify(option.value)} (not allowed)` } : option,
+  )
+  return <Select {...props} schema={schema} options={{ ...options, ...(enumOptions && { enumOptions }) }} />
 }
 
 export const widgets = { SelectWidget }

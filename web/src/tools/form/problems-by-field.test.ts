@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openProblems, problemsByField, withGivenValue } from './problems-by-field.ts'
+import { openProblems, problemsByField, withGivenValues } from './problems-by-field.ts'
 
 const missing = { path: 'location', rule: 'required', expected: true }
 const wrong = { path: 'user.emails[0]', rule: 'format', expected: 'email' }
@@ -20,9 +20,19 @@ describe('the problems of a call', () => {
   })
 })
 
-test('the choices of an enum contain a value that is not allowed', () => {
-  const choices = [{ value: 'small', label: 'small' }]
-  expect(withGivenValue(choices, 'small')).toEqual(choices)
-  expect(withGivenValue(choices, undefined)).toEqual(choices)
-  expect(withGivenValue(choices, 'huge')).toEqual([...choices, { value: 'huge', label: '"huge" (not allowed)' }])
+test('values that an enum does not allow are added to it, with a mark', () => {
+  const size = { enum: ['small'] }
+  const schema = {
+    type: 'object',
+    properties: { size, sizes: { type: 'array', items: size }, inner: { properties: { size } } },
+  }
+  expect(withGivenValues(schema, { size: 'small', inner: {} })).toEqual(schema)
+  const huge = { enum: ['small', 'huge'], 'x-given': ['huge'] }
+  expect(withGivenValues(schema, { size: 'huge', sizes: ['small', 'huge'], inner: { size: 'huge' } })).toEqual({
+    type: 'object',
+    properties: { size: huge, sizes: { type: 'array', items: huge }, inner: { properties: { size: huge } } },
+  })
+  expect(withGivenValues(schema, { size: { a: 1 } })).toMatchObject({
+    properties: { size: { enum: ['small', { a: 1 }] } },
+  })
 })

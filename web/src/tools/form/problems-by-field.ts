@@ -30,16 +30,30 @@ const stepsOf = (path: string): string[] => path.split(/[.[\]]+/).filter(Boolean
 const valueAt = (value: unknown, path: string): unknown =>
   stepsOf(path).reduce((at, step) => (Object(at) as Readonly<Record<string, unknown>>)[step], value)
 
-interface Choice {
-  readonly value: unknown
-  readonly label: string
+type Schema = Readonly<Record<string, unknown>>
+
+/** Set beside `enum`: the values that were added because they are given, not because they are allowed. */
+export const GIVEN = 'x-given'
+
+/** Adds given values to the enums that don't allow them. The form library would replace them by the default, unlike the JSON. */
+export function withGivenValues(schema: unknown, given: unknown): unknown {
+  if (!isObject(schema) || given === undefined) return schema
+  const { enum: allowed, properties, items } = schema
+  if (Array.isArray(allowed)) {
+    const isAllowed = allowed.some((one) => JSON.stringify(one) === JSON.stringify(given))
+    return isAllowed
+      ? schema
+      : { ...schema, enum: [...allowed, given], [GIVEN]: [...((schema[GIVEN] as []) ?? []), given] }
+  }
+  if (isObject(properties) && isObject(given)) {
+    const inner = Object.entries(properties).map(([name, one]) => [name, withGivenValues(one, given[name])])
+    return { ...schema, properties: Object.fromEntries(inner) }
+  }
+  return Array.isArray(given) && isObject(items) ? { ...schema, items: given.reduce(withGivenValues, items) } : schema
 }
 
-/** The choices of an enum, with a value that is none of them. */
-export function withGivenValue(choices: readonly Choice[], value: unknown): Choice[] {
-  const isKnown = value === undefined || choices.some((one) => JSON.stringify(one.value) === JSON.stringify(value))
-  return isKnown ? [...choices] : [...choices, { value, label: `${JSON.stringify(value)} (not allowed)` }]
-}
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Names a missing field: errors of an object appear below all of its fields. */
 function sentence({ rule, expected }: Problem, field = 'This'): string {
