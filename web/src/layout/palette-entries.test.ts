@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest'
-import { foundEntries, modelEntry, PAGE_ENTRIES, toolEntry } from './palette-entries.ts'
+import { modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry } from './palette-entries.ts'
 
 const tool = (name: string, description = '') =>
   toolEntry({ name, description, kind: 'mock', effect: 'read', origin: 'configuration', permissions: [] })
 
-const entries = [
+const index = new PaletteIndex([
   ...PAGE_ENTRIES,
   ...Array.from({ length: 200 }, (_, at) => tool(`tool_${at}`)),
   tool('get_weather', 'Forecasts for settings of all kinds'),
   modelEntry({ id: 'openai:gpt', name: 'GPT' }),
-]
-const titles = (query: string) => foundEntries(entries, query).map(({ title }) => title)
+])
+const titles = (query: string) => index.find(query).map(({ title }) => title)
 
 test('a misspelled name finds its tool', () => expect(titles('wether')).toEqual(['get_weather']))
 
 test('a title counts more than a description', () => expect(titles('settings')).toEqual(['Settings', 'get_weather']))
 
 test('a model leads to a test of it', () => {
-  expect(foundEntries(entries, 'gpt')[0]?.href).toBe('/tools-testing?model=openai%3Agpt')
+  expect(index.find('gpt')[0]?.href).toBe('/tools-testing?model=openai%3Agpt')
 })
 
 test('without a query, each kind shows a few, and never more than 50 are shown', () => {

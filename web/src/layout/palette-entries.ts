@@ -2,7 +2,7 @@ import type { ListedRun } from '../../../src/core/storage/run-store.ts'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import type { ListedModel } from '../api/queries.ts'
 import { inDate } from '../parts/figures.ts'
-import { fuzzyFilter } from '../parts/fuzzy.ts'
+import { FuzzyIndex } from '../parts/fuzzy.ts'
 
 /** Something that the palette can open. */
 export interface PaletteEntry {
@@ -50,16 +50,25 @@ const MOST_SHOWN = 50
 /** Without a query, each kind shows a few. */
 const FIRST = { page: 10, tool: 8, model: 4, thread: 4, run: 4 } as const
 
-/** The entries that fit, the best first. A title counts more than the details. */
-export function foundEntries(entries: readonly PaletteEntry[], query: string): PaletteEntry[] {
-  if (query.trim() === '') {
-    const left = { ...FIRST } as Record<PaletteEntry['kind'], number>
-    return entries.filter(({ kind }) => left[kind]-- > 0)
+/** Finds entries, the best first. A title counts more than the details. */
+export class PaletteIndex {
+  readonly #entries: readonly PaletteEntry[]
+  readonly #titles: FuzzyIndex<PaletteEntry>
+  readonly #details: FuzzyIndex<PaletteEntry>
+
+  constructor(entries: readonly PaletteEntry[]) {
+    this.#entries = entries
+    this.#titles = new FuzzyIndex(entries, ({ title }) => title)
+    this.#details = new FuzzyIndex(entries, ({ kind, title, detail = '' }) => `${kind} ${title} ${detail}`)
   }
-  const byTitle = fuzzyFilter(entries, query, ({ title }) => title)
-  if (byTitle.length >= MOST_SHOWN) return byTitle.slice(0, MOST_SHOWN)
-  const known = new Set(byTitle)
-  const others = entries.filter((entry) => !known.has(entry))
-  const byDetail = fuzzyFilter(others, query, ({ kind, title, detail = '' }) => `${kind} ${title} ${detail}`)
-  return [...byTitle, ...byDetail].slice(0, MOST_SHOWN)
+
+  find(query: string): PaletteEntry[] {
+    if (query.trim() === '') {
+      const left = { ...FIRST } as Record<PaletteEntry['kind'], number>
+      return this.#entries.filter(({ kind }) => left[kind]-- > 0)
+    }
+    const byTitle = this.#titles.find(query)
+    if (byTitle.length >= MOST_SHOWN) return byTitle.slice(0, MOST_SHOWN)
+    return [...new Set([...byTitle, ...this.#details.find(query)])].slice(0, MOST_SHOWN)
+  }
 }

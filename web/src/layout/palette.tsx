@@ -8,7 +8,7 @@ import { requestJson } from '../api/request.ts'
 import { threadAddress } from '../testing/thread-list.tsx'
 import { useThreads } from '../testing/thread-store.ts'
 import { titleOf } from '../testing/threads.ts'
-import { foundEntries, modelEntry, PAGE_ENTRIES, type PaletteEntry, runEntry, toolEntry } from './palette-entries.ts'
+import { modelEntry, PAGE_ENTRIES, type PaletteEntry, PaletteIndex, runEntry, toolEntry } from './palette-entries.ts'
 
 const latestRunsQuery = queryOptions({
   queryKey: ['runs', 'latest'],
@@ -44,24 +44,25 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
   const [chosen, setChosen] = useState(0)
   const list = useRef<HTMLDivElement>(null)
   const ids = useId()
-  const entries = useMemo(
-    () => [
-      ...PAGE_ENTRIES,
-      ...threads.map(
-        (thread): PaletteEntry => ({
-          kind: 'thread',
-          title: titleOf(thread),
-          href: threadAddress(thread.id),
-        }),
-      ),
-      ...tools.map(toolEntry),
-      ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
-      ...runs.map(runEntry),
-    ],
+  const index = useMemo(
+    () =>
+      new PaletteIndex([
+        ...PAGE_ENTRIES,
+        ...threads.map(
+          (thread): PaletteEntry => ({
+            kind: 'thread',
+            title: titleOf(thread),
+            href: threadAddress(thread.id),
+          }),
+        ),
+        ...tools.map(toolEntry),
+        ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
+        ...runs.map(runEntry),
+      ]),
     [tools, models, runs, threads],
   )
   const asked = useDeferredValue(query)
-  const found = useMemo(() => foundEntries(entries, asked), [entries, asked])
+  const found = useMemo(() => index.find(asked), [index, asked])
   const current = Math.min(chosen, found.length - 1)
   useEffect(() => {
     list.current?.children[current]?.scrollIntoView({ block: 'nearest' })

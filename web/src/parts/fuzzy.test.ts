@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { fuzzyFilter, fuzzyScore } from './fuzzy.ts'
+import { FuzzyIndex } from './fuzzy.ts'
+
+const find = (query: string, ...texts: string[]) => new FuzzyIndex(texts, String).find(query)
 
 describe('fuzzy search', () => {
   test.each([
@@ -9,22 +11,22 @@ describe('fuzzy search', () => {
     ['gw', 'get_weather'],
     ['seach doc', 'search_documents'],
     ['sear', 'search_documents'],
-  ])('%s finds %s', (query, text) => expect(fuzzyScore(query, text)).toBeDefined())
+  ])('%s finds %s', (query, text) => expect(find(query, text)).toEqual([text]))
 
   test.each([
     ['cat', 'get_weather'],
     ['weather paris', 'get_weather'],
     ['xyz', 'calculate'],
-  ])('%s does not find %s', (query, text) => expect(fuzzyScore(query, text)).toBeUndefined())
+  ])('%s does not find %s', (query, text) => expect(find(query, text)).toEqual([]))
 
   test('puts whole words first, then beginnings, then misspelled ones', () => {
     const names = ['weathr', 'weathering', 'weather']
-    expect(fuzzyFilter(names, 'weather', String)).toEqual(['weather', 'weathering', 'weathr'])
-    expect(fuzzyFilter(names, ' ', String)).toEqual(names)
+    expect(find('weather', ...names)).toEqual(['weather', 'weathering', 'weathr'])
+    expect(find(' ', ...names)).toEqual(names)
   })
 
   test('reads only the beginning of long texts', () => {
-    expect(fuzzyScore('end', `${'x'.repeat(1_000)} end`)).toBeUndefined()
-    expect(fuzzyScore('a '.repeat(100_000), 'a')).toBe(0)
+    expect(find('end', `${'x'.repeat(1_000)} end`)).toEqual([])
+    expect(find('a '.repeat(100_000), 'a')).toEqual(['a'])
   })
 })

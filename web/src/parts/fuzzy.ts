@@ -1,64 +1,91 @@
 const MAX_QUERY = 64
-const MAX_TEXT = 300
+const MAX_TEXT = 200
 /** A word of this length may have one wrong letter, and one more for each 4 letters. */
 const LETTERS_PER_MISTAKE = 4
+const NONE = 255
 
-const words = (text: string): string[] => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
+const wordsIn = (text: string): string[] => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
 
-/** How well a text fits a query: 0 is best, undefined if a word is missing. Forgives misspelled words and takes initials. */
-export function fuzzyScore(query: string, text: string): number | undefined {
-  const wanted = words(query.slice(0, MAX_QUERY).toLowerCase())
-  const lower = text.slice(0, MAX_TEXT).toLowerCase()
-  const known = words(lower)
-  let sum = 0
-  for (const word of wanted) {
-    const score = wordScore(word, lower, known)
-    if (score === undefined) return undefined
-    sum += score
-  }
-  return sum
+interface Indexed<Item> {
+  readonly item: Item
+  readonly text: string
+  /** The places of its words in the vocabulary. */
+  readonly words: readonly number[]
+  readonly initials: string
 }
 
-function wordScore(word: string, text: string, known: readonly string[]): number | undefined {
-  if (known.includes(word)) return 0
-  if (known.some((one) => one.startsWith(word))) return 1
-  if (text.includes(word)) return 2
-  if (
-    word.length > 1 &&
-    known
-      .map((one) => one[0])
-      .join('')
-      .includes(word)
-  )
-    return 3
-  const most = Math.floor(word.length / LETTERS_PER_MISTAKE)
-  let best = most + 1
-  for (const one of most === 0 ? [] : known) {
-    if (one.length < word.length - most || best <= 1) continue
-    // The rest of a longer word isn't typed yet.
-    for (const length of new Set([word.length, word.length + 1, word.length - 1, one.length])) {
-      if (length > word.length + most) continue
-      best = Math.min(best, distance(word, one.slice(0, length), most))
+/**
+ * Finds items by words: whole ones, beginnings, parts, initials and misspelled ones. Each different word is compared once, so
+ * that the search takes milliseconds for thousands of items.
+ */
+export class FuzzyIndex<Item> {
+  readonly #items: readonly Item[]
+  readonly #textOf: (item: Item) => string
+  readonly #vocabulary: string[] = []
+  #indexed: readonly Indexed<Item>[] | undefined
+
+  constructor(items: readonly Item[], textOf: (item: Item) => string) {
+    this.#items = items
+    this.#textOf = textOf
+  }
+
+  /** The items that have all words of the query, the best first; all items if there are none. */
+  find(query: string): Item[] {
+    const wanted = [...new Set(wordsIn(query.slice(0, MAX_QUERY).toLowerCase()))]
+    if (wanted.length === 0) return [...this.#items]
+    const indexed = this.#index()
+    const scores = wanted.map((word) => Uint8Array.from(this.#vocabulary, (known) => wordScore(word, known)))
+    const found: { readonly item: Item; readonly score: number }[] = []
+    for (const one of indexed) {
+      let sum = 0
+      for (const [at, word] of wanted.entries()) sum += itemScore(one, word, scores[at] as Uint8Array)
+      if (sum < NONE) found.push({ item: one.item, score: sum })
     }
+    return found.sort((one, other) => one.score - other.score).map(({ item }) => item)
   }
-  return best <= most ? 3 + best : undefined
-}
 
-/** The items that fit, the best first. */
-export function fuzzyFilter<Item>(items: readonly Item[], query: string, textOf: (item: Item) => string): Item[] {
-  if (words(query).length === 0) return [...items]
-  return items
-    .flatMap((item) => {
-      const score = fuzzyScore(query, textOf(item))
-      return score === undefined ? [] : [{ item, score }]
+  #index(): readonly Indexed<Item>[] {
+    if (this.#indexed !== undefined) return this.#indexed
+    const places = new Map<string, number>()
+    this.#indexed = this.#items.map((item) => {
+      const text = this.#textOf(item).slice(0, MAX_TEXT).toLowerCase()
+      const words = wordsIn(text)
+      const known = words.map((word) => {
+        const place = places.get(word) ?? places.size
+        places.set(word, place)
+        return place
+      })
+      return { item, text, words: known, initials: words.map((word) => word[0]).join('') }
     })
-    .sort((one, other) => one.score - other.score)
-    .map(({ item }) => item)
+    this.#vocabulary.push(...places.keys())
+    return this.#indexed
+  }
 }
 
-/** How many letters differ, where two swapped ones count once. More than `most` if the lengths differ by that. */
-function distance(one: string, other: string, most: number): number {
-  if (Math.abs(one.length - other.length) > most) return most + 1
+function itemScore<Item>({ text, words, initials }: Indexed<Item>, word: string, scores: Uint8Array): number {
+  let best = NONE
+  for (const place of words) best = Math.min(best, scores[place] as number)
+  if (best <= 1) return best
+  if (text.includes(word)) return 2
+  if (word.length > 1 && initials.includes(word)) return 3
+  return best
+}
+
+function wordScore(word: string, known: string): number {
+  if (known === word) return 0
+  if (known.startsWith(word)) return 1
+  const most = Math.floor(word.length / LETTERS_PER_MISTAKE)
+  if (most === 0 || known.length < word.length - most) return NONE
+  let best = most + 1
+  // The rest of a longer word isn't typed yet.
+  for (let length = word.length - 1; length <= word.length + 1 && length <= known.length; length++) {
+    best = Math.min(best, distance(word, known.slice(0, length)))
+  }
+  return best <= most ? 3 + best : NONE
+}
+
+/** How many letters differ. Two swapped letters count once. */
+function distance(one: string, other: string): number {
   let before: number[] = []
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (let line = 1; line <= one.length; line++) {

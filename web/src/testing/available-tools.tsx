@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useDeferredValue, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { toolsQuery } from '../api/queries.ts'
-import { fuzzyFilter } from '../parts/fuzzy.ts'
+import { FuzzyIndex } from '../parts/fuzzy.ts'
 import { BreakableName } from '../parts/section.tsx'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
@@ -25,10 +25,9 @@ interface AvailableToolsProps {
 export function AvailableTools({ settings, onChange }: AvailableToolsProps) {
   const { data: tools, error, refetch } = useQuery(toolsQuery)
   const [search, setSearch] = useState('')
-  const shown = useMemo(
-    () => fuzzyFilter(tools ?? [], search, ({ name, description }) => `${name} ${description}`),
-    [tools, search],
-  )
+  const index = useMemo(() => new FuzzyIndex(tools ?? [], ({ name, description }) => `${name} ${description}`), [tools])
+  const asked = useDeferredValue(search)
+  const shown = useMemo(() => index.find(asked), [index, asked])
   return (
     <section aria-labelledby="available" className="panel min-w-0">
       <h2 id="available" className="px-3 pt-3 font-semibold">
