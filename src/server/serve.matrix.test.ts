@@ -140,6 +140,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /': open,
   'GET /tool/:name': open,
   'GET /tools-testing': open,
+  'GET /tools-testing/:thread': open,
   'GET /models': open,
   'GET /models/runs/:id': open,
   'GET /activity': open,
