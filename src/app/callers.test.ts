@@ -142,6 +142,22 @@ describe('Callers', () => {
     expect(['get_one', 'get_two', 'put_one'].filter((name) => matchesGlobs(tools, name))).toEqual(['get_one'])
   })
 
+  test('ends what the keys of a role run when the role may do less', async () => {
+    const { callers, add } = await callersYard()
+    const ended: string[][] = []
+    onTestFinished(callers.onEnd((ids) => void ended.push([...ids])))
+    const configure = (role: object) => callers.configure({ roles: { reader: { scopes: ['read'], ...role } } } as never)
+    configure({ tools: ['get_*'] })
+    const key = await add({ id: 'mine', role: 'reader' })
+    await add({ id: 'other' })
+    configure({ tools: ['get_*', 'list_*'], scopes: ['read', 'call'] })
+    expect(ended).toEqual([])
+    configure({ tools: ['get_*'], scopes: ['read', 'call'] })
+    configure({ tools: ['get_*'] })
+    configure({ tools: ['get_*'], models: ['mini:*'] })
+    expect([ended, callers.find(key)?.id]).toEqual([[['mine'], ['mine'], ['mine']], 'mine'])
+  })
+
   test('ends the keys of a role that is removed from the configuration', async () => {
     const { callers, add } = await callersYard()
     const ended: string[][] = []

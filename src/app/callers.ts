@@ -68,6 +68,8 @@ const MAX_WAIT_MS = 24 * 60 * MINUTE
 const SESSION_MS = 24 * 60 * 60_000
 export const CALLS_PER_SESSION = 1_000
 
+type EndListener = (ids: ReadonlySet<string>, why: 'ended' | 'narrowed') => void
+
 interface Known {
   readonly caller: Caller
   /** Milliseconds since 1970; 0 if the key was not used since the start. */
@@ -123,7 +125,7 @@ export class Callers {
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
   #valid: ReadonlySet<string> = new Set()
-  readonly #ended = new Set<(ids: ReadonlySet<string>) => void>()
+  readonly #ended = new Set<EndListener>()
   #cancelCheck = (): void => {}
 
   constructor(tenants: Tenants, clock: Clock) {
@@ -179,9 +181,11 @@ export class Callers {
       else this.#known.set(key.hash, known(key, role, before.get(key.hash)?.usedAt))
     }
     this.#presented.clear()
+    const earlier = this.#byId
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
     for (const user of this.#users.values()) this.#addUser(user)
-    this.#check()
+    const narrowed = [...this.#byId].filter(([id, { caller }]) => isNarrower(caller, earlier.get(id)?.caller))
+    this.#check(narrowed.map(([id]) => id))
   }
 
   #addUser(user: StoredUser): void {
@@ -277,8 +281,11 @@ export class Callers {
     return (this.#byId.get(id)?.caller.expiresAt ?? 0) > this.#clock.wall()
   }
 
-  /** Calls back with the ids of keys that were revoked or have expired. Returns a function that stops it. */
-  onEnd(listener: (ids: ReadonlySet<string>) => void): () => void {
+  /**
+   * Calls back with the ids of keys that were revoked or have expired, or whose role may do less than before: what they run has
+   * the rights that they had. Returns a function that stops it.
+   */
+  onEnd(listener: EndListener): () => void {
     this.#ended.add(listener)
     this.#check()
     return () => {
@@ -288,7 +295,7 @@ export class Callers {
   }
 
   /** Tells the listeners which keys have ended, and checks again when the next one expires. */
-  #check(): void {
+  #check(narrowed: readonly string[] = []): void {
     const before = this.#valid
     this.#valid = new Set([...this.#byId.keys()].filter((id) => this.isValid(id)))
     this.#cancelCheck()
@@ -300,7 +307,10 @@ export class Callers {
       this.#cancelCheck = this.#clock.after(Math.min(waitMs, MAX_WAIT_MS), () => this.#check())
     }
     const ended = before.difference(this.#valid)
-    if (ended.size > 0) for (const listener of this.#ended) listener(ended)
+    for (const listener of this.#ended) {
+      if (ended.size > 0) listener(ended, 'ended')
+      if (narrowed.length > 0) listener(new Set(narrowed), 'narrowed')
+    }
   }
 
   #use(known: Known | undefined): Caller | undefined {
@@ -390,6 +400,16 @@ export class Callers {
     }
     return rates
   }
+}
+
+/** Whether a caller may do less than before. Lists of patterns are compared as text. */
+function isNarrower(now: Caller, before: Caller | undefined): boolean {
+  if (before === undefined || before === now) return false
+  const lacks = (own: readonly string[] | undefined, former: readonly string[] | undefined): boolean =>
+    own !== undefined && (former === undefined || former.some((pattern) => !own.includes(pattern)))
+  return (
+    before.scopes.difference(now.scopes).size > 0 || lacks(now.tools, before.tools) || lacks(now.models, before.models)
+  )
 }
 
 function known(key: StoredKey, given: Role, usedAt = 0): Known {

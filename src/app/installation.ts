@@ -215,7 +215,7 @@ export class Installation {
     const registry = () => this.manager.getRegistry()
     const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
     const shared = { settings, ledger, events, clock, log: this.log }
-    this.objectives = new Objectives({ ...shared, tell })
+    this.objectives = new Objectives({ ...shared, tell, flush: () => this.#flushEvents() })
     this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -318,6 +318,11 @@ export class Installation {
     this.#manager = await this.#load(this.#config)
     this.#configure()
     await this.rollouts.begin()
+  }
+
+  async #flushEvents(): Promise<void> {
+    this.events.flush()
+    await this.sink.flush()
   }
 
   #configure(): void {
@@ -430,6 +435,7 @@ export class Installation {
     await this.durableRuns.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    this.budgets.close()
     this.events.flush()
     await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
     await this.toolUse.close()

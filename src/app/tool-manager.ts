@@ -124,7 +124,15 @@ export class ToolManager {
     this.#packages = parts.packages
     const model = knowledgeModel(this.#config)
     const asking: Omit<ModelToolParts, 'clock'> = {
-      model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
+      model: async ({ tenant = LOCAL_TENANT, keyId, allowance }) => {
+        if (model === undefined) return undefined
+        const models = await this.getModels()
+        const { budgets } = parts
+        if (budgets === undefined) return models.get(model)
+        const { prices } = models.info(model)
+        const { chargedModel } = await import('../chat/charged-model.ts')
+        return chargedModel(models.get(model), { budgets, spender: { tenant, keyId }, prices, allowance })
+      },
       embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     }
     this.#parts = assemble(this.#config, parts, asking, () => this.getModels())

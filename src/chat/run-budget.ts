@@ -1,9 +1,11 @@
 import type { Allowance, ParentCall, Spending } from '../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
+import { toMicros } from '../core/costs.ts'
 import type { MediaPart } from '../core/tool-result.ts'
 import { mediaIn, textIn } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
 import { costOf, type ModelPrices } from '../models/model-info.ts'
 import type { Budget } from './run.ts'
 
@@ -119,7 +121,7 @@ export class RunBudget implements Allowance {
   }
 
   /** Records a turn; its answer becomes part of the next prompt. A stored turn was charged to the outer run before. */
-  spend(usage: Usage | undefined, said: string, isStored: boolean): void {
+  spend(usage: Usage | undefined, said: string, isStored = false): void {
     const prompt = usage?.prompt_tokens ?? this.#prompt
     const completion = usage?.completion_tokens ?? textBound(said)
     this.release()
@@ -170,10 +172,11 @@ export class RunSignals {
     return this.work.aborted ? 'timeout' : undefined
   }
 
-  close(): void {
+  /** Aborts what still runs if the run is left early: aborting takes as long as a turn. */
+  close(isOver: boolean): void {
     for (const cancel of this.#timers) cancel()
     this.#caller?.removeEventListener('abort', this.#cancel)
-    this.#end(undefined)
+    if (!isOver) this.#end(undefined)
   }
 
   #end(reason: unknown): void {
@@ -239,4 +242,29 @@ function toolBytes(tools: readonly OfferedTool[]): number {
       bytes + textBound(name) + textBound(description) + textBound(JSON.stringify(parameters)),
     0,
   )
+}
+
+/** The statuses of a provider that did not respond in time. */
+export const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
+
+interface UnknownTurn {
+  readonly messages: readonly Message[]
+  readonly tools: readonly OfferedTool[]
+  readonly said: string
+  /** Undefined if the turn did not fail. */
+  readonly thrown: unknown
+  /** Whether its caller left, or its time was over. */
+  readonly interrupted: boolean
+  /** What budgets have set aside for it. */
+  readonly held: number | undefined
+}
+
+/** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
+export function estimateOf(prices: ModelPrices | undefined, turn: UnknownTurn): number | undefined {
+  const { messages, tools, said, thrown, interrupted, held = 0 } = turn
+  const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
+  const isCut = thrown === undefined || isLate || interrupted
+  // A provider that refuses a request does not charge for it.
+  if (prices === undefined || (!isCut && said === '')) return undefined
+  return Math.max(toMicros(costOf(prices, promptBound(messages, tools), textBound(said))), held)
 }

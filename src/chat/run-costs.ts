@@ -2,10 +2,9 @@ import { type Budgets, type Hold, inUnits, toMicros } from '../core/costs.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { asToolError } from '../core/failure.ts'
 import type { Message, OfferedTool } from '../models/model.ts'
-import { ModelError } from '../models/model-error.ts'
-import { costOf, turnCost } from '../models/model-info.ts'
+import { turnCost } from '../models/model-info.ts'
 import type { RunAnswer, RunRequest, TrackedCall } from './run.ts'
-import { promptBound, textBound } from './run-budget.ts'
+import { estimateOf } from './run-budget.ts'
 import type { Ending } from './run-output.ts'
 import type { TurnReader } from './turn-reader.ts'
 
@@ -98,18 +97,13 @@ export class RunCosts {
     return known === 0 ? {} : { cost: inUnits(micros), ...(unknown > 0 && { unknown_costs: unknown }) }
   }
 
-  /** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
-  #estimate({ failure, text, calls }: Charged, isInterrupted: boolean): number | undefined {
-    const { prices } = this.#request
-    if (this.#asked === undefined || prices === undefined || !this.#isLimited) return undefined
-    const thrown = failure?.thrown
-    const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
-    const isCut = thrown === undefined || isLate || isInterrupted
-    // A provider that refuses a request does not charge for it.
-    if (!isCut && text === '' && calls.length === 0) return undefined
-    const said = textBound(text + JSON.stringify(calls))
-    const bound = costOf(prices, promptBound(this.#messages, this.#asked.tools), said)
-    return Math.max(toMicros(bound), this.#hold?.micros ?? 0)
+  #estimate({ failure, text, calls }: Charged, interrupted: boolean): number | undefined {
+    if (this.#asked === undefined || !this.#isLimited) return undefined
+    return estimateOf(this.#request.prices, {
+      ...{ messages: this.#messages, tools: this.#asked.tools, held: this.#hold?.micros, interrupted },
+      said: calls.length === 0 ? text : text + JSON.stringify(calls),
+      thrown: failure?.thrown,
+    })
   }
 
   get #spender() {
@@ -117,6 +111,3 @@ export class RunCosts {
     return { tenant, keyId, model: this.#request.model.id }
   }
 }
-
-/** The statuses of providers that took too long. */
-export const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])

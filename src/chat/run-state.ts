@@ -12,8 +12,8 @@ import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
-import { type Interruption, RunBudget, RunSignals, wallTime } from './run-budget.ts'
-import { RunCosts, TIMED_OUT } from './run-costs.ts'
+import { type Interruption, RunBudget, RunSignals, TIMED_OUT, wallTime } from './run-budget.ts'
+import { RunCosts } from './run-costs.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
 import { Demands, type Draft, type Ending, type Settled } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
@@ -93,8 +93,8 @@ export class RunState {
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
-  async ask(offered: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
-    const { model, temperature, context } = this.#request
+  ask(offered: readonly OfferedTool[], last: boolean): TurnReader | Ending | Promise<TurnReader | Ending> {
+    const { model } = this.#request
     const tools = this.demands?.toolsOf(offered) ?? offered
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
@@ -102,16 +102,21 @@ export class RunState {
       const request = { messages: this.messages, tools }
       return this.#begun(new TurnReader(stored, request, new Cancellation(), this.#silence))
     }
-    const { interruption, whole, work } = this.#signals
+    const { interruption, whole } = this.#signals
     if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
-    const refused = await this.costs.take(this.iteration > 0)
-    if (refused !== undefined) {
+    if (this.costs.budgets === undefined) return this.#send(tools, max_tokens, last)
+    return this.costs.take(this.iteration > 0).then((refused) => {
+      if (refused === undefined) return this.#send(tools, max_tokens, last)
       this.#budget?.release()
       return refused
-    }
-    const cancellation = last ? whole : work
+    })
+  }
+
+  #send(tools: readonly OfferedTool[], max_tokens: number | undefined, last: boolean): TurnReader {
+    const { model, temperature, context } = this.#request
+    const cancellation = last ? this.#signals.whole : this.#signals.work
     const { tools: before, max_tokens: most } = this.#question ?? {}
     const isUsual = !last && !this.demands?.holdText
     if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
@@ -121,12 +126,9 @@ export class RunState {
       messages: this.messages,
       tools,
       // A hash takes as long as a call, and few models use it.
-      cache: lazyKey(this.#request),
+      cache: new CacheKey(this.#request),
       effectOf: this.#effectOf,
-      // Created lazily: an AbortSignal is expensive.
-      get signal() {
-        return cancellation.signal
-      },
+      signal: cancellation.signal,
     }
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
@@ -277,7 +279,7 @@ export class RunState {
   /** The caller left before the answer: notifies observers when all calls have ended. */
   async left(calls: CallBatch | undefined): Promise<void> {
     if (this.observers === NO_OBSERVERS && this.#request.journal === undefined) return
-    await calls?.ended()
+    await calls?.runAll(0)
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
 
@@ -328,7 +330,7 @@ export class RunState {
   close(): void {
     this.#budget?.release()
     this.costs.close(this.#signals.interruption !== undefined)
-    this.#signals.close()
+    this.#signals.close(this.#over)
   }
 
   get model(): Model {
@@ -345,11 +347,18 @@ export class RunState {
 }
 
 /** Tenants share no cache, so that none learns from its speed what others ask. */
-const lazyKey = ({ context, cache_key = '' }: RunRequest): { readonly key: string } => ({
-  get key() {
+class CacheKey {
+  readonly #request: RunRequest
+
+  constructor(request: RunRequest) {
+    this.#request = request
+  }
+
+  get key(): string {
+    const { context, cache_key = '' } = this.#request
     return hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
-  },
-})
+  }
+}
 
 /** Other errors may contain addresses. */
 function problemOf(thrown: unknown, id: string): string {

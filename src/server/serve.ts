@@ -207,7 +207,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.decorate('jobs', new Jobs({ installation, queue: await installation.openJobQueue(), tasks }))
   app.decorate('mcp', new McpEndpoint(installation, version))
   app.decorateRequest('caller')
-  const stopListening = installation.callers.onEnd((ids) => endCallers(app, ids))
+  const stopListening = installation.callers.onEnd((ids, why) => endCallers(app, ids, why === 'narrowed'))
   app.addHook('onClose', async () => stopListening())
   addGauges(app)
   parseJsonBodies(app)
@@ -234,11 +234,13 @@ export async function createApp(installation: Installation, options: AppOptions)
 }
 
 /** Ends everything that runs for revoked and expired keys: calls, durable runs, streams, MCP sessions and jobs. */
-function endCallers({ installation, traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
+function endCallers(app: FastifyInstance, ids: ReadonlySet<string>, isNarrowed: boolean): void {
+  const { installation, traffic, streams, mcp, jobs } = app
   traffic.cancelCalls(ids)
-  streams.end('key-ended', { error: 'The API key was revoked or has expired' }, ids)
+  const error = isNarrowed ? 'The rights of the API key have changed' : 'The API key was revoked or has expired'
+  streams.end('key-ended', { error }, ids)
   mcp.endCallers(ids)
-  void jobs.endCallers(ids)
+  void jobs.endCallers(ids, isNarrowed)
   void installation.durableRuns.endCallers(ids)
 }
 

@@ -160,6 +160,7 @@ export class Runner {
 
   #attempt(call: Call, tool: BoundTool, execution: Execution): unknown {
     call.attempts++
+    if (call.progress !== undefined) call.progress.begun = true
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)

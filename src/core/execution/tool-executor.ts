@@ -167,14 +167,15 @@ export class ToolExecutor {
   async #takeBudgets(
     call: Call,
     tool: BoundTool,
-    { expected, perCall }: ToolCost,
+    cost: ToolCost,
     params: Params,
     isGuarded: boolean,
   ): Promise<Known | undefined> {
     const { tenant, keyId } = call
+    const expected = cost.expected(call)
     if (expected === 0) return undefined
     try {
-      const taken = await this.#budgets?.take({ tenant, keyId, tool: call.tool }, expected, perCall)
+      const taken = await this.#budgets?.take({ tenant, keyId, tool: call.tool }, expected, cost.perCallOf(call))
       call.hold = taken?.hold
       for (const warning of taken?.warnings ?? []) call.warn(warning)
       return undefined

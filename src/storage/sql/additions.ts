@@ -140,4 +140,35 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     );
     CREATE INDEX users_by_expiry ON toolyard.users (expires_at);`,
   },
+  // What servers have set aside of budgets, one row for each call: a call gives back exactly what it has set aside.
+  {
+    sqlite: `
+    DROP TABLE budget_holds;
+    CREATE TABLE budget_holds (
+      tenant TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      name TEXT NOT NULL,
+      per TEXT NOT NULL,
+      start INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      instance TEXT NOT NULL,
+      held INTEGER NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX budget_holds_by_id ON budget_holds (id)`,
+    postgres: `
+    DROP TABLE toolyard.budget_holds;
+    CREATE TABLE toolyard.budget_holds (
+      tenant text COLLATE "C" NOT NULL,
+      scope text NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      per text NOT NULL,
+      start double precision NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      instance text COLLATE "C" NOT NULL,
+      held bigint NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start, id)
+    );
+    CREATE INDEX budget_holds_by_id ON toolyard.budget_holds (id);`,
+  },
 ]
