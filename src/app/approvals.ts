@@ -213,7 +213,7 @@ export class Approvals {
     // A program knows its users: it passes their rights when the call runs.
     const isUser = source === 'code' && !callers.isKnown(caller)
     if (!isUser && caller !== '' && !callers.isValid(caller))
-      throw conflict('the key that asked was revoked or has expired')
+      throw conflict('the key that asked was revoked or has expired, or the sign-in of the user has ended')
     if (!isUser && missingPermission(definition, callers.rightsOf(caller, tenant)) !== undefined) {
       throw conflict(`the caller that asked has no permission for tool '${tool}' any more`)
     }

@@ -14,6 +14,9 @@ export type EventName =
   | 'approval.asked'
   | 'approval.decided'
   | 'config.loaded'
+  | 'connection.broken'
+  | 'connection.created'
+  | 'connection.removed'
   | 'flag.removed'
   | 'flag.set'
   | 'key.created'
@@ -28,7 +31,9 @@ export type EventName =
   | 'rollout.started'
   | 'session.started'
   | 'tenant.created'
+  | 'suite.changed'
   | 'tenant.crossed'
+  | 'user.acted_for'
   | 'user.revoked'
 
 /** The tenant of events that only callers with the scope `installation` may see. */

@@ -143,6 +143,22 @@ describe('Callers', () => {
     expect(['get_one', 'get_two', 'put_one'].filter((name) => matchesGlobs(tools, name))).toEqual(['get_one'])
   })
 
+  test('ends what the keys of a role run when the role may do less', async () => {
+    const { callers, add } = await callersYard()
+    const ended: string[][] = []
+    onTestFinished(callers.onEnd((ids) => void ended.push([...ids])))
+    const configure = (role: object) => callers.configure({ roles: { reader: { scopes: ['read'], ...role } } } as never)
+    configure({ tools: ['get_*'] })
+    const key = await add({ id: 'mine', role: 'reader' })
+    await add({ id: 'other' })
+    configure({ tools: ['get_*', 'list_*'], scopes: ['read', 'call'] })
+    expect(ended).toEqual([])
+    configure({ tools: ['get_*'], scopes: ['read', 'call'] })
+    configure({ tools: ['get_*'] })
+    configure({ tools: ['get_*'], models: ['mini:*'] })
+    expect([ended, callers.find(key)?.id]).toEqual([[['mine'], ['mine'], ['mine']], 'mine'])
+  })
+
   test('ends the keys of a role that is removed from the configuration', async () => {
     const { callers, add } = await callersYard()
     const ended: string[][] = []
@@ -189,6 +205,14 @@ describe('users', () => {
     clock.advance(13 * HOUR)
     expect([ended, callers.isValid('user:acme/ada')]).toEqual([[['user:acme/ada']], false])
     expect(callers.byId('user:acme/ada')).toBeUndefined()
+    // A run that was approved in time goes on, for a day.
+    const end = clock.wall()
+    const woken = (at: number) => callers.wokenAt('user:acme/ada', at)?.role
+    expect([woken(end - 1), woken(end + 1)]).toEqual(['operator', undefined])
+    callers.configure({ ...AUTH, roles: {} })
+    expect(woken(end - 1)).toBe('operator')
+    clock.advance(24 * HOUR)
+    expect(woken(end - 1)).toBeUndefined()
   })
 
   test('of other servers are loaded, and none counts without auth.oidc or its role', async () => {

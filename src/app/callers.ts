@@ -3,6 +3,7 @@ import type { Config, LimitsConfig, OidcConfig } from '../config/config.ts'
 import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../config/roles.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { USABLE_MS } from '../core/execution/approvals.ts'
 import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
 import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
@@ -36,7 +37,7 @@ export interface CallerLimit {
 export interface Caller {
   /** The id of its key, `user:<tenant>/<sub>` of a signed-in user, or `local`. */
   readonly id: string
-  /** The `sub` of a signed-in user. */
+  /** The `sub` of a signed-in user, or of the user that a key acts for. */
   readonly user?: string
   readonly tenant: string
   readonly name: string
@@ -66,6 +67,8 @@ const MAX_WAIT_MS = 24 * 60 * MINUTE
 /** A session ends after a day without calls. */
 const SESSION_MS = 24 * 60 * 60_000
 export const CALLS_PER_SESSION = 1_000
+
+type EndListener = (ids: ReadonlySet<string>, why: 'ended' | 'narrowed') => void
 
 interface Known {
   readonly caller: Caller
@@ -112,6 +115,20 @@ export function basisOf(settings: OidcConfig, claim: string): string {
   return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim]))
 }
 
+const ACTED_FOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
+
+/** Whether a key acts for another user. */
+export const actsForAnother = ({ id, tenant, user }: Caller): boolean =>
+  user !== undefined && id !== userId(tenant, user)
+
+/** A key as it acts for a user of its tenant. Returns the problem if it may not. */
+export function actingFor(caller: Caller, user: unknown): Caller | string {
+  if (!caller.scopes.has('act_as')) return "the API key lacks the scope 'act_as'"
+  if (caller.user !== undefined) return 'only an API key can act for a user'
+  if (typeof user !== 'string' || !ACTED_FOR.test(user)) return 'it must be 1 to 255 printable ASCII characters'
+  return { ...caller, user }
+}
+
 /** All callers: keys by their hashes, and users who have signed in. */
 export class Callers {
   readonly #tenants: Tenants
@@ -138,7 +155,7 @@ export class Callers {
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
   #valid: ReadonlySet<string> = new Set()
-  readonly #ended = new Set<(ids: ReadonlySet<string>) => void>()
+  readonly #ended = new Set<EndListener>()
   #cancelCheck = (): void => {}
 
   constructor(tenants: Tenants, clock: Clock) {
@@ -197,15 +214,17 @@ export class Callers {
       else this.#known.set(key.hash, known(key, role, before.get(key.hash)?.usedAt))
     }
     this.#presented.clear()
+    const earlier = this.#byId
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
     for (const user of this.#users.values()) this.#addUser(user)
-    this.#check()
+    const narrowed = [...this.#byId].filter(([id, { caller }]) => isNarrower(caller, earlier.get(id)?.caller))
+    this.#check(narrowed.map(([id]) => id))
   }
 
   #addUser(user: StoredUser): void {
     const isSignedIn = this.#qualifies(user) && !this.isRevoked(user.id, user.issued_at)
     const caller = isSignedIn ? this.#userCaller(user, user.expires_at) : undefined
-    if (user.expires_at <= this.#clock.wall()) this.#users.delete(user.id)
+    if (user.expires_at + USABLE_MS <= this.#clock.wall()) this.#users.delete(user.id)
     else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
@@ -271,6 +290,13 @@ export class Callers {
     return this.#use(this.#byId.get(id))
   }
 
+  /** The caller whose run an approval has woken: a user may have had these rights then, but not since. */
+  wokenAt(id: string, wokenAt: number): Caller | undefined {
+    const known = this.#byId.get(id)?.caller
+    const isUsable = known?.user !== undefined && wokenAt + USABLE_MS > this.#clock.wall()
+    return isUsable && known.expiresAt > wokenAt ? known : undefined
+  }
+
   /** The name of a key, also of a revoked one. */
   nameOf(id: string): string {
     return (this.#stored.get(id) ?? this.#users.get(id))?.name ?? id
@@ -302,8 +328,11 @@ export class Callers {
     return (this.#byId.get(id)?.caller.expiresAt ?? 0) > this.#clock.wall()
   }
 
-  /** Calls back with the ids of keys that were revoked or have expired. Returns a function that stops it. */
-  onEnd(listener: (ids: ReadonlySet<string>) => void): () => void {
+  /**
+   * Calls back with the ids of keys that were revoked or have expired, or whose role may do less than before: what they run has
+   * the rights that they had. Returns a function that stops it.
+   */
+  onEnd(listener: EndListener): () => void {
     this.#ended.add(listener)
     this.#check()
     return () => {
@@ -313,7 +342,7 @@ export class Callers {
   }
 
   /** Tells the listeners which keys have ended, and checks again when the next one expires. */
-  #check(): void {
+  #check(narrowed: readonly string[] = []): void {
     const before = this.#valid
     this.#valid = new Set([...this.#byId.keys()].filter((id) => this.isValid(id)))
     this.#cancelCheck()
@@ -325,7 +354,10 @@ export class Callers {
       this.#cancelCheck = this.#clock.after(Math.min(waitMs, MAX_WAIT_MS), () => this.#check())
     }
     const ended = before.difference(this.#valid)
-    if (ended.size > 0) for (const listener of this.#ended) listener(ended)
+    for (const listener of this.#ended) {
+      if (ended.size > 0) listener(ended, 'ended')
+      if (narrowed.length > 0) listener(new Set(narrowed), 'narrowed')
+    }
   }
 
   #use(known: Known | undefined): Caller | undefined {
@@ -415,6 +447,16 @@ export class Callers {
     }
     return rates
   }
+}
+
+/** Whether a caller may do less than before. Lists of patterns are compared as text. */
+function isNarrower(now: Caller, before: Caller | undefined): boolean {
+  if (before === undefined || before === now) return false
+  const lacks = (own: readonly string[] | undefined, former: readonly string[] | undefined): boolean =>
+    own !== undefined && (former === undefined || former.some((pattern) => !own.includes(pattern)))
+  return (
+    before.scopes.difference(now.scopes).size > 0 || lacks(now.tools, before.tools) || lacks(now.models, before.models)
+  )
 }
 
 function known(key: StoredKey, given: Role, usedAt = 0): Known {

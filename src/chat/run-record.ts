@@ -391,22 +391,28 @@ export function endedRecord(
 /** The steps of a durable run as people see them: bounded and redacted. */
 export class StepView {
   readonly #contents: boolean
+  /** The end of the last step, in milliseconds since 1970. */
+  #since: number
   #iteration = 0
   #calls: readonly ToolCall[] = []
 
-  constructor(before: readonly JournalStep[], contents: boolean) {
+  constructor(before: readonly JournalStep[], contents: boolean, startedAt: number) {
     this.#contents = contents
+    this.#since = startedAt
     for (const step of before) this.#read(step)
   }
 
-  of(step: JournalStep, at: string): readonly RunStep[] {
+  /** A step that ended at this time. */
+  of(step: JournalStep, at: number): readonly RunStep[] {
     this.#read(step)
-    const common = { iteration: this.#iteration, started_at: at }
+    const since = Math.min(this.#since, at)
+    this.#since = at
     if (step.kind === 'answer') {
       const { text, calls, reason, usage } = step
       return [
         {
-          ...{ type: 'model' as const, ...common, duration_ms: 0, finish_reason: reason, tool_calls: calls.length },
+          ...{ type: 'model' as const, iteration: this.#iteration, started_at: new Date(since).toISOString() },
+          ...{ duration_ms: at - since, finish_reason: reason, tool_calls: calls.length },
           ...(this.#contents && { text: redactText(text, MAX_CONTENT_CHARACTERS) }),
           ...(usage && { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }),
         },
@@ -415,8 +421,10 @@ export class StepView {
     return step.results.map(({ index, result }) => {
       const { name = '', arguments: given = '' } = this.#calls[index]?.function ?? {}
       const contents = this.#contents && { params: bounded(readArguments(given)), result: boundedResult(result) }
+      const duration_ms = result.execution_time_ms
       return {
-        ...({ type: 'tool', ...common, duration_ms: result.execution_time_ms, tool: redactText(name) } as const),
+        ...({ type: 'tool', iteration: this.#iteration, duration_ms, tool: redactText(name) } as const),
+        started_at: new Date(Math.max(since, at - duration_ms)).toISOString(),
         ...contents,
       }
     })

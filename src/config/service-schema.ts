@@ -1,4 +1,5 @@
 import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
+import { CONNECTIONS_SCHEMA } from './connection-config.ts'
 import { ROLES_SCHEMA } from './roles.ts'
 
 /** What one tenant may store. */
@@ -120,6 +121,7 @@ export const SERVICE_SCHEMA = {
     },
   },
   roles: ROLES_SCHEMA,
+  connections: CONNECTIONS_SCHEMA,
   auth: {
     type: 'object',
     description: 'Who may call the server, besides keys.',
@@ -230,6 +232,11 @@ export const SERVICE_SCHEMA = {
         description: 'durable: a call returns when its record is stored; batched (default): shortly before.',
       },
       runs: { type: 'boolean', description: 'false stores only the metrics of runs, not their contents.' },
+      payloads: {
+        enum: ['off', 'errors', 'all'],
+        description:
+          'Whether the parameters and results of calls are stored: of none, of failed calls, or of all. Default: off if the server has API keys or sign-in, otherwise all.',
+      },
     },
   },
   validation: {

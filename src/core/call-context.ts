@@ -74,6 +74,8 @@ export interface CallContext {
   readonly runId?: string | undefined
   /** The turn and the position of a call in a run that can wait for approval. */
   readonly callId?: string | undefined
+  /** The run has continued since its model made this call: it may have begun before. */
+  readonly continued?: boolean | undefined
   /** The model that requested the call, as `provider:model`. */
   readonly model?: string | undefined
   /** The caller's rate limits, checked before those of the tool. */

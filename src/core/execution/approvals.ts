@@ -234,8 +234,10 @@ export function refuseLong(params: Params): void {
 }
 
 function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
-  const params_hash = hash('sha256', canonicalText(params))
-  const { tenant, caller = '' } = call
+  const { tenant, caller = '', context } = call
+  const { user } = context
+  // A key may act for several users: an approval is for one of them.
+  const params_hash = hash('sha256', canonicalText(user === undefined ? params : [user, params]))
   const root_hash = call.context.parent?.progress?.root.hash ?? null
   return {
     kind: 'approval',

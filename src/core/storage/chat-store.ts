@@ -25,6 +25,29 @@ export interface ResponseShare {
   readonly count: number
 }
 
+/** A chat in a list. */
+export interface ListedChat extends Omit<ChatKey, 'tenant'> {
+  readonly turns: number
+  readonly bytes: number
+  /** When its oldest and its newest turn were stored, in milliseconds since 1970. */
+  readonly first_at: number
+  readonly last_at: number
+  /** The beginning of the messages of its newest turn. */
+  readonly latest: string
+}
+
+export interface ChatFilter {
+  readonly tenant: string
+  readonly caller?: string | undefined
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+export interface ChatPage {
+  readonly chats: readonly ListedChat[]
+  readonly next?: string
+}
+
 /** The conversations of clients that name a chat instead of sending its messages. */
 export interface ChatStore {
   /** The turns of a chat, oldest first. Throws RATE_LIMITED if the tenant has no room for another one. */
@@ -37,4 +60,9 @@ export interface ChatStore {
   update(key: ChatKey, turn: ChatTurn): Promise<void>
   /** Removes a chat with all its turns. */
   remove(key: ChatKey): Promise<void>
+  /** The chats of a tenant, the one with the newest turn first. */
+  list(filter: ChatFilter): Promise<ChatPage>
 }
+
+/** What conversations need of it. */
+export type ChatTurns = Omit<ChatStore, 'list'>

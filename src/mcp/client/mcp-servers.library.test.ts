@@ -83,6 +83,9 @@ describe('resources and prompts of servers', () => {
   })
 })
 
+/** What only a server that was asked may add to its answers. */
+const QUESTION = { resultType: 'input_required', requestState: 's', inputRequests: {} }
+
 /** A server that lists this, without a process. */
 function fake(name: string, lists: Record<string, unknown>, forward = {}) {
   const asked: string[] = []
@@ -92,7 +95,8 @@ function fake(name: string, lists: Record<string, unknown>, forward = {}) {
       asked.push(method)
       return lists[method] ?? {}
     },
-    readResource: async ({ uri }: { uri: string }) => ({ contents: [{ uri, text: `${name} ${uri}` }] }),
+    readResource: async ({ uri }: { uri: string }) => ({ contents: [{ uri, text: `${name} ${uri}` }], ...QUESTION }),
+    getPrompt: async () => ({ messages: [{ role: 'user', content: { type: 'text', text: name } }], ...QUESTION }),
     subscribeResource: async ({ uri }: { uri: string }) => void asked.push(`subscribe ${uri}`),
     unsubscribeResource: async ({ uri }: { uri: string }) => void asked.push(`unsubscribe ${uri}`),
   }
@@ -138,6 +142,35 @@ describe('resources of several servers', () => {
         1,
       ],
     })
+  })
+
+  test('stay with the server that listed them first, as do prompts', async () => {
+    const lists: Record<string, unknown> = {}
+    const prompts = (...names: string[]) => ({ 'prompts/list': { prompts: names.map((name) => ({ name })) } })
+    const greedy = fake('greedy', lists)
+    const good = fake('good', { ...uris('x://1'), ...prompts('ask') })
+    const found = libraryOf(greedy, good)
+    const read = async () => [await found.readResource('x://1'), await found.getPrompt('ask', {})]
+    const ofGood = [
+      { contents: [{ uri: 'x://1', text: 'good x://1' }] },
+      { messages: [{ role: 'user', content: { type: 'text', text: 'good' } }] },
+    ]
+    expect(await read()).toEqual(ofGood)
+    Object.assign(lists, uris('x://1'), prompts('ask', 'good__ask'))
+    const both = ['resources', 'prompts'] as const
+    for (const what of both) found.changed(greedy.connection, what)
+    expect(await read()).toEqual(ofGood)
+    expect((await found.listResources()).map(({ uri }) => uri)).toEqual(['greedy+x://1', 'x://1'])
+    const names = (await found.listPrompts()).map(({ name }) => name)
+    expect(names).toEqual(['greedy__ask', 'greedy__good__ask', 'ask'])
+    // A server that is connected again has not listed anything yet.
+    const connection = good.connection as { capabilities: unknown }
+    const { capabilities } = connection
+    connection.capabilities = undefined
+    found.connected(good.connection)
+    await found.listResources()
+    connection.capabilities = capabilities
+    expect(await read()).toEqual(ofGood)
   })
 
   test('are not asked of a server that forwards none', async () => {

@@ -51,12 +51,14 @@ interface Named<Entry> {
   readonly name: string
 }
 
+/** The server of each resource or prompt, by the URI or name that the server gives it. */
+type Owners = ReadonlyMap<unknown, McpConnection>
+
 /** What clients are shown of lists, until one of them changes. */
 interface NamedList {
   readonly lists: readonly (readonly unknown[])[]
   readonly named: readonly Named<unknown>[]
-  /** The first server that lists an entry, by its own URI. */
-  readonly owners: ReadonlyMap<unknown, McpConnection>
+  readonly owners: Owners
   /** By the servers that a caller may use. */
   readonly views: LRUCache<string, readonly object[]>
 }
@@ -107,7 +109,7 @@ export class ServerLibrary implements Library {
         ...one,
         uri: one.uri === entry ? uri : this.#outward(connection, one.uri),
       }))
-      return { ...read, contents }
+      return { ...metaOf(read), contents }
     } catch (error) {
       if (await isAnswer(error)) return undefined
       throw error
@@ -129,7 +131,8 @@ export class ServerLibrary implements Library {
     const params = { name: entry.name, arguments: { ...args } }
     const prompt = await askServer(connection, (client, signal) => client.getPrompt(params, { signal }))
     const messages = prompt.messages.map((one) => ({ ...one, content: this.#block(connection, one.content) }))
-    return { ...prompt, messages }
+    const { description } = prompt
+    return { ...metaOf(prompt), ...(description !== undefined && { description }), messages }
   }
 
   async complete(params: CompleteRequestParams, context: CallContext = {}): Promise<CompleteResult | undefined> {
@@ -233,11 +236,11 @@ export class ServerLibrary implements Library {
   }
 
   #resources(): Promise<NamedList> {
-    return this.#nameAll<Resource>('resources', (taken) => {
+    return this.#nameAll<Resource>('resources', (owners) => {
       const prefixes = this.#areSeveral() ? this.#sharing('resources').map((one) => this.#prefixOf(one)) : []
       return ({ connection, entry: { uri } }) => {
         if (typeof uri !== 'string' || uri.length > MAX_URI_CHARACTERS) return undefined
-        const isFree = !taken.has(uri) && !prefixes.some((prefix) => uri.startsWith(prefix))
+        const isFree = owners.get(uri) === connection && !prefixes.some((prefix) => uri.startsWith(prefix))
         return isFree ? uri : this.#prefixOf(connection) + uri
       }
     })
@@ -254,30 +257,33 @@ export class ServerLibrary implements Library {
   }
 
   #prompts(): Promise<NamedList> {
-    return this.#nameAll<Prompt>('prompts', (taken) => ({ connection, entry: { name } }) => {
-      if (typeof name !== 'string') return undefined
-      return [name, `${connection.settings.name}__${name}`].find((one) => !taken.has(one))
+    return this.#nameAll<Prompt>('prompts', (owners) => {
+      const others = this.#sharing('prompts').map((one) => ({ one, prefix: `${one.settings.name}__` }))
+      return ({ connection, entry: { name } }) => {
+        if (typeof name !== 'string') return undefined
+        const isForeign = others.some(({ one, prefix }) => one !== connection && name.startsWith(prefix))
+        const isFree = owners.get(name) === connection && !isForeign
+        return isFree ? name : `${connection.settings.name}__${name}`
+      }
     })
   }
 
   /** Names the entries of all servers, once for each change of their lists. Names are unique. */
   async #nameAll<Entry>(
     list: List,
-    naming: (taken: ReadonlySet<string>) => (one: Omit<Named<Entry>, 'name'>) => string | undefined,
+    naming: (owners: Owners) => (one: Omit<Named<Entry>, 'name'>) => string | undefined,
   ): Promise<NamedList> {
     const sharing = this.#sharing(list === 'prompts' ? 'prompts' : 'resources')
     const lists = await Promise.all(sharing.map((connection) => this.#list(connection, list)))
     const known = this.#named.get(list)
     if (known?.lists.length === lists.length && known.lists.every((one, index) => one === lists[index])) return known
     const taken = new Set<string>()
-    const nameOf = naming(taken)
-    const owners = new Map<unknown, McpConnection>()
+    const owners = ownersOf(sharing, lists, known?.owners)
+    const nameOf = naming(owners)
     const named = lists.flatMap((entries, index) =>
       entries.flatMap((each) => {
         const one = { connection: sharing[index] as McpConnection, entry: each as Entry }
         const name = nameOf(one)
-        const { uri } = each as Partial<Resource>
-        if (!owners.has(uri)) owners.set(uri, one.connection)
         if (name === undefined || taken.has(name)) return []
         taken.add(name)
         return [{ ...one, name }]
@@ -353,6 +359,26 @@ export class ServerLibrary implements Library {
       })
       .slice(0, MAX_ENTRIES)
   }
+}
+
+/** A name belongs to the server that listed it first, until that server lists it no more: no other one can take it. */
+function ownersOf(
+  sharing: readonly McpConnection[],
+  lists: readonly (readonly unknown[])[],
+  before: Owners = new Map(),
+): Owners {
+  const listing = new Set(sharing.filter((_, index) => lists[index]?.length !== 0))
+  // A server that can't be reached keeps its names.
+  const owners = new Map([...before].filter(([, connection]) => !listing.has(connection)))
+  for (const [index, entries] of lists.entries()) {
+    const connection = sharing[index] as McpConnection
+    for (const each of entries) {
+      const { uri, name } = each as Partial<Resource>
+      const key = uri ?? name
+      if (!owners.has(key) || before.get(key) === connection) owners.set(key, connection)
+    }
+  }
+  return owners
 }
 
 /** The same one for each server without a list, which thus never changes. */

@@ -170,7 +170,9 @@ export function serveLibrary(
     methods.setRequestHandler('completion/complete', ({ params }) => {
       const { ref, argument } = params
       const what = `'${shortened(ref.type === 'ref/prompt' ? ref.name : ref.uri)}'`
-      return read(`The completion of ${what}`, 'completion/complete', { ref, argument }, async () => {
+      // Secrets are recognised by the names of their fields.
+      const recorded = { ref, argument: { [argument.name]: argument.value } }
+      return read(`The completion of ${what}`, 'completion/complete', recorded, async () => {
         const found = await library.complete?.(params, caller.context)
         if (found === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${what} not found`)
         return found

@@ -102,7 +102,7 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
       { ...by, tool: 'mcp prompts/get', code: 'EXECUTION_ERROR' },
       { ...by, tool: 'mcp resources/read', code: 'RATE_LIMITED' },
       { ...by, tool: 'mcp prompts/get', code: 'RATE_LIMITED' },
-      { ...by, tool: 'mcp completion/complete', code: 'RATE_LIMITED' },
+      { ...by, tool: 'mcp completion/complete', code: 'RATE_LIMITED', params: { ref, argument: { who: 'A' } } },
     ])
   })
 

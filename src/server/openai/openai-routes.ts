@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { StartedBefore } from '../../app/durable-runs.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import type { Availability } from '../../models/model-catalogue.ts'
 import { splitModelId } from '../../models/model-info.ts'
@@ -73,13 +74,20 @@ class Completions {
   async #events({ caller }: FastifyRequest, run: RunRequest, start: Start | undefined): Promise<RunEvents | undefined> {
     const { durableRuns } = this.#app.installation
     if (start === undefined) return durableRuns.pausing(run)
-    const before = await startedBefore(this.#app, caller, start)
-    if (before?.answer !== undefined) return answered(before.answer)
+    const { fingerprint } = start
+    let before = await startedBefore(this.#app, caller, start)
     if (before === undefined) {
-      const { fingerprint } = start
-      const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint }, start.async)
-      if (!start.async) return events
-    } else if (!start.async) {
+      try {
+        const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint }, start.async)
+        return start.async ? undefined : events
+      } catch (error) {
+        // By another request with the same key, at the same time.
+        before = error instanceof StartedBefore ? await startedBefore(this.#app, caller, start) : undefined
+        if (before === undefined) throw error
+      }
+    }
+    if (before.answer !== undefined) return answered(before.answer)
+    if (!start.async) {
       const message = `The run '${before.run.id}' still works: follow it at /api/runs/${before.run.id}/events`
       throw new OpenAiError(409, message, { code: 'still_running' })
     }

@@ -283,7 +283,7 @@ describe('stored responses', () => {
 
   test('are encrypted if there is a key, each for its own place', async () => {
     const { installation, url } = await openScriptedServer(['Secret answer.', 'Second.'])
-    Object.assign(installation, { seal: new TextSeal('0123456789'.repeat(4)) })
+    Object.assign(installation, { seal: new TextSeal('0123456789'.repeat(7)) })
     const client = clientOf(url)
     const [first, second] = [await ask(client), await ask(client)]
     const { chats } = installation.storage
@@ -317,6 +317,17 @@ describe('stored responses', () => {
     const ids = Array.from({ length: 101 }, (_, n) => n.toString(16).padStart(32, '0'))
     const others = ids.map((hex) => ({ type: 'item_reference', id: `msg_${hex}_0` }) as const)
     await expect(ask(client, { input: [reference, ...others] })).rejects.toMatchObject(NOT_FOUND)
+  })
+
+  test('are counted as often as input refers to them', async () => {
+    const { url, model } = await openScriptedServer([{ text: 'x'.repeat(100_000) }, 'Two.'])
+    const client = clientOf(url)
+    const { output } = await ask(client)
+    const reference = { type: 'item_reference', id: String(output[0]?.id) } as const
+    const input = [...Array<typeof reference>(100).fill(reference), { role: 'user', content: 'Go' } as const]
+    const problem = { status: 400, message: expect.stringContaining('refers to too many') }
+    await expect(ask(client, { input })).rejects.toMatchObject(problem)
+    expect(model.requests).toHaveLength(1)
   })
 
   test('expire after 7 days', async () => {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { writeLog } from '../../core/log.ts'
-import type { ChatKey, ChatStore } from '../../core/storage/chat-store.ts'
+import type { ChatKey, ChatTurns } from '../../core/storage/chat-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
 import { MemoryChats } from '../ai-sdk/conversations.ts'
@@ -33,7 +33,7 @@ export interface StoredResponse {
  */
 export class StoredResponses {
   readonly #installation: Installation
-  readonly #unrecorded: ChatStore
+  readonly #unrecorded: ChatTurns
 
   constructor(installation: Installation) {
     this.#installation = installation
@@ -75,7 +75,7 @@ export class StoredResponses {
   }
 
   /** The operator may not want conversations in the store. */
-  get #chats(): ChatStore {
+  get #chats(): ChatTurns {
     const { storage, config } = this.#installation
     return config.storage?.runs === false ? this.#unrecorded : storage.chats
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import type { Budgets } from '../../app/budgets.ts'
 import {
   type Caller,
   hashApiKey,
@@ -209,7 +210,7 @@ export function keyRoutes(app: FastifyInstance): void {
       const given = installation.callers.roles.get(role)
       if (given === undefined)
         throw new HttpProblem(400, 'The request is not valid', unknownRole(role, installation.callers.roles))
-      checkRights(caller, body, given)
+      checkRights(caller, body, given, caller === LOCAL_CALLER ? undefined : installation.budgets.ofKey(caller.id))
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
       checkCount(await keys.list(), caller.tenant, installation.clock.wall())
@@ -220,7 +221,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tenant: caller.tenant,
         name,
         role,
-        scopes: first ? SCOPES : (scopes ?? null),
+        scopes: first ? [...ADMIN_SCOPES, 'installation'] : (scopes ?? null),
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
@@ -341,9 +342,9 @@ function checkCount(stored: readonly StoredKey[], tenant: string, now: number): 
 const EVERYTHING: readonly string[] = ['*']
 
 /** A key can't create a key with more than it has itself. */
-function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
+function checkRights(caller: Caller, body: NewKeyBody, role: Role, budget: ReturnType<Budgets['ofKey']>): void {
   const { scopes, expires_at } = body
-  const { callsPerMinute, budget, expiresAt, user } = caller
+  const { callsPerMinute, expiresAt, user } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
     throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
@@ -367,8 +368,8 @@ function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
     const why = 'the calls of its keys would add up to more than its own'
     throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
   }
-  if (budget !== undefined && budget.action !== 'warn') {
-    const why = 'its keys could spend more than it may itself'
+  if (budget !== undefined) {
+    const why = `it may spend ${budget.amount} a ${budget.per}, and its keys could spend more. Use "toolyard keys create"`
     throw new HttpProblem(403, 'A key with a budget cannot create keys', why)
   }
   // Users are people: their tokens are short, and the keys that they create aren't.

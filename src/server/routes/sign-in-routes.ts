@@ -24,6 +24,10 @@ const SESSION = object(
     scopes: { type: 'array', items: { enum: SCOPES } },
     user: { type: 'string', description: 'The user at the issuer, if it is not a key.' },
     sign_in: { type: 'boolean', description: 'Whether users can sign in at /api/session/oidc.' },
+    payloads: {
+      enum: ['off', 'errors', 'all'],
+      description: 'Whether the parameters and results of calls are stored, if the caller may observe.',
+    },
     version: TEXT,
   },
   'The caller, if there is one',
@@ -45,6 +49,7 @@ export function sessionRoutes(app: FastifyInstance): void {
       role,
       scopes: [...scopes],
       ...(user !== undefined && { user }),
+      ...(scopes.has('observe') && { payloads: installation.payloads }),
     } as const
     return { ...signedIn, ...shared }
   }

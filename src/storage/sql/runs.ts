@@ -1,8 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
 import {
+  type ChatFilter,
   type ChatKey,
+  type ChatPage,
   type ChatStore,
   type ChatTurn,
+  type ListedChat,
   RESPONSE_PREFIX,
   type ResponseShare,
 } from '../../core/storage/chat-store.ts'
@@ -40,6 +43,11 @@ const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
     prompt_tokens, completion_tokens, cost, error, question, answer
   FROM toolyard.runs WHERE`
+
+const CALLED = `EXISTS (
+  SELECT 1 FROM toolyard.audit WHERE audit.run_id = runs.id AND audit.tenant = runs.tenant AND audit.tool = ?)`
+
+const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? ms : new Date(ms).toISOString())
 
 const COLUMNS = {
   tenant: 'text',
@@ -80,9 +88,11 @@ export class Runs implements RunStore {
     this.#database = database
   }
 
-  async list({ tenant, model, stopReason, limit, cursor }: RunFilter): Promise<RunPage> {
+  async list({ tenant, model, stopReason, tool, caller, from, to, limit, cursor }: RunFilter): Promise<RunPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor, 'string')
     const where = new Where().and('tenant = ?', tenant).and('model = ?', model).and('stop_reason = ?', stopReason)
+    where.and('caller = ?', caller).and(CALLED, tool).and('started_at >= ?', timeText(from))
+    where.and('started_at < ?', timeText(to))
     if (after !== undefined) where.and('(started_at, id) < (?, ?)', ...after)
     const sql = [LIST, where.sql, 'ORDER BY started_at DESC, id DESC LIMIT ?'].join(' ')
     const { rows } = await this.#database.run<RunPage['runs'][number]>(sql, [...where.values, limit + 1])
@@ -341,6 +351,13 @@ const isCounted = ({ chat }: Pick<ChatKey, 'chat'>): boolean => !chat.startsWith
 /** Responses are limited by themselves. */
 const freeTurns = (rows: readonly Removed[]): Work<void> => freeBytes(rows.filter(isCounted))
 
+const LIST_CHATS = `
+  SELECT caller, chat, count(*) AS turns, CAST(sum(bytes) AS bigint) AS bytes, min(at) AS first_at, max(at) AS last_at,
+    max(id) AS newest FROM toolyard.chat_turns WHERE`
+const LATEST = `
+  SELECT listed.caller, listed.chat, turns, listed.bytes, first_at, last_at, newest, substr(messages, 1, 500) AS latest
+  FROM (`
+
 /** Conversations of AI SDK clients. */
 export class Chats implements ChatStore {
   readonly #database: Database
@@ -407,6 +424,21 @@ export class Chats implements ChatStore {
       const { rows } = yield* ask<Removed>(REMOVE_CHAT, nameOf(key))
       yield* freeTurns(rows)
     })
+  }
+
+  /** By the id of the newest turn, which grows. */
+  async list({ tenant, caller, limit, cursor }: ChatFilter): Promise<ChatPage> {
+    const [before] = cursor === undefined ? [] : readCursor(cursor, 'number')
+    const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller)
+    const having = before === undefined ? '' : 'HAVING max(id) < ?'
+    const grouped = [LIST_CHATS, where.sql, 'GROUP BY caller, chat', having, 'ORDER BY newest DESC LIMIT ?'].join(' ')
+    const sql = [LATEST, grouped, ') AS listed JOIN toolyard.chat_turns ON id = newest ORDER BY newest DESC'].join(' ')
+    const values = [...where.values, ...(before === undefined ? [] : [before]), limit + 1]
+    const { rows } = await this.#database.run<ListedChat & { readonly newest: number }>(sql, values)
+    const chats = rows.slice(0, limit).map(({ newest: _newest, ...chat }) => chat)
+    const last = rows[limit - 1]
+    if (rows.length <= limit || last === undefined) return { chats }
+    return { chats, next: Buffer.from(JSON.stringify([last.newest, ''])).toString('base64url') }
   }
 
   /** Removes turns from before this time. */

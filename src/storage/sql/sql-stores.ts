@@ -4,11 +4,13 @@ import type { KeyStore, SessionStore, StoredKey, StoredSession, StoredUser } fro
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
+import { Connections } from './connections.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, Where } from './database.ts'
 import { DurableRuns } from './durable-runs.ts'
 import type { Engine } from './engine.ts'
 import { Once } from './once.ts'
 import { Pauses } from './pauses.ts'
+import { PAYLOAD_DAYS, sweepPayloads } from './payloads.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { Spending } from './spending.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
@@ -30,6 +32,7 @@ type Stores = Pick<
   | 'pauses'
   | 'durableRuns'
   | 'spending'
+  | 'connections'
 >
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
@@ -44,6 +47,7 @@ export function sqlStores(
   const pauses = new Pauses(database)
   const durableRuns = new DurableRuns(database)
   const spending = new Spending(database)
+  const connections = new Connections(database)
   return {
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
@@ -58,6 +62,7 @@ export function sqlStores(
     pauses,
     durableRuns,
     spending,
+    connections,
     async sweep() {
       await once.sweep()
       const before = clock.wall() - keepDays * DAY_MS
@@ -66,8 +71,11 @@ export function sqlStores(
       await pauses.sweep(before, SWEEP_LIMIT)
       await durableRuns.sweep(clock.wall() - DAY_MS)
       await spending.sweep(clock.wall())
+      await connections.sweep(clock.wall(), SWEEP_LIMIT)
+      await sweepPayloads(database, clock.wall() - Math.min(keepDays, PAYLOAD_DAYS) * DAY_MS)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
-      await database.run(SWEEP_USERS, [clock.wall(), SWEEP_LIMIT])
+      // Runs that were approved while a user was known go on for a day.
+      await database.run(SWEEP_USERS, [clock.wall() - DAY_MS, SWEEP_LIMIT])
     },
   }
 }

@@ -80,6 +80,7 @@ export const STORAGE_PARTS: {
   ledger: {
     append: true,
     audit: true,
+    row: true,
     verify: true,
     executions: true,
     models: true,
@@ -97,9 +98,9 @@ export const STORAGE_PARTS: {
   settings: { list: true, put: true, putFirst: true, replace: true, remove: true },
   validations: { list: true, record: true, replace: true },
   toolUse: { list: true, add: true, replace: true, doubtful: true },
-  once: { claim: true, settle: true, release: true },
+  once: { claim: true, look: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
-  chats: { turns: true, add: true, addResponse: true, update: true, remove: true },
+  chats: { turns: true, add: true, addResponse: true, update: true, remove: true, list: true },
   pauses: {
     ask: true,
     open: true,
@@ -147,4 +148,17 @@ export const STORAGE_PARTS: {
   },
   leases: { lease: true, company: true },
   spending: { hold: true, report: true },
+  connections: {
+    list: true,
+    get: true,
+    put: true,
+    lease: true,
+    renew: true,
+    release: true,
+    remove: true,
+    begin: true,
+    finish: true,
+    sealed: true,
+    reseal: true,
+  },
 }

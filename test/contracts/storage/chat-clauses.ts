@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ChatStore } from '../../../src/core/storage/chat-store.ts'
+import type { ChatPage, ChatStore } from '../../../src/core/storage/chat-store.ts'
 import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import { type Clauses, exceeds, NUL, refuses, UNICODE } from './contract-store.ts'
 
@@ -19,6 +19,34 @@ export const chatClauses: Clauses = {
     assert.deepEqual(await ids(other.chats, key({ tenant: 'other' })), ['y'])
     assert.deepEqual(await ids(other.chats, key({ chat: 'none' })), [])
     assert.deepEqual(await ids(other.chats, key({ tenant: 'other', caller: 'key-2' })), [])
+  },
+
+  'chats: they are listed page by page, the one with the newest turn first': async (store) => {
+    const { chats } = await store.open()
+    const named = (chat: string, caller = 'key-1') => key({ chat, caller })
+    for (const [chat, id] of [
+      ['a', '1'],
+      ['b', '2'],
+      ['c', '3'],
+      ['a', '4'],
+    ] as const) {
+      await chats.add(named(chat), turn(id))
+    }
+    await chats.add(named('a', 'key-2'), turn('5'))
+    await chats.add(key({ tenant: 'other' }), turn('6'))
+    const first = await chats.list({ tenant: 'acme', limit: 3 })
+    const names = ({ chats: listed }: ChatPage) => listed.map(({ caller, chat }) => [caller, chat])
+    assert.deepEqual(names(first), [
+      ['key-2', 'a'],
+      ['key-1', 'a'],
+      ['key-1', 'c'],
+    ])
+    const { turns, bytes, latest, first_at, last_at } = first.chats[1] ?? assert.fail()
+    assert.deepEqual([turns, bytes, latest, first_at <= last_at], [2, 10, '["4"]', true])
+    const second = await chats.list({ tenant: 'acme', limit: 3, cursor: first.next })
+    assert.deepEqual([names(second), second.next], [[['key-1', 'b']], undefined])
+    assert.deepEqual(names(await chats.list({ tenant: 'acme', caller: 'key-2', limit: 3 })), [['key-2', 'a']])
+    await refuses(chats.list({ tenant: 'acme', limit: 3, cursor: 'x' }))
   },
 
   'chats: a turn replaces the one with its message id and those after it, in its chat only': async (store) => {
