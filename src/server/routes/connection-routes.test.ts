@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Connections } from '../../app/connections.ts'
 import { TextSeal } from '../../app/sealed-text.ts'
 import { ENCRYPTION_KEY, openAccounts, openConnectionServer } from '../fixtures/open-connections.ts'
@@ -100,6 +101,44 @@ describe('a tool of an MCP server that uses accounts', () => {
     expect(accounts.tokens).not.toContain('for-listing')
     await server.ask('/api/connections/octohub', { method: 'DELETE', token: ada })
     expect(await said(ada)).toContain('CONNECTION_REQUIRED')
+  })
+})
+
+describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
+  async function mcpClient(
+    key: string,
+    elicitation: { form?: object; url?: object },
+    opened: (url: string) => unknown,
+  ) {
+    const client = new Client(
+      { name: 'test', version: '1' },
+      { versionNegotiation: { mode }, capabilities: { elicitation } },
+    )
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      if (params.mode === 'url') await opened(params.url)
+      return { action: 'accept' }
+    })
+    const requestInit = { headers: { 'x-api-key': key } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit }))
+    onTestFinished(() => client.close())
+    return client
+  }
+
+  test('that can open addresses is asked to open the connect URL, and its call then runs', async () => {
+    const key = await newKey()
+    const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
+    const result = await client.callTool({ name: 'whoami', arguments: {} })
+    expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
+    expect(result.isError).not.toBe(true)
+  })
+
+  test('gets the URL with the error if it does not come back connected, or cannot open addresses', async () => {
+    for (const elicitation of [{ url: {} }, { form: {} }]) {
+      const client = await mcpClient(await newKey(), elicitation, () => {})
+      const result = await client.callTool({ name: 'whoami', arguments: {} })
+      expect(result).toMatchObject({ isError: true, structuredContent: { error_code: 'CONNECTION_REQUIRED' } })
+      expect(JSON.stringify(result.content)).toContain(`${PUBLIC_URL}/connect?link=`)
+    }
   })
 })
 
