@@ -386,7 +386,14 @@ function assemble(
   })
   const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
-  const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
+  const servers = openServers(config, {
+    registry,
+    log,
+    clock,
+    env,
+    pins: parts.pins ?? new PinFile(dataFolder(env)),
+    accounts: parts.accounts,
+  })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
@@ -480,6 +487,7 @@ interface ServerParts {
   readonly clock: Clock
   readonly env: Environment
   readonly pins: PinStore
+  readonly accounts: UserAccounts | undefined
 }
 
 /** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */
@@ -490,7 +498,8 @@ function openServers(config: Config, { env, ...parts }: ServerParts): McpServers
   for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
   const tokens = tokenFile(dataFolder(env), clock)
   const authProvider = async (settings: McpServerSettings) => {
-    if (settings.reach.type === 'stdio') return undefined
+    // Calls get the tokens of their users, and the tools are listed without.
+    if (settings.reach.type === 'stdio' || settings.reach.account !== undefined) return undefined
     const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
     return serverAuthorization(settings, tokens)
   }
