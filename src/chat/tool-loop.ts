@@ -7,7 +7,6 @@ import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
@@ -30,7 +29,7 @@ export interface ToolLoopOptions {
   readonly tracer?: Tracer
   /** Refuse turns, and count what they cost. */
   readonly budgets?: Budgets
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: RunRecordOptions['onRun']
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
@@ -112,7 +111,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
-    run.budgets = this.#budgets
+    run.costs.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
@@ -139,12 +138,9 @@ export class ToolLoop {
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
         if (demands !== undefined) {
-          const { text, settled } = await demands.settle(turn, ending)
-          if (settled === 'again') {
-            ending = undefined
-            continue
-          }
-          ending = settled
+          const { text, again, ...settled } = await run.settle(demands, turn, ending)
+          ending = settled.ending
+          if (again !== undefined) continue
           if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break

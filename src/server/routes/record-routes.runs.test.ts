@@ -187,7 +187,7 @@ test('a model that answers again counts against budgets and the limits of the ca
 })
 
 test('the scope observe alone replays only recorded responses', async () => {
-  const { url, key } = await openScriptedServer(['Hi.'])
+  const { url, key } = await openScriptedServer(['Hi.'], { config: { storage: { payloads: 'all' } } })
   const owner = await key('acme')
   const { run_id } = await ask(url, 'Hello', owner)
   const watcher = await key('acme', 'operator', ['observe'])

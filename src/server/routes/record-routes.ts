@@ -44,7 +44,7 @@ const AUDIT_QUERY = {
 
 const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
 
-const AUDIT_COLUMNS = {
+export const AUDIT_COLUMNS = {
   id: TEXT,
   time: TIME,
   tenant: TEXT,
@@ -54,7 +54,7 @@ const AUDIT_COLUMNS = {
   tool: { type: 'string', description: 'Empty for an event.' },
   model: nullable('The model that requested the call, as provider:model.'),
   schema_hash: nullable('The hash of the tool definition.'),
-  params_hash: nullable('A keyed hash of the parameters, which are not stored.'),
+  params_hash: nullable('A keyed hash of the parameters.'),
   outcome: OUTCOME,
   error_code: nullable(),
   duration_ms: { type: 'number' },
@@ -188,6 +188,9 @@ const RUNS_QUERY = exactly({
   ...ONE_TENANT_QUERY,
   model: { ...MODEL_ID, description: 'provider:model' },
   stop_reason: STOP_REASON,
+  tool: { ...NAME, description: 'Only runs that called this tool.' },
+  caller: { ...NAME, maxLength: 400, description: 'The id of the API key or the user.' },
+  ...TIME_QUERY,
   limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
   cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
 })
@@ -258,6 +261,10 @@ interface RunsQuery {
   readonly tenant?: string
   readonly model?: string
   readonly stop_reason?: string
+  readonly tool?: string
+  readonly caller?: string
+  readonly from?: string
+  readonly to?: string
   readonly limit: number
   readonly cursor?: string
 }
@@ -290,7 +297,8 @@ export function runRoutes(app: FastifyInstance): void {
       const { tenant: asked, stop_reason: stopReason, ...query } = request.query
       const tenant = oneTenantAsked(request, asked, 'Runs')
       await settleRecords(installation)
-      return storage.runs.list({ ...query, tenant, stopReason })
+      const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
+      return storage.runs.list({ ...query, tenant, stopReason, from, to })
     },
   )
 
