@@ -189,7 +189,8 @@ const shownOf = ({ name, description, parameters }: OfferedTool): OfferedTool =>
 const joined = (a: string, b: string): string => `${a.slice(0, -1)},${b.slice(1)}`
 
 export interface RunRecordOptions {
-  readonly onRun: (run: StoredRun) => void
+  /** `stored`: false if the client wants nothing stored. */
+  readonly onRun: (run: StoredRun, stored: boolean) => void
   readonly clock: Clock
   readonly log: Log
   readonly maxIterations: number
@@ -271,7 +272,7 @@ export class RunRecord implements RunObserver {
     // The run ended during a turn.
     if (this.#turn !== undefined) this.turnEnded(this.#turn.reader, answer.stop_reason)
     try {
-      this.#options.onRun(this.#run(answer, iterations))
+      this.#options.onRun(this.#run(answer, iterations), this.#context.stores !== false)
     } catch (err) {
       writeLog(this.#options.log, 'error', { err, run_id: this.#context.runId }, 'Could not store a run')
     }

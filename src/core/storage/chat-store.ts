@@ -16,6 +16,15 @@ export interface ChatTurn {
   readonly messages: string
 }
 
+/** Chats whose ids begin with this are responses of `/v1/responses`, one each. They don't count against the quota. */
+export const RESPONSE_PREFIX = 'resp_'
+
+/** What the responses of a tenant may take. */
+export interface ResponseShare {
+  readonly bytes: number
+  readonly count: number
+}
+
 /** A chat in a list. */
 export interface ListedChat extends Omit<ChatKey, 'tenant'> {
   readonly turns: number
@@ -45,6 +54,8 @@ export interface ChatStore {
   turns(key: ChatKey, quota?: Quota): Promise<readonly ChatTurn[]>
   /** Appends a turn. If the chat has one with the same message id, removes it and all after it. */
   add(key: ChatKey, turn: ChatTurn, quota?: Quota): Promise<void>
+  /** Stores a response. The oldest ones of the tenant go if there are too many. Returns false if it is too large itself. */
+  addResponse(key: ChatKey, turn: ChatTurn, share: ResponseShare): Promise<boolean>
   /** Replaces the messages of a turn that the chat still has, and leaves later turns alone. */
   update(key: ChatKey, turn: ChatTurn): Promise<void>
   /** Removes a chat with all its turns. */

@@ -167,8 +167,10 @@ interface SummedCalls {
   /** Failed writes that may have happened. */
   readonly unknown: number
   readonly denied: number
-  /** In units of the currency; null if the cost of all calls is unknown. */
+  /** In units of the currency; null if no call has a known cost. */
   readonly cost: number | null
+  /** Calls that ran, and whose cost is unknown. They are in no sum. */
+  readonly unknown_costs: number
 }
 
 /** The calls of one caller of one tool. */

@@ -129,6 +129,11 @@ export class MemoryChats implements ChatTurns {
     this.#chats.set(key.tenant, nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
   }
 
+  async addResponse(key: ChatKey, turn: ChatTurn): Promise<boolean> {
+    await this.add(key, turn)
+    return true
+  }
+
   async remove(key: ChatKey): Promise<void> {
     this.#chats.delete(key.tenant, nameOf(key))
   }

@@ -349,7 +349,11 @@ export function runRoutes(app: FastifyInstance): void {
         throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
       }
       const cassette = cassetteOf(await storedRun(request))
-      const options = replayOptions(await installation.manager.getModels(), request.caller, model)
+      const { callers, manager, budgets } = installation
+      const options = replayOptions(await manager.getModels(), request.caller, model)
+      const context = callers.context(request.caller, 'rest')
+      // A model that answers again costs as much as in a run.
+      if (model !== undefined) await manager.getExecutor().count(context)
       const cancellation = new Cancellation()
       traffic.begin(cancellation, request.caller.id)
       if (reply.raw.destroyed) cancellation.abort(undefined)
@@ -358,6 +362,8 @@ export function runRoutes(app: FastifyInstance): void {
       try {
         const { answer, unused } = await replayCassette(cassette, {
           ...options,
+          budgets,
+          keyId: context.keyId,
           tenant: request.caller.tenant,
           signal: cancellation.signal,
         })
@@ -376,7 +382,8 @@ export function runRoutes(app: FastifyInstance): void {
 /** Without a model the recorded responses are replayed strictly. */
 function replayOptions(catalogue: ModelCatalogue, { models }: Caller, model: string | undefined): ReplayOptions {
   try {
-    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model, models) }
+    if (model === undefined) return {}
+    return { mode: 'loose', model: catalogue.get(model, models), prices: catalogue.info(model).prices }
   } catch (error) {
     if (error instanceof UnknownModelError) throw new HttpProblem(400, error.message)
     throw error

@@ -216,9 +216,10 @@ export function oidcRoutes(app: FastifyInstance): void {
       async (request) => {
         const { name = '' } = request.params
         found(mcp.has(name) || undefined, `MCP server '${name}'`)
+        const { issuer } = issuerOf().settings
         return {
           resource: `${originOf(request)}${path.replace(':name', name)}`,
-          authorization_servers: [issuerOf().settings.issuer],
+          authorization_servers: [issuer],
           // Clients ask for these if they know no others. Some issuers refuse requests without any.
           scopes_supported: SIGN_IN_SCOPE.split(' '),
           bearer_methods_supported: ['header'],

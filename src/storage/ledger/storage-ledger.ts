@@ -36,7 +36,13 @@ import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
 const LOOK_MS = 1_000
 
 /** Failures that say nothing about the version of a tool. */
-const NO_VERSION: readonly ToolErrorCode[] = ['PERMISSION_DENIED', 'APPROVAL_REQUIRED', 'RATE_LIMITED', 'CANCELLED']
+const NO_VERSION: readonly ToolErrorCode[] = [
+  'PERMISSION_DENIED',
+  'APPROVAL_REQUIRED',
+  'CONNECTION_REQUIRED',
+  'RATE_LIMITED',
+  'CANCELLED',
+]
 
 const NOT_SEALED = 'The audit chain of this server could not be sealed'
 

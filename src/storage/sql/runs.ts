@@ -1,5 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
-import type { ChatFilter, ChatKey, ChatPage, ChatStore, ChatTurn, ListedChat } from '../../core/storage/chat-store.ts'
+import {
+  type ChatFilter,
+  type ChatKey,
+  type ChatPage,
+  type ChatStore,
+  type ChatTurn,
+  type ListedChat,
+  RESPONSE_PREFIX,
+  type ResponseShare,
+} from '../../core/storage/chat-store.ts'
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import {
@@ -312,18 +321,35 @@ const LIST_TURNS = `
 const CUT_CHAT = `
   DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND id >= (
     SELECT min(id) FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?)
-  RETURNING tenant, bytes`
+  RETURNING tenant, chat, bytes`
 const ADD_TURN = `
   INSERT INTO toolyard.chat_turns (tenant, caller, chat, message_id, messages, bytes, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
 const TURN_BYTES = `
-  SELECT tenant, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
+  SELECT tenant, chat, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const UPDATE_TURN = `
   UPDATE toolyard.chat_turns SET messages = ?, bytes = ? WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const REMOVE_CHAT = `
-  DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? RETURNING tenant, bytes`
+  DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? RETURNING tenant, chat, bytes`
 const SWEEP_TURNS = `
   DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM toolyard.chat_turns WHERE at < ? LIMIT ?)
-  RETURNING tenant, bytes`
+  RETURNING tenant, chat, bytes`
+/** Keeps the newest responses of a tenant. */
+const TRIM_RESPONSES = `
+  DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM (
+    SELECT id, sum(bytes) OVER (ORDER BY id DESC) AS total, row_number() OVER (ORDER BY id DESC) AS place
+    FROM toolyard.chat_turns WHERE tenant = ? AND substr(chat, 1, 5) = '${RESPONSE_PREFIX}') AS newest
+    WHERE total > ? OR place > ?)`
+
+interface Removed {
+  readonly tenant: string
+  readonly chat: string
+  readonly bytes: number
+}
+
+const isCounted = ({ chat }: Pick<ChatKey, 'chat'>): boolean => !chat.startsWith(RESPONSE_PREFIX)
+
+/** Responses are limited by themselves. */
+const freeTurns = (rows: readonly Removed[]): Work<void> => freeBytes(rows.filter(isCounted))
 
 const LIST_CHATS = `
   SELECT caller, chat, count(*) AS turns, CAST(sum(bytes) AS bigint) AS bytes, min(at) AS first_at, max(at) AS last_at,
@@ -356,33 +382,47 @@ export class Chats implements ChatStore {
     const bytes = Buffer.byteLength(messages)
     const at = this.#clock.wall()
     await this.#database.transaction(function* () {
-      const cut = yield* ask<{ tenant: string; bytes: number }>(CUT_CHAT, [...name, ...name, messageId])
-      yield* freeBytes(cut.rows)
+      const cut = yield* ask<Removed>(CUT_CHAT, [...name, ...name, messageId])
+      yield* freeTurns(cut.rows)
       if (quota !== undefined) {
         const used = yield* ask<Usage>(USAGE, usageOf(key))
         checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: bytes })
       }
       yield* ask(ADD_TURN, [...name, messageId, messages, bytes, at])
-      yield* ask(ADD_BYTES, [key.tenant, bytes])
+      if (isCounted(key)) yield* ask(ADD_BYTES, [key.tenant, bytes])
     })
+  }
+
+  async addResponse(key: ChatKey, { messageId, messages }: ChatTurn, share: ResponseShare): Promise<boolean> {
+    const bytes = Buffer.byteLength(messages)
+    if (bytes > share.bytes) return false
+    const at = this.#clock.wall()
+    await this.#database.transaction(function* () {
+      // One at a time for each tenant: two of them would wait for the rows of each other.
+      yield* ask(ADD_BYTES, [key.tenant, 0])
+      yield* ask(REMOVE_CHAT, nameOf(key))
+      yield* ask(ADD_TURN, [...nameOf(key), messageId, messages, bytes, at])
+      yield* ask(TRIM_RESPONSES, [key.tenant, share.bytes, share.count])
+    })
+    return true
   }
 
   async update(key: ChatKey, { messageId, messages }: ChatTurn): Promise<void> {
     const turn = [...nameOf(key), messageId]
     const bytes = Buffer.byteLength(messages)
     await this.#database.transaction(function* () {
-      const { rows } = yield* ask<{ tenant: string; bytes: number }>(TURN_BYTES, turn)
+      const { rows } = yield* ask<Removed>(TURN_BYTES, turn)
       if (rows.length === 0) return
-      yield* freeBytes(rows)
+      yield* freeTurns(rows)
       yield* ask(UPDATE_TURN, [messages, bytes, ...turn])
-      yield* ask(ADD_BYTES, [key.tenant, bytes])
+      if (isCounted(key)) yield* ask(ADD_BYTES, [key.tenant, bytes])
     })
   }
 
   async remove(key: ChatKey): Promise<void> {
     await this.#database.transaction(function* () {
-      const { rows } = yield* ask<{ tenant: string; bytes: number }>(REMOVE_CHAT, nameOf(key))
-      yield* freeBytes(rows)
+      const { rows } = yield* ask<Removed>(REMOVE_CHAT, nameOf(key))
+      yield* freeTurns(rows)
     })
   }
 
@@ -404,8 +444,8 @@ export class Chats implements ChatStore {
   /** Removes turns from before this time. */
   async sweep(before: number): Promise<void> {
     await this.#database.transaction(function* () {
-      const { rows } = yield* ask<{ tenant: string; bytes: number }>(SWEEP_TURNS, [before, SWEEP_LIMIT])
-      yield* freeBytes(rows)
+      const { rows } = yield* ask<Removed>(SWEEP_TURNS, [before, SWEEP_LIMIT])
+      yield* freeTurns(rows)
     })
   }
 }

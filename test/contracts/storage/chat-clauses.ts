@@ -114,6 +114,37 @@ export const chatClauses: Clauses = {
     await chats.add(key(), turn('c', 'x'.repeat(80)), quota)
   },
 
+  'responses: they have a share of their own, and the oldest of the tenant go first': async (store) => {
+    const [one, other] = await store.openTwo()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 104 }
+    const share = { bytes: 100, count: 3 }
+    const response = (n: number, more: object = {}) => key({ chat: `resp_${n}`, ...more })
+    const put = (n: number, size: number, more: object = {}) =>
+      one.chats.addResponse(response(n, more), turn(`${n}`, 'x'.repeat(size)), share)
+    const left = async (...all: number[]) =>
+      (await Promise.all(all.map((n) => other.chats.turns(response(n))))).flatMap((turns) =>
+        turns.map((t) => t.messageId),
+      )
+    await put(9, 40, { tenant: 'other' })
+    for (const n of [1, 2]) await put(n, 40)
+    // They don't take the place of others, nor others theirs.
+    await one.chats.add(key(), turn('a', 'x'.repeat(100)), quota)
+    await exceeds('storage_bytes', other.chats.add(key({ chat: 'b' }), turn('b'), quota))
+    await put(3, 40, { caller: 'key-2' })
+    assert.deepEqual(await left(1, 2), ['2'])
+    assert.deepEqual(await ids(other.chats, response(3, { caller: 'key-2' })), ['3'])
+    assert.equal(await put(4, 101), false)
+    for (const n of [5, 6, 7]) await put(n, 10)
+    assert.deepEqual(await left(2, 5, 6, 7), ['5', '6', '7'])
+    assert.deepEqual(await ids(other.chats, response(9, { tenant: 'other' })), ['9'])
+    await one.chats.remove(response(5))
+    await exceeds('storage_bytes', other.chats.add(key({ chat: 'b' }), turn('b'), quota))
+    await Promise.all(
+      [10, 11, 12, 13, 14, 15].map((n) => (n % 2 ? other : one).chats.addResponse(response(n), turn('n'), share)),
+    )
+    assert.deepEqual((await left(10, 11, 12, 13, 14, 15)).length, 3)
+  },
+
   'chats: NUL in a name is refused': async (store) => {
     const { chats } = await store.open()
     await refuses(chats.turns(key({ chat: NUL })))
