@@ -242,6 +242,7 @@ export class ToolLoop {
     const used = run.usageOf(last)
     if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
-    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, last.text)
+    const text = run.demands === undefined ? last.text : await run.demands.concluded(last)
+    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, text)
   }
 }
