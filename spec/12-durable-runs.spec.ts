@@ -284,7 +284,7 @@ describe('Durable runs', () => {
   })
 
   test('[12.2-20] Resume data is encrypted with TOOLYARD_ENCRYPTION_KEY if it is set', () => {
-    const [seal, other] = [new TextSeal('k'.repeat(32)), new TextSeal('o'.repeat(32))]
+    const [seal, other] = [new TextSeal('k'.repeat(43)), new TextSeal('o'.repeat(43))]
     const sealed = seal.seal('{"secret":"hunter2"}', 'run-1')
     expect(sealed).not.toContain('hunter2')
     expect(seal.open(sealed, 'run-1')).toContain('hunter2')

@@ -29,7 +29,7 @@ const noSpending: SpendingStore = {
 }
 const noKeys: KeyStore = {
   ...{ list: async () => [], create: async () => {}, revoke: async () => false },
-  ...{ users: async () => [], putUser: async () => {} },
+  ...{ users: async () => [], putUser: async () => {}, revokeUser: async () => {} },
 }
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }
 const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
@@ -175,6 +175,37 @@ describe('Cost and budgets', () => {
     const fresh = await openToolServer({ metered }, { budgets: [{ scope: 'tool', per: 'day', amount: 0.5 }] })
     // Nothing is known yet but the price per call.
     expect(await ranOfTwenty(fresh)).toBeLessThanOrEqual(5)
+
+    // The result of a failed call says nothing: what it has set aside is spent, also if only other tenants know a cost.
+    const moody = (params: { fail?: boolean }) => {
+      if (params.fail) throw new Error('no')
+      return 0.5
+    }
+    const failing = await openToolServer(
+      {
+        listed: { run: moody, cost: { per_call: 0.5, from_result: '$' } },
+        found: { run: moody, cost: { from_result: '$' } },
+      },
+      { budgets: [{ scope: 'tool', per: 'day', amount: 1 }] },
+    )
+    const [acme, globex] = [await failing.key('acme'), await failing.key('globex')]
+    const failed = async (name: string, key: string) => {
+      const answers = []
+      for (let count = 0; count < 3; count++) {
+        answers.push(await json(failing.call(name, { fail: true }, { 'x-api-key': key })))
+        await failing.records()
+      }
+      return answers.map(({ error_code, cost }) => [error_code, cost])
+    }
+    const thrice = [
+      ['EXECUTION_ERROR', null],
+      ['EXECUTION_ERROR', null],
+      ['RATE_LIMITED', 0],
+    ]
+    expect(await failed('listed', globex)).toEqual(thrice)
+    await failing.call('found', {}, { 'x-api-key': acme })
+    await failing.records()
+    expect(await failed('found', globex)).toEqual(thrice)
 
     const turn = { text: 'Hi.', usage }
     const scripted = await openScriptedServer([turn, turn, turn], {

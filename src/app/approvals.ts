@@ -144,12 +144,13 @@ export class Approvals {
   }
 
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
-  forMcp(path: string) {
+  forMcp(path: string, origin?: string) {
     // A token of a user may have another role than the latest one: its user decides on the page.
     const own = ({ caller = '', user }: CallContext) =>
       caller === LOCAL_CALLER.id ? LOCAL_CALLER : user === undefined ? this.#options.callers.byId(caller) : undefined
     return {
       path,
+      origin,
       mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),
       decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
         const caller = own(context)

@@ -93,7 +93,8 @@ export class Budgets implements BudgetsPort, RecordSink {
   take(spender: Spender, expected?: number, least = 0): Promise<Taken> | undefined {
     const counters = this.#counters(spender)
     if (counters.length === 0) return undefined
-    return this.#take(counters, expected ?? Math.max(this.#lastCosts.get(costKey(spender)) ?? 0, least))
+    const last = this.#lastCosts.get(costKey(spender)) ?? this.#lastCosts.get(costKey({ ...spender, tenant: '' }))
+    return this.#take(counters, expected ?? Math.max(last ?? 0, least))
   }
 
   turn(...[spender, cost, hold, estimate]: Parameters<BudgetsPort['turn']>): void {
@@ -107,7 +108,10 @@ export class Budgets implements BudgetsPort, RecordSink {
   /** Learns what calls cost whose price only their result says. */
   write({ records }: CallBatch): void {
     for (const { tool, tenant, cost } of records) {
-      if (cost !== undefined && cost > 0) this.#lastCosts.set(costKey({ tenant, tool }), cost)
+      if (cost === undefined || cost === 0) continue
+      this.#lastCosts.set(costKey({ tenant, tool }), cost)
+      // For tenants that have no cost of their own yet, such as those whose calls all fail.
+      this.#lastCosts.set(costKey({ tenant: '', tool }), cost)
     }
   }
 

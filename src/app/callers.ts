@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Config, LimitsConfig } from '../config/config.ts'
+import type { Config, LimitsConfig, OidcConfig } from '../config/config.ts'
 import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../config/roles.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
@@ -37,7 +37,7 @@ export interface CallerLimit {
 export interface Caller {
   /** The id of its key, `user:<tenant>/<sub>` of a signed-in user, or `local`. */
   readonly id: string
-  /** The `sub` of a signed-in user. */
+  /** The `sub` of a signed-in user, or of the user that a key acts for. */
   readonly user?: string
   readonly tenant: string
   readonly name: string
@@ -94,13 +94,39 @@ export const LOCAL_CALLER: Caller = Object.freeze({
 export const USER_WORK_MS = 12 * 60 * MINUTE
 /** A user is stored again once an hour, not with every request. */
 const STORE_USER_EVERY_MS = 60 * MINUTE
-const USER_ID = /^user:[\w.-]{1,64}\//
+const USER_ID = /^user:([\w.-]{1,64})\/[^/\s]{1,255}$/
 export const MAX_SUBJECT_LENGTH = 255
+/** How far the clocks of issuer and server may differ. */
+export const CLOCK_TOLERANCE_MS = 30_000
 
 /** The id of a user as a caller: safe in logs and tables, different for each tenant. */
 export function userId(tenant: string, subject: string): string {
   const text = encodeURIComponent(subject)
-  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `%${hash('sha256', subject)}`}`
+  // No encoded text contains "=".
+  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `=${hash('sha256', subject)}`}`
+}
+
+/** The tenant of a user, by the id; undefined if it is no user. */
+export const tenantOfUser = (id: string): string | undefined => USER_ID.exec(id)?.[1]
+
+/** What the role of a user comes from: if any of it changes, the user has to sign in again. */
+export function basisOf(settings: OidcConfig, claim: string): string {
+  const { issuer, audience, client_id, tenant_claim, role_claim } = settings
+  return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim]))
+}
+
+const ACTED_FOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
+
+/** Whether a key acts for another user. */
+export const actsForAnother = ({ id, tenant, user }: Caller): boolean =>
+  user !== undefined && id !== userId(tenant, user)
+
+/** A key as it acts for a user of its tenant. Returns the problem if it may not. */
+export function actingFor(caller: Caller, user: unknown): Caller | string {
+  if (!caller.scopes.has('act_as')) return "the API key lacks the scope 'act_as'"
+  if (caller.user !== undefined) return 'only an API key can act for a user'
+  if (typeof user !== 'string' || !ACTED_FOR.test(user)) return 'it must be 1 to 255 printable ASCII characters'
+  return { ...caller, user }
 }
 
 /** All callers: keys by their hashes, and users who have signed in. */
@@ -120,6 +146,10 @@ export class Callers {
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
   #users = new Map<string, StoredUser>()
+  /** When users were signed out by an administrator, by id. */
+  #revoked = new Map<string, number>()
+  /** The roles that users can have, by what they come from. */
+  #bases: ReadonlyMap<string, string> = new Map()
   #signsIn = false
   #keyed = false
   #loads = 0
@@ -149,7 +179,9 @@ export class Callers {
 
   configure(config: Pick<Config, 'limits' | 'roles' | 'auth'>): void {
     this.#limits = config.limits ?? {}
-    this.#signsIn = config.auth?.oidc !== undefined
+    const { oidc } = config.auth ?? {}
+    this.#signsIn = oidc !== undefined
+    this.#bases = new Map(oidc && Object.entries(oidc.roles).map(([claim, role]) => [basisOf(oidc, claim), role]))
     // Users are callers: requests without a key or token end, as with the first key.
     this.#keyed ||= this.#signsIn
     this.#roles = rolesOf(config)
@@ -164,6 +196,7 @@ export class Callers {
     this.#keyed ||= stored.length > 0
     this.#keys = stored
     for (const user of users) {
+      if (user.revoked_at !== null) this.#revoked.set(user.id, user.revoked_at)
       if ((this.#users.get(user.id)?.expires_at ?? 0) < user.expires_at) this.#users.set(user.id, user)
     }
     this.#stored = new Map(stored.map((key) => [key.id, key]))
@@ -189,12 +222,26 @@ export class Callers {
   }
 
   #addUser(user: StoredUser): void {
-    const caller = this.#signsIn ? this.#userCaller(user, user.expires_at) : undefined
+    const isSignedIn = this.#qualifies(user) && !this.isRevoked(user.id, user.issued_at)
+    const caller = isSignedIn ? this.#userCaller(user, user.expires_at) : undefined
     if (user.expires_at + USABLE_MS <= this.#clock.wall()) this.#users.delete(user.id)
     else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
-  #userCaller({ id, tenant, subject, name, role }: Omit<StoredUser, 'issued_at' | 'expires_at'>, expiresAt: number) {
+  /** Whether the configuration still gives the user its role. */
+  #qualifies({ basis, role }: Pick<StoredUser, 'basis' | 'role'>): boolean {
+    return this.#bases.get(basis) === role
+  }
+
+  /** Whether an administrator has signed the user out since the token was issued. */
+  isRevoked(id: string, issuedAt: number): boolean {
+    return issuedAt <= (this.#revoked.get(id) ?? Number.NEGATIVE_INFINITY) + CLOCK_TOLERANCE_MS
+  }
+
+  #userCaller(
+    { id, tenant, subject, name, role }: Pick<StoredUser, 'id' | 'tenant' | 'subject' | 'name' | 'role'>,
+    expiresAt: number,
+  ) {
     const given = this.#roles.get(role)
     if (given === undefined) return undefined
     const { scopes, tools, models = EVERY_MODEL } = given
@@ -204,19 +251,19 @@ export class Callers {
 
   /** The caller of a user whose token or sign-in was verified; undefined if there is no such role. `store` must not fail. */
   async signIn(
-    user: Omit<StoredUser, 'id' | 'expires_at'>,
+    user: Omit<StoredUser, 'id' | 'expires_at' | 'revoked_at'>,
     expiresAt: number,
     store: (user: StoredUser) => Promise<void>,
   ): Promise<Caller | undefined> {
     const id = userId(user.tenant, user.subject)
     const until = this.#clock.wall() + USER_WORK_MS
     const known = this.#users.get(id)
-    const isSame = known?.role === user.role && known.name === user.name
+    const isSame = known?.role === user.role && known.name === user.name && known.basis === user.basis
     // A token from before the role changed is valid until it expires, for its own requests only.
-    const isOlder = known !== undefined && known.issued_at > user.issued_at
+    const isOlder = known !== undefined && known.issued_at > user.issued_at && this.#qualifies(known)
     const caller = this.#userCaller({ ...user, id }, expiresAt)
     if (caller === undefined || isOlder || (isSame && known.expires_at >= until)) return caller
-    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS }
+    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS, revoked_at: null }
     this.#users.set(id, stored)
     this.#addUser(stored)
     this.#check()

@@ -54,6 +54,8 @@ export interface DurableRunDataOptions {
   readonly quota: (tenant: string) => Quota
   /** Whether texts, parameters and results are shown. */
   readonly showsContents: () => boolean
+  /** Removes the parameters and results of a step that may not be stored. */
+  readonly storable?: (step: RunStep) => RunStep
   /** Receives the record of a run that ended while nothing ran. */
   readonly onRun: (run: StoredRun) => void
 }
@@ -124,12 +126,12 @@ export class DurableRunData {
   }
 
   view(before: readonly JournalStep[]): StepView {
-    return new StepView(before, this.#options.showsContents())
+    return new StepView(before, this.#options.showsContents(), this.#options.clock.wall())
   }
 
   sealed(id: string, step: JournalStep, view: StepView): DurableStep {
-    const { seal, clock } = this.#options
-    const shown = JSON.stringify(view.of(step, new Date(clock.wall()).toISOString()))
+    const { seal, clock, storable = (shown) => shown } = this.#options
+    const shown = JSON.stringify(view.of(step, clock.wall()).map((one) => storable(one)))
     return { kind: step.kind, data: seal.seal(JSON.stringify(step), id), shown }
   }
 

@@ -181,7 +181,7 @@ class Simulation {
       [{ id: model.id, name: 'World', capabilities: ['function-calling'] }],
     )
     const durable = new DurableRuns({
-      ...{ store, once, pauses, clock, log: silentLog, seal: new TextSeal('k'.repeat(32)), quota: () => DEFAULT_QUOTA },
+      ...{ store, once, pauses, clock, log: silentLog, seal: new TextSeal('k'.repeat(43)), quota: () => DEFAULT_QUOTA },
       loop: () => loop,
       models: async () => catalogue,
       contextOf: () => ({ tenant: TENANT, caller: CALLER }),

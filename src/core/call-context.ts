@@ -21,6 +21,8 @@ export interface Spending {
 export interface AskableClient {
   /** Equal for calls of one client only. */
   readonly id: string
+  /** The caller that the client belongs to, which may have several. */
+  readonly caller?: string | undefined
   readonly capabilities: Readonly<Record<string, unknown>>
   /** The lowest level of log messages that it wants; undefined for none. */
   readonly logLevel?: string | undefined
@@ -80,6 +82,8 @@ export interface CallContext {
   readonly rates?: readonly CallerRate[] | undefined
   /** Receives the state of the first of `rates`, and of the limit that refuses a call. */
   readonly onRate?: ((state: RateState, rate: CallerRate) => void) | undefined
+  /** Whether the runs of the call are stored. If not, calls that would have to wait for approval are refused. Default: true. */
+  readonly stores?: boolean | undefined
   /** A repeated call with the same key returns the stored result of the first one. */
   readonly idempotencyKey?: string | undefined
   /** Stores the key of a write instead of the executor's store. Set by durable runs. */

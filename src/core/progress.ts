@@ -117,7 +117,14 @@ export class Progress {
 
 /** Refused, or waits for approval. */
 const NEVER_RAN: ReadonlySet<ToolErrorCode> = new Set([
-  ...(['APPROVAL_REQUIRED', 'INVALID_PARAMETERS', 'PERMISSION_DENIED', 'RATE_LIMITED', 'TOOL_NOT_FOUND'] as const),
+  ...([
+    'APPROVAL_REQUIRED',
+    'CONNECTION_REQUIRED',
+    'INVALID_PARAMETERS',
+    'PERMISSION_DENIED',
+    'RATE_LIMITED',
+    'TOOL_NOT_FOUND',
+  ] as const),
 ])
 
 const isUnbegun = ({ error_code: code, outcome }: ToolFailure): boolean => code === 'CANCELLED' && outcome === undefined

@@ -122,7 +122,7 @@ export class Once {
   #claimOf(call: Call, tool: BoundTool, params: Params, key: string): OnceClaim {
     const retentionMs = call.context.callId === undefined ? RETENTION_MS : RUN_RETENTION_MS
     const expiresAt = this.#clock.wall() + retentionMs
-    const fingerprint = hash('sha256', callKey(tool.name, call.tenant, params))
+    const fingerprint = hash('sha256', callKey(tool.name, call.userScope, params))
     return { tenant: call.tenant, caller: call.caller ?? '', key, fingerprint, expiresAt }
   }
 
@@ -181,7 +181,7 @@ function unavailable(cause: unknown): never {
 const ENDED_EARLY: ReadonlySet<string> = new Set(['TIMEOUT', 'CANCELLED'])
 /** Or the call continues with the same key: a tool that calls others waits for the approval of one of its calls. */
 const NOTHING_HAPPENED: ReadonlySet<string> = new Set([
-  ...['SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'TIMEOUT', 'CANCELLED', 'APPROVAL_REQUIRED'],
+  ...['SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'TIMEOUT', 'CANCELLED', 'APPROVAL_REQUIRED', 'CONNECTION_REQUIRED'],
 ])
 
 function replay(known: ToolResult): unknown {

@@ -8,11 +8,12 @@ import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Rates } from '../rates.ts'
-import type { RecordSink } from '../recorder.ts'
+import type { CallPayload, CallRecord, RecordSink } from '../recorder.ts'
 import type { OnceStore } from '../storage/once-store.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import { isTraceparent, type Tracer } from '../tracer.ts'
+import type { UserAccounts } from '../user-accounts.ts'
 import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled, waitingPlace } from './call.ts'
@@ -30,6 +31,8 @@ export interface ToolExecutorOptions {
   readonly defaultTimeoutMs?: number
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. Must not throw. */
+  readonly payload?: PayloadOf
   /** Answers a call only when its record is written or reported as lost. */
   readonly durable?: boolean
   /** Shared rate limits. Default: those of this executor. */
@@ -42,12 +45,19 @@ export interface ToolExecutorOptions {
   readonly once?: OnceStore
   /** Stores approvals. Without it, tools that need approval can't be called. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** The accounts of users. Without it, tools that use them can't be called. */
+  readonly accounts?: UserAccounts
   /** Shared result cache. Default: one of this executor. */
   readonly cache?: ResultCache
   readonly tracer?: Tracer
   /** Random jitter for retries, from 0 to 1. */
   readonly random?: () => number
 }
+
+export type PayloadOf = (
+  call: CallRecord,
+  outcome: { readonly result: unknown } | { readonly error: string },
+) => CallPayload | undefined
 
 interface RunnerParts extends Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'> {
   /** Makes the calls of tools that call others. */

@@ -14,6 +14,7 @@ import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
+import type { UserAccounts } from '../user-accounts.ts'
 import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
@@ -22,7 +23,7 @@ import type { Known } from './once.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
-import { Runner, type ToolExecutorOptions } from './runner.ts'
+import { type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
 import type { ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
@@ -50,7 +51,9 @@ export class ToolExecutor {
   readonly #cache: ResultCache
   readonly #rates: Rates
   readonly #budgets: Budgets | undefined
+  readonly #accounts: UserAccounts | undefined
   readonly #tracer: Tracer | undefined
+  readonly #payload: PayloadOf | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
@@ -77,7 +80,9 @@ export class ToolExecutor {
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
     this.#budgets = options.budgets
+    this.#accounts = options.accounts
     this.#tracer = options.tracer
+    this.#payload = options.payload
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
@@ -125,6 +130,8 @@ export class ToolExecutor {
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
       }
+      // Nobody is asked to approve a call that can't run.
+      if (tool.account !== undefined) await this.#accounts?.require(tool.account, call.context, call.tool)
       const free = tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true))
       const stored = free ?? (guarded ? await this.#approve(call, tool, snapshot.params) : undefined)
       // The person who approved may have changed them.
@@ -363,10 +370,11 @@ export class ToolExecutor {
     const { code: error_code, message, cause } = error
     const more = known ?? extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
-    const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
+    const text = withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message)
+    const execution_time_ms = this.#end(call, this.#clock.now(), error_code, undefined, text)
     const envelope = {
       success: false,
-      error: withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message),
+      error: text,
       error_code,
       tool_name: call.tool,
       execution_time_ms,
@@ -378,7 +386,7 @@ export class ToolExecutor {
     return envelope
   }
 
-  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown): number {
+  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {
     const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
@@ -386,6 +394,7 @@ export class ToolExecutor {
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
+    if (this.#payload !== undefined) call.payload = this.#payload(call, code === undefined ? { result } : { error })
     this.#recorder.add(call)
     return executionTimeMs
   }

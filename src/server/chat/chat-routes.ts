@@ -145,7 +145,7 @@ export async function answerChat(
   { session, chat: place, durable = false, failed, writer }: AnswerOptions = {},
 ): Promise<unknown> {
   const start = durable ? startOf(request, asked) : undefined
-  const run = new ClientRun(app, request, reply, session, start?.id)
+  const run = new ClientRun(app, request, reply, { session, id: start?.id })
   try {
     const chat = await app.installation.manager.getChat()
     const { durableRuns } = app.installation

@@ -7,7 +7,13 @@ import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/cl
 import { answerStarted, START_HEADERS, type Start, startedBefore, startOf } from '../chat/durable-run-routes.ts'
 import type { EventStream } from '../http/event-stream.ts'
 import { object, route } from '../http/route.ts'
-import { type AskedCompletion, COMPLETION_SCHEMA, type CompletionBody, readCompletion } from './completion-request.ts'
+import {
+  type AskedCompletion,
+  COMPLETION_SCHEMA,
+  type CompletionBody,
+  readCompletion,
+  refuse,
+} from './completion-request.ts'
 import { type CompletionHead, CompletionStream, completion, finishReason } from './completion-stream.ts'
 import { embeddingRoutes } from './embedding-routes.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'
@@ -45,7 +51,9 @@ class Completions {
     const { prices } = models.info(asked.model)
     const messages = this.#handedBack.restore(caller, asked.messages)
     const start = request.headers['toolyard-durable'] === 'true' ? startOf(request, body) : undefined
-    const run = new ClientRun(this.#app, request, reply, undefined, start?.id)
+    const stores = body.store !== false
+    if (start !== undefined && !stores) refuse('store', 'A durable run is stored: leave store or Toolyard-Durable out')
+    const run = new ClientRun(this.#app, request, reply, { id: start?.id, stores })
     const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
     const answering: Answering = {
       asked,

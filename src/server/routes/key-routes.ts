@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { Budgets } from '../../app/budgets.ts'
-import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
+import {
+  type Caller,
+  hashApiKey,
+  LOCAL_CALLER,
+  newApiKey,
+  SCOPES,
+  type Scope,
+  tenantOfUser,
+} from '../../app/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -213,7 +221,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tenant: caller.tenant,
         name,
         role,
-        scopes: first ? SCOPES : (scopes ?? null),
+        scopes: first ? [...ADMIN_SCOPES, 'installation'] : (scopes ?? null),
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
@@ -252,6 +260,63 @@ export function keyRoutes(app: FastifyInstance): void {
       if (key?.tenant !== caller.tenant) installation.events.crossed(caller, `key ${id}`, key?.tenant)
       found(key?.tenant === caller.tenant ? key : undefined, `Key '${id}'`)
       await installation.access.revokeKey(id, now(), caller)
+      await installation.callers.load(keys)
+      return reply.code(204).send()
+    },
+  )
+}
+
+const MAX_USER_ID = 330
+const MAX_USERS = 1_000
+
+/** Users of the caller's tenant who have signed in at the issuer. */
+export function userRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  const { keys } = installation.storage
+  const time = (ms: number | null) => (ms ? new Date(ms).toISOString() : null)
+
+  app.get(
+    '/api/users',
+    route('manage', 'keys', 'Lists the users of your tenant who have signed in within a day or were signed out', {
+      response: {
+        200: object(
+          {
+            users: list({
+              ...{ id: TEXT, name: TEXT, role: TEXT },
+              issued_at: { ...TIME_OR_NULL, description: 'When the newest token or sign-in was issued.' },
+              revoked_at: { ...TIME_OR_NULL, description: 'When an administrator signed the user out.' },
+            }),
+          },
+          `At most ${MAX_USERS}, the newest first`,
+        ),
+      },
+    }),
+    async ({ caller }) => {
+      const own = (await keys.users()).filter(({ tenant }) => tenant === caller.tenant)
+      const newest = own.sort((a, b) => b.issued_at - a.issued_at).slice(0, MAX_USERS)
+      return {
+        users: newest.map(({ id, name, role, issued_at, revoked_at }) => ({
+          ...{ id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) },
+        })),
+      }
+    },
+  )
+
+  app.post<{ Body: { id: string } }>(
+    '/api/users/revoke',
+    route('manage', 'keys', 'Signs a user of your tenant out: sessions, tokens and running work end', {
+      description: 'Tokens that the issuer has issued before are refused. The user can sign in again after 30 seconds.',
+      body: {
+        ...exactly({ id: { type: 'string', maxLength: MAX_USER_ID, examples: ['user:acme/ada'] } }),
+        required: ['id'],
+      },
+      response: { 204: { description: 'Signed out', type: 'null' } },
+    }),
+    async ({ caller, body: { id } }, reply) => {
+      const tenant = tenantOfUser(id)
+      if (tenant !== caller.tenant) installation.events.crossed(caller, `user ${id}`, tenant)
+      found(tenant === caller.tenant ? id : undefined, `User '${id}'`)
+      await installation.access.revokeUser(id, caller.tenant, installation.clock.wall(), caller)
       await installation.callers.load(keys)
       return reply.code(204).send()
     },

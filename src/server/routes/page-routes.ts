@@ -24,11 +24,14 @@ const ADDRESSES = [
   '/tools-testing',
   '/models',
   '/models/runs/:id',
+  '/models/suites/:name',
   '/activity',
   '/activity/:part',
+  '/activity/:part/:id',
   '/approvals',
   '/approvals/:id',
   '/settings',
+  '/connect',
   '/runs/:id',
 ]
 
@@ -128,6 +131,7 @@ const TAGS = [
   { name: 'audit', description: 'The audit log' },
   { name: 'limits', description: 'Rate limits, budgets and circuit breakers' },
   { name: 'session', description: 'Sign-in for browsers' },
+  { name: 'connections', description: 'Accounts of users at OAuth providers' },
   { name: 'keys', description: 'API keys, roles and tenants' },
   { name: 'status', description: 'Liveness and readiness' },
 ]

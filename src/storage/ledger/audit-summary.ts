@@ -15,13 +15,18 @@ const MAX_EVENTS = 5_000
 const DAY_MS = 86_400_000
 
 /** Failures that say that the caller may not, or not now. */
-const DENIED: ReadonlySet<string | null> = new Set(['PERMISSION_DENIED', 'APPROVAL_REQUIRED', 'RATE_LIMITED'])
+const DENIED: ReadonlySet<string | null> = new Set([
+  'PERMISSION_DENIED',
+  'APPROVAL_REQUIRED',
+  'CONNECTION_REQUIRED',
+  'RATE_LIMITED',
+])
 
 /** Callers make up the names of tools that don't exist. */
 const UNKNOWN = '(unknown tools)'
 
 /** Events that anybody can cause. They must not push out the changes. */
-const ACCESS: ReadonlySet<string> = new Set(['key.refused', 'session.started', 'tenant.crossed'])
+const ACCESS: ReadonlySet<string> = new Set(['key.refused', 'session.started', 'tenant.crossed', 'user.acted_for'])
 
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] }
 /** The cost is in millionths of the currency until the end, so that sums are exact. */

@@ -100,7 +100,9 @@ class Groups {
     }
     group.calls++
     if (!isAmount(entry.cost)) group.unknown++
-    const spent = isAmount(entry.cost) ? entry.cost : 'estimate' in entry ? entry.estimate : undefined
+    // A call whose cost is unknown spends what it has set aside: callers that leave early must not spend without limit.
+    const likely = 'estimate' in entry ? entry.estimate : scope === 'tool' ? entry.hold?.micros : undefined
+    const spent = isAmount(entry.cost) ? entry.cost : likely
     if (isAmount(spent)) group.spent += spent
   }
 
