@@ -182,6 +182,7 @@ export class ToolLoop {
       runId: caller.runId ?? randomUUID(),
       model: request.model.id,
       visible: names,
+      ...(request.ask_writes && { asksWrites: true }),
       ...(versions && { versions }),
       signal: run.signal,
       allowance: run.allowance,
