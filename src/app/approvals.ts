@@ -145,12 +145,13 @@ export class Approvals {
   }
 
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
-  forMcp(path: string) {
+  forMcp(path: string, origin?: string) {
     // A token of a user may have another role than the latest one: its user decides on the page.
     const own = ({ caller = '', user }: CallContext) =>
       caller === LOCAL_CALLER.id ? LOCAL_CALLER : user === undefined ? this.#options.callers.byId(caller) : undefined
     return {
       path,
+      origin,
       mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),
       decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
         const caller = own(context)
@@ -213,7 +214,7 @@ export class Approvals {
     // A program knows its users: it passes their rights when the call runs.
     const isUser = source === 'code' && !callers.isKnown(caller)
     if (!isUser && caller !== '' && !callers.isValid(caller))
-      throw conflict('the key that asked was revoked or has expired')
+      throw conflict('the key that asked was revoked or has expired, or the sign-in of the user has ended')
     if (!isUser && missingPermission(definition, callers.rightsOf(caller, tenant)) !== undefined) {
       throw conflict(`the caller that asked has no permission for tool '${tool}' any more`)
     }

@@ -16,6 +16,7 @@ import { dataFolder, type Environment, variableProblem } from '../core/environme
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
+import type { PayloadOf } from '../core/execution/runner.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { Isolate } from '../core/handler.ts'
@@ -27,6 +28,7 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Tracer } from '../core/tracer.ts'
+import type { UserAccounts } from '../core/user-accounts.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
 import { AgentKind } from '../kinds/composite/agent.ts'
@@ -66,6 +68,8 @@ export interface Parts {
   readonly isolate?: Isolate
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. */
+  readonly payload?: PayloadOf
   /** Answer a call only after its record is stored. */
   readonly durable?: boolean
   /** Shared rate limits. */
@@ -76,6 +80,8 @@ export interface Parts {
   readonly once?: OnceStore
   /** Stores approvals of calls. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** The accounts of users. Without it, tools that use them can't be called. */
+  readonly accounts?: UserAccounts
   /** Stores which tools of MCP servers were approved. */
   readonly pins?: PinStore
   /** Shared result cache. */
@@ -86,7 +92,7 @@ export interface Parts {
   /** Replaces the configured embedder. The host application closes it. */
   readonly embedder?: Embedder
   /** Called after every run. */
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   /** Counts how models use the tools. */
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */
@@ -103,8 +109,8 @@ export interface Parts {
 
 /** Mock tools are made for each run. */
 const MAX_MOCKED = 100
-/** Code of models that runs at the same time; the rest waits. */
-const MAX_CODE_RUNS = 2
+/** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
+const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
 const SANDBOX_MB = 64
 const SANDBOX_IDLE_MS = 300_000
@@ -128,7 +134,15 @@ export class ToolManager {
     this.#packages = parts.packages
     const model = knowledgeModel(this.#config)
     const asking: Omit<ModelToolParts, 'clock'> = {
-      model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
+      model: async ({ tenant = LOCAL_TENANT, keyId, allowance }) => {
+        if (model === undefined) return undefined
+        const models = await this.getModels()
+        const { budgets } = parts
+        if (budgets === undefined) return models.get(model)
+        const { prices } = models.info(model)
+        const { chargedModel } = await import('../chat/charged-model.ts')
+        return chargedModel(models.get(model), { budgets, spender: { tenant, keyId }, prices, allowance })
+      },
       embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     }
     this.#parts = assemble(this.#config, parts, asking, () => this.getModels())
@@ -373,7 +387,7 @@ function assemble(
   const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
-  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
+  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),
@@ -387,7 +401,7 @@ function assemble(
   const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
   const { code_mode } = config.tools ?? {}
   const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
-  const places = { size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
+  const places = { size: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
   const sandbox = new ProcessPool({ ...places, workers: true, memoryMb, log })
   const codeMode = code_mode?.enabled
     ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })

@@ -18,6 +18,7 @@ const REFUSALS: ReadonlySet<ToolErrorCode> = new Set([
   'INVALID_PARAMETERS',
   'PERMISSION_DENIED',
   'APPROVAL_REQUIRED',
+  'CONNECTION_REQUIRED',
   'RATE_LIMITED',
 ])
 

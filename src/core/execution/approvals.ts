@@ -206,6 +206,10 @@ export class Approvals {
 
   async #ask(call: Call, tool: GuardedTool, params: Params): Promise<Pause> {
     const { pauses, onAsk } = this.#store(tool)
+    if (call.context.stores === false) {
+      const message = `Tool '${tool.name}' needs approval, and a request with "store": false can't wait: leave store out`
+      throw new ToolExecutionError('PERMISSION_DENIED', message)
+    }
     refuseLong(params)
     const now = this.#clock.wall()
     const { root } = call.context.parent?.progress ?? {}
@@ -243,8 +247,10 @@ export function refuseLong(params: Params): void {
 }
 
 function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
-  const params_hash = hash('sha256', canonicalText(params))
-  const { tenant, caller = '' } = call
+  const { tenant, caller = '', context } = call
+  const { user } = context
+  // A key may act for several users: an approval is for one of them.
+  const params_hash = hash('sha256', canonicalText(user === undefined ? params : [user, params]))
   const root_hash = call.context.parent?.progress?.root.hash ?? null
   return {
     kind: 'approval',

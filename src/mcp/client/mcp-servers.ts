@@ -253,7 +253,7 @@ export class McpServers {
       authProvider: authProvider && (() => authProvider(settings)),
       extend: (client) => {
         client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-          this.library.updated(connection, params.uri),
+          this.library.followed.updated(connection, params.uri),
         )
         extend?.(client)
       },
@@ -307,7 +307,8 @@ export class McpServers {
     const own = this.#parts.registry
       .definitions(context)
       .filter(({ implementation }) => implementation?.type === 'mcp' && implementation.server === server)
-    if (own.length === 0) return context.tools === undefined
+    // Nobody knows yet who may use tools that wait for approval.
+    if (own.length === 0) return context.tools === undefined && this.waiting(server).length === 0
     return own.some(
       (tool) => missingPermission(tool, context) === undefined && context.visible?.has(tool.name) !== false,
     )

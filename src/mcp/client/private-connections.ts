@@ -10,6 +10,7 @@ import { forwardedCapabilities, forwardingOf, type McpServerSettings } from './s
 interface PrivateConnection {
   readonly key: string
   readonly tenant: string
+  readonly caller: string | undefined
   readonly connection: McpConnection
   call: RunningCall | undefined
   /** The level that the server was told. */
@@ -25,6 +26,7 @@ interface RunningCall {
 
 const MAX_CONNECTIONS = 16
 const MAX_PER_TENANT = 8
+const MAX_PER_CALLER = 4
 const IDLE_MS = 5 * 60_000
 const MAX_QUESTIONS = 20
 const MAX_QUESTION_CHARACTERS = 1024 * 1024
@@ -73,6 +75,7 @@ export class PrivateConnections {
   }
 
   #take(client: AskableClient, tenant: string): PrivateConnection {
+    const { caller } = client
     const capabilities = forwardedCapabilities(forwardingOf(this.#settings), client.capabilities)
     const key = JSON.stringify([client.id, capabilities])
     const idle = [...this.#open].filter(({ call }) => call === undefined)
@@ -83,11 +86,18 @@ export class PrivateConnections {
       this.#open.add(known)
       return known
     }
-    const ofTenant = (ones: readonly PrivateConnection[]) => ones.filter((one) => one.tenant === tenant)
-    const isFull = this.#open.size >= MAX_CONNECTIONS
-    const hasMost = ofTenant([...this.#open]).length >= MAX_PER_TENANT
-    const victim = hasMost ? ofTenant(idle)[0] : isFull ? idle[0] : undefined
-    if ((isFull || hasMost) && victim === undefined) {
+    const isOfTenant = (one: PrivateConnection) => one.tenant === tenant
+    const isOfCaller = (one: PrivateConnection) => isOfTenant(one) && one.caller === caller
+    // The narrowest share that is used up has to give a place.
+    const full = (
+      [
+        [isOfCaller, MAX_PER_CALLER],
+        [isOfTenant, MAX_PER_TENANT],
+        [() => true, MAX_CONNECTIONS],
+      ] as const
+    ).find(([isOf, most]) => [...this.#open].filter(isOf).length >= most)
+    const victim = full && idle.find(full[0])
+    if (full !== undefined && victim === undefined) {
       const message = `MCP server '${this.#settings.name}' has too many calls that may ask their clients: try again later`
       throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { repeat: { neverLeft: true } })
     }
@@ -95,6 +105,7 @@ export class PrivateConnections {
     const opened: PrivateConnection = {
       key,
       tenant,
+      caller,
       connection: new McpConnection(
         { ...this.#settings, capabilities },
         {
@@ -121,6 +132,7 @@ export class PrivateConnections {
       if (++call.questions > MAX_QUESTIONS) throw refusal(`a call may ask ${MAX_QUESTIONS} times`)
       const params = isObject(request.params) ? request.params : {}
       if (JSON.stringify(params).length > MAX_QUESTION_CHARACTERS) throw refusal('the request is larger than 1 MB')
+      if (params.mode === 'url' && !isWebAddress(params.url)) throw refusal('its url is not an http or https address')
       return (await call.client.ask({ method, params: this.#shown(params) })) as never
     }
     for (const name of capabilities) {
@@ -164,6 +176,12 @@ export class PrivateConnections {
     this.#open.delete(one)
     await one.connection.close().catch(() => {})
   }
+}
+
+/** A client may open any other one with whatever program is installed for it. */
+function isWebAddress(url: unknown): boolean {
+  const { protocol, username } = (typeof url === 'string' && URL.parse(url)) || {}
+  return username === '' && (protocol === 'https:' || protocol === 'http:')
 }
 
 const refusal = (reason: string): ProtocolError =>

@@ -216,6 +216,7 @@ test('/chat refuses a requested call that needs approval, and asks no model', as
 
 describe('a durable run', () => {
   const ask = { message: 'Go', durable: true }
+  const completion = { model: 'scripted:turns', messages: [{ role: 'user', content: 'Go' }] }
 
   test('is answered as any other, stored step by step, and shown with its status', async () => {
     const { post, url, stored } = await openPaying({ definition: {} })
@@ -239,6 +240,35 @@ describe('a durable run', () => {
     expect((await post('/chat', { ...ask, message: 'Other' }, headers)).status).toBe(400)
     expect(model.requests).toHaveLength(2)
   })
+
+  test.each([
+    ['/chat', ask, {}, 202],
+    ['/chat', ask, { accept: 'text/event-stream' }, 202],
+    ['/v1/chat/completions', completion, { 'toolyard-durable': 'true' }, 409],
+    ['/v1/chat/completions', completion, { 'toolyard-durable': 'true', prefer: 'respond-async' }, 202],
+  ])(
+    'is found by a request with the same key that comes at the same time: %s %j %j',
+    async (path, body, more, works) => {
+      const released = Promise.withResolvers<string>()
+      const { post, model, installation, ended } = await openPaying({ definition: {} }, [() => released.promise])
+      const key = { 'idempotency-key': 'k', ...more }
+      const first = post(path, body, key)
+      await vi.waitFor(() => expect(model.requests).toHaveLength(1), { timeout: 30_000 })
+      const [id = ''] = await installation.storage.durableRuns.owned()
+      // As if both had looked for the run before one of them started it.
+      const unaware = () => vi.spyOn(installation.storage.durableRuns, 'get').mockResolvedValueOnce(undefined)
+      unaware()
+      const second = await post(path, body, key)
+      expect([second.status, second.text]).toEqual([works, expect.stringContaining(id)])
+      released.resolve('Done.')
+      await first
+      await ended(id)
+      unaware()
+      const third = await post(path, body, key)
+      expect([third.status, third.text]).toEqual([200, expect.stringContaining('Done.')])
+      expect(model.requests).toHaveLength(1)
+    },
+  )
 
   test('whose start was refused runs its requested call once when it is started again with the same key', async () => {
     const config = { limits: { durable_runs: 1 } }

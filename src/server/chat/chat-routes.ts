@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ChatQuestion } from '../../app/durable-run-data.ts'
+import { StartedBefore } from '../../app/durable-runs.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
@@ -166,14 +167,13 @@ export async function answerChat(
   { session, chat: place, durable = false, failed, writer, mocks }: AnswerOptions = {},
 ): Promise<unknown> {
   const start = durable ? startOf(request, asked) : undefined
-  const run = new ClientRun(app, request, reply, session, start?.id)
+  const run = new ClientRun(app, request, reply, { session, id: start?.id })
   try {
     const chat = await app.installation.manager.getChat()
     const { durableRuns } = app.installation
     const before = start && (await startedBefore(app, request.caller, start))
     if (before !== undefined) return answerStarted(reply, run.id, before.run.status, before.answer)
     const options = {
-      session,
       ...(place && { chat: place }),
       ...(start?.fingerprint !== undefined && { fingerprint: start.fingerprint }),
     }
@@ -199,6 +199,9 @@ export async function answerChat(
     return givenAnswer(await chat.answer(question), run.id, failed)
   } catch (error) {
     if (error instanceof ToolRefusedError) return refuse(reply, error, run)
+    // By another request with the same key, at the same time.
+    const before = start && error instanceof StartedBefore ? await startedBefore(app, request.caller, start) : undefined
+    if (before !== undefined) return answerStarted(reply, run.id, before.run.status, before.answer)
     throw chatProblem(error)
   } finally {
     run.done()

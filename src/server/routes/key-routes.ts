@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
+import type { Budgets } from '../../app/budgets.ts'
+import {
+  type Caller,
+  hashApiKey,
+  LOCAL_CALLER,
+  newApiKey,
+  SCOPES,
+  type Scope,
+  tenantOfUser,
+} from '../../app/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -201,7 +210,7 @@ export function keyRoutes(app: FastifyInstance): void {
       const given = installation.callers.roles.get(role)
       if (given === undefined)
         throw new HttpProblem(400, 'The request is not valid', unknownRole(role, installation.callers.roles))
-      checkRights(caller, body, given)
+      checkRights(caller, body, given, caller === LOCAL_CALLER ? undefined : installation.budgets.ofKey(caller.id))
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
       checkCount(await keys.list(), caller.tenant, installation.clock.wall())
@@ -212,7 +221,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tenant: caller.tenant,
         name,
         role,
-        scopes: first ? SCOPES : (scopes ?? null),
+        scopes: first ? [...ADMIN_SCOPES, 'installation'] : (scopes ?? null),
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
@@ -257,6 +266,63 @@ export function keyRoutes(app: FastifyInstance): void {
   )
 }
 
+const MAX_USER_ID = 330
+const MAX_USERS = 1_000
+
+/** Users of the caller's tenant who have signed in at the issuer. */
+export function userRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  const { keys } = installation.storage
+  const time = (ms: number | null) => (ms ? new Date(ms).toISOString() : null)
+
+  app.get(
+    '/api/users',
+    route('manage', 'keys', 'Lists the users of your tenant who have signed in within a day or were signed out', {
+      response: {
+        200: object(
+          {
+            users: list({
+              ...{ id: TEXT, name: TEXT, role: TEXT },
+              issued_at: { ...TIME_OR_NULL, description: 'When the newest token or sign-in was issued.' },
+              revoked_at: { ...TIME_OR_NULL, description: 'When an administrator signed the user out.' },
+            }),
+          },
+          `At most ${MAX_USERS}, the newest first`,
+        ),
+      },
+    }),
+    async ({ caller }) => {
+      const own = (await keys.users()).filter(({ tenant }) => tenant === caller.tenant)
+      const newest = own.sort((a, b) => b.issued_at - a.issued_at).slice(0, MAX_USERS)
+      return {
+        users: newest.map(({ id, name, role, issued_at, revoked_at }) => ({
+          ...{ id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) },
+        })),
+      }
+    },
+  )
+
+  app.post<{ Body: { id: string } }>(
+    '/api/users/revoke',
+    route('manage', 'keys', 'Signs a user of your tenant out: sessions, tokens and running work end', {
+      description: 'Tokens that the issuer has issued before are refused. The user can sign in again after 30 seconds.',
+      body: {
+        ...exactly({ id: { type: 'string', maxLength: MAX_USER_ID, examples: ['user:acme/ada'] } }),
+        required: ['id'],
+      },
+      response: { 204: { description: 'Signed out', type: 'null' } },
+    }),
+    async ({ caller, body: { id } }, reply) => {
+      const tenant = tenantOfUser(id)
+      if (tenant !== caller.tenant) installation.events.crossed(caller, `user ${id}`, tenant)
+      found(tenant === caller.tenant ? id : undefined, `User '${id}'`)
+      await installation.access.revokeUser(id, caller.tenant, installation.clock.wall(), caller)
+      await installation.callers.load(keys)
+      return reply.code(204).send()
+    },
+  )
+}
+
 /** All servers read all keys with every change of one. */
 const MAX_KEYS = 1_000
 const DAY_MS = 86_400_000
@@ -276,9 +342,9 @@ function checkCount(stored: readonly StoredKey[], tenant: string, now: number): 
 const EVERYTHING: readonly string[] = ['*']
 
 /** A key can't create a key with more than it has itself. */
-function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
+function checkRights(caller: Caller, body: NewKeyBody, role: Role, budget: ReturnType<Budgets['ofKey']>): void {
   const { scopes, expires_at } = body
-  const { callsPerMinute, budget, expiresAt, user } = caller
+  const { callsPerMinute, expiresAt, user } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
     throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
@@ -302,8 +368,8 @@ function checkRights(caller: Caller, body: NewKeyBody, role: Role): void {
     const why = 'the calls of its keys would add up to more than its own'
     throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
   }
-  if (budget !== undefined && budget.action !== 'warn') {
-    const why = 'its keys could spend more than it may itself'
+  if (budget !== undefined) {
+    const why = `it may spend ${budget.amount} a ${budget.per}, and its keys could spend more. Use "toolyard keys create"`
     throw new HttpProblem(403, 'A key with a budget cannot create keys', why)
   }
   // Users are people: their tokens are short, and the keys that they create aren't.

@@ -25,11 +25,14 @@ const ADDRESSES = [
   '/tools-testing/:thread',
   '/models',
   '/models/runs/:id',
+  '/models/suites/:name',
   '/activity',
   '/activity/:part',
+  '/activity/:part/:id',
   '/approvals',
   '/approvals/:id',
   '/settings',
+  '/connect',
   '/runs/:id',
 ]
 
@@ -130,6 +133,7 @@ const TAGS = [
   { name: 'audit', description: 'The audit log' },
   { name: 'limits', description: 'Rate limits, budgets and circuit breakers' },
   { name: 'session', description: 'Sign-in for browsers' },
+  { name: 'connections', description: 'Accounts of users at OAuth providers' },
   { name: 'keys', description: 'API keys, roles and tenants' },
   { name: 'status', description: 'Liveness and readiness' },
 ]

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
-import type { ToolErrorCode } from '../../core/tool-result.ts'
+import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
 import { mock } from '../../kinds/kinds.ts'
 import type { Message, Model, ModelEvent, ModelRequest, Usage } from '../../models/model.ts'
 import { costOf } from '../../models/model-info.ts'
@@ -298,6 +298,10 @@ class TrialModel implements Model {
         if (event.type === 'finish') done(event.usage)
         yield event
       }
+    } catch (thrown) {
+      // Models throw no errors of tools: a budget of the server refuses the request.
+      if (thrown instanceof ToolExecutionError) this.refused = new BudgetReachedError(thrown.message)
+      throw thrown
     } finally {
       done(undefined)
     }

@@ -14,9 +14,9 @@ import { ThemeSwitch } from './theme-switch.tsx'
 /** The pages and their paths. */
 const PAGES = [
   { href: '/', title: 'Tools', here: /^\/(tool\/.*)?$/ },
-  { href: '/tools-testing', title: 'Testing', here: /^\/(tools-testing(\/.*)?|runs\/.*)$/ },
+  { href: '/tools-testing', title: 'Testing', here: /^\/tools-testing(\/.*)?$/ },
   { href: '/models', title: 'Models', here: /^\/models(\/.*)?$/ },
-  { href: '/activity', title: 'Activity', here: /^\/activity(\/.*)?$/ },
+  { href: '/activity', title: 'Activity', here: /^\/(activity|runs)(\/.*)?$/ },
   { href: '/settings', title: 'Settings', here: /^\/settings$/ },
 ]
 

@@ -20,6 +20,11 @@ export const inNumber = (number: number): string => whole.format(number)
 export const inMoney = (cost: number): string => `$${short.format(cost)}`
 export const inDate = (iso: string): string =>
   new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+const moment = new Intl.DateTimeFormat('en', {
+  ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+} as const)
+/** Nov 18, 12:21:29: for lists, whose rows are recent. */
+export const inMoment = (iso: string): string => moment.format(new Date(iso))
 /** A day without a time is the same day everywhere. */
 export const inDay = (day: string): string =>
   new Date(day).toLocaleDateString('en', { dateStyle: 'medium', timeZone: 'UTC' })

@@ -24,6 +24,10 @@ interface TimeChartProps {
   readonly whole?: boolean
 }
 
+/** A few points make no line: they must be seen by themselves. */
+const pointSize = (rows: readonly TimeRow[], key: string): number =>
+  rows.filter((row) => typeof row[key] === 'number').length <= 3 ? 4 : 2
+
 const TICK = { fill: 'var(--muted)', fontSize: 12 }
 
 /** Values over time, as stacked bars or lines. */
@@ -106,7 +110,7 @@ export function TimeChart({ title, note, window, rows, drawn, format, most, whol
                   name={label}
                   stroke={colour}
                   strokeWidth={2}
-                  dot={{ r: 2, fill: colour, strokeDasharray: 'none' }}
+                  dot={{ r: pointSize(rows, key), fill: colour, strokeDasharray: 'none' }}
                   activeDot={{ r: 4 }}
                   isAnimationActive={false}
                   {...(dash !== undefined && { strokeDasharray: dash })}
