@@ -90,6 +90,8 @@ export interface CallContext {
   readonly once?: OnceStore | undefined
   /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
   readonly approvalId?: string | undefined
+  /** Calls of `write` tools need approval, even if their definition does not say so. Set by the loop. */
+  readonly asksWrites?: boolean | undefined
   /** The caller can't name an approval: if it repeats the call, the approval that it asked for counts. */
   readonly repeats?: boolean | undefined
   readonly traceparent?: string | undefined

@@ -63,7 +63,7 @@ export const App = () => (
               <Switch>
                 <Route path="/" component={ToolsPage} />
                 <Route path="/tool/:name">{({ name }) => <ToolPage name={name} key={name} />}</Route>
-                <Route path="/tools-testing" component={TestingPage} />
+                <Route path="/tools-testing/:thread?">{({ thread }) => <TestingPage thread={thread} />}</Route>
                 <Route path="/models/runs/:id">{({ id }) => <SuiteRunPage id={id} key={id} />}</Route>
                 <Route path="/models/suites/:name">{({ name }) => <SavedSuitePage name={name} key={name} />}</Route>
                 <Route path="/models" component={ModelsPage} />
