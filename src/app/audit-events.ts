@@ -14,6 +14,9 @@ export type EventName =
   | 'approval.asked'
   | 'approval.decided'
   | 'config.loaded'
+  | 'connection.broken'
+  | 'connection.created'
+  | 'connection.removed'
   | 'flag.removed'
   | 'flag.set'
   | 'key.changed'
@@ -29,7 +32,10 @@ export type EventName =
   | 'rollout.started'
   | 'session.started'
   | 'tenant.created'
+  | 'suite.changed'
   | 'tenant.crossed'
+  | 'user.acted_for'
+  | 'user.revoked'
 
 /** The tenant of events that only callers with the scope `installation` may see. */
 const INSTALLATION = '*'
@@ -219,6 +225,13 @@ export class Access {
     const { tenant, name, revoked_at } = key
     if (revoked_at === null) await this.#events.record('key.revoked', { by, tenant, subject: id, detail: { name } })
     return true
+  }
+
+  /** Signs a user out everywhere: sessions end, and tokens that were issued before are refused. */
+  async revokeUser(id: string, tenant: string, at: number, by: Actor): Promise<void> {
+    const name = (await this.#keys.users()).find((user) => user.id === id)?.name
+    await this.#keys.revokeUser({ id, tenant }, at)
+    await this.#events.record('user.revoked', { by, tenant, subject: id, ...(name && { detail: { name } }) })
   }
 
   /** Changes stored flags of a tenant; null removes one. Returns all stored flags of the tenant. */

@@ -174,6 +174,9 @@ describe('keys revoke', () => {
     const [{ revoked_at }] = (await json(list())).keys
     expect(await json(revoke(id))).toEqual({ id, revoked: true })
     expect((await json(list())).keys[0].revoked_at).toBe(revoked_at)
+    const user = 'user:acme/ada'
+    expect(await json(revoke(user))).toEqual({ id: user, revoked: true })
+    await vi.waitFor(() => expect(server.callers.isRevoked(user, Date.now())).toBe(true))
   })
 
   test('of an unknown key is wrong usage', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import type { Access, Actor } from '../../app/audit-events.ts'
-import { hashApiKey, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
+import { hashApiKey, newApiKey, SCOPES, type Scope, tenantOfUser } from '../../app/callers.ts'
 import { type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
 import { KEY_PATTERN, MAX_KEY_PATTERNS, type Roles, rolesOf, unknownRole } from '../../config/roles.ts'
 import { dataFolder } from '../../core/environment.ts'
@@ -30,7 +30,8 @@ Examples:
   $ toolyard keys list
   $ toolyard keys signing
   $ toolyard keys edit 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11 --tools 'get_*' --expires never
-  $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11`
+  $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11
+  $ toolyard keys revoke user:acme/ada`
 
 export function defineKeys(keys: Command, terminal: Terminal, done: Done): void {
   const run = actions(terminal, done)
@@ -77,8 +78,8 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
 
   keys
     .command('revoke')
-    .description('Revoke a key')
-    .argument('<id>', 'the id that "keys list" shows')
+    .description('Revoke a key, or sign a user out')
+    .argument('<id>', 'the id that "keys list" shows, or user:<tenant>/<sub>')
     .action(run(keysRevoke))
 
   keys
@@ -315,9 +316,14 @@ function stateOf({ revoked_at, expires_at }: Omit<StoredKey, 'hash'>, now: numbe
 const unknownKey = (id: string): UsageError =>
   new UsageError(`There is no key with the id '${printableLine(id)}': see "toolyard keys list".`)
 
-/** `toolyard keys revoke`: the key is invalid from now on. */
+/** `toolyard keys revoke`: the key is invalid from now on, or all that a user has from the issuer. */
 export async function keysRevoke(terminal: Terminal, id: string, options: GlobalOptions): Promise<number> {
-  const revoke = (access: Access, by: Actor) => access.revokeKey(id, new Date().toISOString(), by)
+  const revoke = async (access: Access, by: Actor) => {
+    const tenant = tenantOfUser(id)
+    if (tenant === undefined) return access.revokeKey(id, new Date().toISOString(), by)
+    await access.revokeUser(id, tenant, Date.now(), by)
+    return true
+  }
   const known = hasStore(terminal) && (await withAccess(terminal, options, revoke))
   if (!known) throw unknownKey(id)
   if (terminal.json) terminal.document({ id, revoked: true })

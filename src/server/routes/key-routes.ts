@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPES, type Scope } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
+import {
+  type Caller,
+  hashApiKey,
+  LOCAL_CALLER,
+  newApiKey,
+  SCOPES,
+  type Scope,
+  tenantOfUser,
+} from '../../app/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -228,7 +237,7 @@ export function keyRoutes(app: FastifyInstance): void {
     }),
     async ({ caller, body, raw }, reply) => {
       const { name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = body
-      checkRights(caller, body, installation.callers.roles)
+      checkRights(installation, caller, body)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
       checkCount(await keys.list(), caller.tenant, installation.clock.wall())
@@ -239,7 +248,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tenant: caller.tenant,
         name,
         role,
-        scopes: first ? SCOPES : (scopes ?? null),
+        scopes: first ? [...ADMIN_SCOPES, 'installation'] : (scopes ?? null),
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
@@ -282,7 +291,7 @@ export function keyRoutes(app: FastifyInstance): void {
       const expires_at = body.expires_at ? new Date(timeOf(body.expires_at)).toISOString() : body.expires_at
       const after = { ...before, ...body, ...(expires_at !== undefined && { expires_at }) } as StoredKey
       const rights = Object.fromEntries(Object.entries(after).filter(([, value]) => value !== null))
-      checkRights(caller, rights as unknown as KeyRights, installation.callers.roles)
+      checkRights(installation, caller, rights as unknown as KeyRights)
       if (!(await installation.access.changeKey(before, after, caller))) {
         throw new HttpProblem(409, `Key '${id}' was changed at the same time`, 'read it again, then change it')
       }
@@ -305,6 +314,63 @@ export function keyRoutes(app: FastifyInstance): void {
     async ({ caller, params: { id } }, reply) => {
       await ownKey(caller, id)
       await installation.access.revokeKey(id, now(), caller)
+      await installation.callers.load(keys)
+      return reply.code(204).send()
+    },
+  )
+}
+
+const MAX_USER_ID = 330
+const MAX_USERS = 1_000
+
+/** Users of the caller's tenant who have signed in at the issuer. */
+export function userRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  const { keys } = installation.storage
+  const time = (ms: number | null) => (ms ? new Date(ms).toISOString() : null)
+
+  app.get(
+    '/api/users',
+    route('manage', 'keys', 'Lists the users of your tenant who have signed in within a day or were signed out', {
+      response: {
+        200: object(
+          {
+            users: list({
+              ...{ id: TEXT, name: TEXT, role: TEXT },
+              issued_at: { ...TIME_OR_NULL, description: 'When the newest token or sign-in was issued.' },
+              revoked_at: { ...TIME_OR_NULL, description: 'When an administrator signed the user out.' },
+            }),
+          },
+          `At most ${MAX_USERS}, the newest first`,
+        ),
+      },
+    }),
+    async ({ caller }) => {
+      const own = (await keys.users()).filter(({ tenant }) => tenant === caller.tenant)
+      const newest = own.sort((a, b) => b.issued_at - a.issued_at).slice(0, MAX_USERS)
+      return {
+        users: newest.map(({ id, name, role, issued_at, revoked_at }) => ({
+          ...{ id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) },
+        })),
+      }
+    },
+  )
+
+  app.post<{ Body: { id: string } }>(
+    '/api/users/revoke',
+    route('manage', 'keys', 'Signs a user of your tenant out: sessions, tokens and running work end', {
+      description: 'Tokens that the issuer has issued before are refused. The user can sign in again after 30 seconds.',
+      body: {
+        ...exactly({ id: { type: 'string', maxLength: MAX_USER_ID, examples: ['user:acme/ada'] } }),
+        required: ['id'],
+      },
+      response: { 204: { description: 'Signed out', type: 'null' } },
+    }),
+    async ({ caller, body: { id } }, reply) => {
+      const tenant = tenantOfUser(id)
+      if (tenant !== caller.tenant) installation.events.crossed(caller, `user ${id}`, tenant)
+      found(tenant === caller.tenant ? id : undefined, `User '${id}'`)
+      await installation.access.revokeUser(id, caller.tenant, installation.clock.wall(), caller)
       await installation.callers.load(keys)
       return reply.code(204).send()
     },
@@ -337,10 +403,12 @@ function timeOf(text: string): number {
 }
 
 /** A key can't create a key with more than it has itself, or give a key more. */
-function checkRights(caller: Caller, body: KeyRights, roles: Roles): void {
+function checkRights({ callers, budgets }: Installation, caller: Caller, body: KeyRights): void {
   const { scopes, expires_at } = body
-  const { callsPerMinute, budget, expiresAt, user } = caller
+  const { callsPerMinute, expiresAt, user } = caller
+  const { roles } = callers
   const role = roles.get(body.role)
+  const budget = caller === LOCAL_CALLER ? undefined : budgets.ofKey(caller.id)
   if (role === undefined) throw new HttpProblem(400, 'The request is not valid', unknownRole(body.role, roles))
   const until = expires_at === undefined ? Number.POSITIVE_INFINITY : timeOf(expires_at)
   for (const what of ['tools', 'models'] as const) {
@@ -362,8 +430,8 @@ function checkRights(caller: Caller, body: KeyRights, roles: Roles): void {
     const why = 'the calls of its keys would add up to more than its own'
     throw new HttpProblem(403, 'A key with a limit of calls cannot create or change keys', why)
   }
-  if (budget !== undefined && budget.action !== 'warn') {
-    const why = 'its keys could spend more than it may itself'
+  if (budget !== undefined) {
+    const why = `it may spend ${budget.amount} a ${budget.per}, and its keys could spend more. Use "toolyard keys create"`
     throw new HttpProblem(403, 'A key with a budget cannot create or change keys', why)
   }
   // Users are people: their tokens are short, and the keys that they create aren't.

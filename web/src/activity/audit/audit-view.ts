@@ -25,7 +25,9 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'mcp.pinned': 'The tools of an MCP server were approved.',
   'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
+  'suite.changed': 'A case of a saved suite was added, changed or removed.',
   'tenant.crossed': 'A caller asked for data of another tenant and was refused.',
+  'user.revoked': 'A user was signed out by an administrator.',
 }
 
 /** Time ranges. */
@@ -48,6 +50,7 @@ const CODES: Readonly<Record<ToolErrorCode, true>> = {
   INVALID_PARAMETERS: true,
   PERMISSION_DENIED: true,
   APPROVAL_REQUIRED: true,
+  CONNECTION_REQUIRED: true,
   RATE_LIMITED: true,
   TIMEOUT: true,
   CANCELLED: true,
