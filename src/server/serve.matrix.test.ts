@@ -86,6 +86,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /mcp/:name': needs('call'),
   'DELETE /mcp/:name': needs('call'),
   'GET /api/mcp/servers': needs('observe'),
+  'GET /api/mcp/servers/:name/traffic': needs('installation'),
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
   'GET /api/packages': needs('installation'),

@@ -107,7 +107,7 @@ describe('a tool of an MCP server that uses accounts', () => {
 describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
   async function mcpClient(
     key: string,
-    elicitation: { form?: object; url?: object },
+    elicitation: { form?: Record<string, string>; url?: Record<string, string> },
     opened: (url: string) => unknown,
   ) {
     const client = new Client(
