@@ -7,6 +7,7 @@ import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { type Log, silentLog } from '../core/log.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
@@ -29,7 +30,7 @@ export interface ToolLoopOptions {
   readonly tracer?: Tracer
   /** Refuse turns, and count what they cost. */
   readonly budgets?: Budgets
-  readonly onRun?: RunRecordOptions['onRun']
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate

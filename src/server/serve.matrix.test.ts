@@ -105,6 +105,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
+  'PATCH /api/keys/:id': { ...needs('manage'), owned: 'key', body: { name: 'renamed' } },
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
   'GET /api/users': needs('manage'),
   'POST /api/users/revoke': { ...needs('manage'), body: { id: 'user:acme/nobody' } },

@@ -127,7 +127,7 @@ describe('the words that fit', () => {
     ],
     [
       ['keys', ''],
-      ['create', 'list', 'revoke', 'signing'],
+      ['create', 'edit', 'list', 'revoke', 'signing'],
     ],
     [
       ['keys', 'create', '--role', 'o'],
