@@ -50,7 +50,7 @@ export default defineConfig({
     globalSetup: [at('test/setup/shared-services.ts')],
     setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
     projects: [
-      project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts']),
+      project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts', 'web/src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),
       project('whole', ['test/**/*.test.ts']),
       project('conformance', ['conformance/**/*.test.ts']),

@@ -39,11 +39,11 @@ async function open() {
   const info = { id: model.id, name: 'World', capabilities: ['function-calling'] } as const
   const catalogue = new ModelCatalogue([{ name: 'world', model: () => model }], [info])
   const durable = new DurableRuns({
-    ...{ store, pauses, once, clock: systemClock, log: silentLog, seal: new TextSeal('k'.repeat(32)) },
+    ...{ store, pauses, once, clock: systemClock, log: silentLog, seal: new TextSeal('k'.repeat(43)) },
     quota: () => DEFAULT_QUOTA,
     loop: () => loop,
     models: async () => catalogue,
-    contextOf: (caller) => ({ tenant: caller, caller }),
+    contextOf: ({ caller }) => ({ tenant: caller, caller }),
     showsContents: () => true,
     onRun: () => {},
   })
@@ -71,7 +71,7 @@ test('runs that clients of one tenant wait for do not stop runs of others that c
   await vi.waitFor(() => expect(asked).toHaveLength(100))
   // As if its server had died.
   const waiting = { id: 'dead', tenant: 'other', caller: 'other', model: 'world:m', fingerprint: '', created_at: 1 }
-  const seal = new TextSeal('k'.repeat(32))
+  const seal = new TextSeal('k'.repeat(43))
   const messages = [{ role: 'user', content: 'other' }]
   const request = seal.seal(JSON.stringify({ model: 'world:m', messages }), 'dead')
   await store.create({ ...waiting, request })

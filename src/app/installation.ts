@@ -11,7 +11,7 @@ import { ResultCache } from '../core/execution/result-cache.ts'
 import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
-import type { RecordSink } from '../core/recorder.ts'
+import type { CallPayload, CallRecord, RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
@@ -32,7 +32,9 @@ import { APPROVAL_WEBHOOK, Approvals } from './approvals.ts'
 import { Access, type Actor, AuditEvents } from './audit-events.ts'
 import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
+import { Connections } from './connections.ts'
 import { DurableRuns } from './durable-runs.ts'
+import { type Outcome, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
 import { TextSeal } from './sealed-text.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { BoundedOnce, Tenants } from './tenants.ts'
@@ -117,6 +119,8 @@ export class Installation {
   /** Service level objectives and their alerts. */
   readonly objectives: Objectives
   readonly webhooks: WebhookQueue
+  /** The accounts of users at providers. */
+  readonly connections: Connections
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -147,6 +151,7 @@ export class Installation {
   static async open(options: InstallationOptions): Promise<Installation> {
     const config = await readConfig(options)
     const env = options.env ?? process.env
+    const seal = TextSeal.from(env)
     const instance = randomUUID()
     const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
     const storage = await openStorage(
@@ -161,7 +166,7 @@ export class Installation {
       },
       { log: options.log },
     )
-    const installation = new Installation(options, config, storage, instance)
+    const installation = new Installation(options, config, { storage, instance, seal })
     try {
       await installation.#start()
       return installation
@@ -171,7 +176,11 @@ export class Installation {
     }
   }
 
-  private constructor(options: InstallationOptions, config: Config, storage: Storage, instance: string) {
+  private constructor(
+    options: InstallationOptions,
+    config: Config,
+    { storage, instance, seal }: Pick<Installation, 'storage' | 'instance' | 'seal'>,
+  ) {
     this.#options = options
     this.#config = config
     this.storage = storage
@@ -195,26 +204,32 @@ export class Installation {
       tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
-    this.seal = new TextSeal(this.env.TOOLYARD_ENCRYPTION_KEY || undefined)
+    this.seal = seal
     this.durableRuns = new DurableRuns({
       ...{ store: storage.durableRuns, once: this.#once, pauses: storage.pauses, log: this.log, clock },
-      seal: this.seal,
+      seal,
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
-      contextOf: (id, session) => {
+      contextOf: ({ caller: id, woken_at }, session) => {
         if (!callers.isKnown(id)) return null
-        const caller = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        const valid = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        const caller = valid ?? (woken_at === null ? undefined : callers.wokenAt(id, woken_at))
         return caller && callers.context(caller, 'rest', session)
       },
       showsContents: () => this.#config.storage?.runs !== false,
+      storable: (step) => storableStep(this.payloads, step),
       onRun: (run) => this.#recordRun(run, this.#config),
+    })
+    this.connections = new Connections({
+      ...{ store: storage.connections, seal, events, clock, log, env: this.env },
+      config: () => this.#config,
     })
     const { settings, ledger } = storage
     const registry = () => this.manager.getRegistry()
     const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
     const shared = { settings, ledger, events, clock, log: this.log }
-    this.objectives = new Objectives({ ...shared, tell })
+    this.objectives = new Objectives({ ...shared, tell, flush: () => this.sink.flush() })
     this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -236,6 +251,11 @@ export class Installation {
 
   get config(): Config {
     return this.#config
+  }
+
+  /** Whether the parameters and results of calls are stored. */
+  get payloads(): PayloadPolicy {
+    return this.#config.storage?.payloads ?? (this.callers.keyed ? 'off' : 'all')
   }
 
   /** The file that lists the packages. */
@@ -337,15 +357,21 @@ export class Installation {
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, this.budgets, ...sinks],
+      payload: (call, outcome) => this.#payloadOf(call, outcome),
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       budgets: this.budgets,
       once: this.#once,
+      accounts: {
+        require: (...asked) => this.connections.require(...asked),
+        token: (...asked) => this.connections.token(...asked),
+        problem: (provider, url) => this.connections.problem(provider, url, config),
+      },
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
-      onRun: (run) => this.#recordRun(run, config),
+      onRun: (run, stored) => this.#recordRun(run, config, stored),
       toolUse: this.toolUse,
       ...(gate !== undefined && { gate: gate.judge }),
       ...(env !== undefined && { env }),
@@ -364,10 +390,17 @@ export class Installation {
     }
   }
 
+  #payloadOf(call: CallRecord, outcome: Outcome): CallPayload | undefined {
+    const content = payloadText(this.payloads, call, outcome)
+    return content === undefined ? undefined : { content, storageBytes: this.tenants.quota(call.tenant).storage_bytes }
+  }
+
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
-  #recordRun(run: StoredRun, { storage }: Config): void {
-    this.sink.run(storage?.runs === false ? withoutContents(run) : run)
-    void this.#trimRuns(run.tenant)
+  #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
+    if (stored) {
+      this.sink.run(storableRun(this.payloads, run, storage?.runs !== false))
+      void this.#trimRuns(run.tenant)
+    }
     this.#options.onRun?.(run)
   }
 
@@ -427,8 +460,10 @@ export class Installation {
     await this.rollouts.close()
     await this.objectives.close()
     await this.durableRuns.close()
+    await this.connections.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    this.budgets.close()
     this.events.flush()
     await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
     await this.toolUse.close()
@@ -443,14 +478,6 @@ async function readConfig({ file, config, env = process.env }: InstallationOptio
   checkConfig({ server: { trusted_proxies: proxies } }, 'TOOLYARD_TRUST_PROXY')
   return { ...read, server: { ...read.server, trusted_proxies: [...(read.server?.trusted_proxies ?? []), ...proxies] } }
 }
-
-/** Removes the contents of a run and keeps its outcome. */
-const withoutContents = ({ recording: _recording, ...run }: StoredRun): StoredRun => ({
-  ...run,
-  question: '',
-  answer: '',
-  steps: run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step),
-})
 
 /** Opens the gate with the results so far; undefined if it is off. */
 async function openGate(

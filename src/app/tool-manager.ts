@@ -15,6 +15,7 @@ import { dataFolder, type Environment, variableProblem } from '../core/environme
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
+import type { PayloadOf } from '../core/execution/runner.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { Isolate } from '../core/handler.ts'
@@ -25,6 +26,7 @@ import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { Tracer } from '../core/tracer.ts'
+import type { UserAccounts } from '../core/user-accounts.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
 import { AgentKind } from '../kinds/composite/agent.ts'
@@ -64,6 +66,8 @@ export interface Parts {
   readonly isolate?: Isolate
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. */
+  readonly payload?: PayloadOf
   /** Answer a call only after its record is stored. */
   readonly durable?: boolean
   /** Shared rate limits. */
@@ -74,6 +78,8 @@ export interface Parts {
   readonly once?: OnceStore
   /** Stores approvals of calls. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** The accounts of users. Without it, tools that use them can't be called. */
+  readonly accounts?: UserAccounts
   /** Stores which tools of MCP servers were approved. */
   readonly pins?: PinStore
   /** Shared result cache. */
@@ -84,7 +90,7 @@ export interface Parts {
   /** Replaces the configured embedder. The host application closes it. */
   readonly embedder?: Embedder
   /** Called after every run. */
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   /** Counts how models use the tools. */
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */
@@ -99,8 +105,8 @@ export interface Parts {
   readonly packages?: string
 }
 
-/** Code of models that runs at the same time; the rest waits. */
-const MAX_CODE_RUNS = 2
+/** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
+const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
 const SANDBOX_MB = 64
 const SANDBOX_IDLE_MS = 300_000
@@ -124,7 +130,15 @@ export class ToolManager {
     this.#packages = parts.packages
     const model = knowledgeModel(this.#config)
     const asking: Omit<ModelToolParts, 'clock'> = {
-      model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
+      model: async ({ tenant = LOCAL_TENANT, keyId, allowance }) => {
+        if (model === undefined) return undefined
+        const models = await this.getModels()
+        const { budgets } = parts
+        if (budgets === undefined) return models.get(model)
+        const { prices } = models.info(model)
+        const { chargedModel } = await import('../chat/charged-model.ts')
+        return chargedModel(models.get(model), { budgets, spender: { tenant, keyId }, prices, allowance })
+      },
       embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     }
     this.#parts = assemble(this.#config, parts, asking, () => this.getModels())
@@ -181,6 +195,12 @@ export class ToolManager {
   /** Finds tools by what they do. */
   getDiscovery(): ToolDiscovery {
     return this.#parts.discovery
+  }
+
+  /** A loop in which no tool runs: calls of `tools` get a result of `mocks`, or `{ ok: true }`. */
+  async getMockLoop(tools: readonly ToolDefinition[], mocks: Readonly<Record<string, unknown>>): Promise<ToolLoop> {
+    const { mockedLoop } = await import('../validation/running/suite-runner.ts')
+    return mockedLoop({ tools, mocks }, this.#parts.loopOptions).loop
   }
 
   getMcpServers(): McpServers {
@@ -352,8 +372,15 @@ function assemble(
   })
   const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
-  const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
-  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
+  const servers = openServers(config, {
+    registry,
+    log,
+    clock,
+    env,
+    pins: parts.pins ?? new PinFile(dataFolder(env)),
+    accounts: parts.accounts,
+  })
+  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),
@@ -367,7 +394,7 @@ function assemble(
   const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
   const { code_mode } = config.tools ?? {}
   const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
-  const places = { size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
+  const places = { size: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
   const sandbox = new ProcessPool({ ...places, workers: true, memoryMb, log })
   const codeMode = code_mode?.enabled
     ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })
@@ -389,14 +416,19 @@ function assemble(
     settings: parts.discovery ?? config.tools?.discovery,
     vectors: () => openVectors(log),
   })
-  const loop: ToolLoop = new ToolLoop(registry, executor, {
-    ...parts,
-    discovery,
+  const { discovery: _discovery, gate: _gate, ...loopParts } = parts
+  const loopOptions = {
+    ...loopParts,
     log,
     clock,
-    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
+  }
+  const loop: ToolLoop = new ToolLoop(registry, executor, {
+    ...parts,
+    ...loopOptions,
+    discovery,
+    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
   })
   const stopRechecking = handlers.onRegister(() => registry.recheck())
   return {
@@ -407,6 +439,7 @@ function assemble(
       registry,
       executor,
       loop,
+      loopOptions,
       discovery,
       servers,
       http,
@@ -440,6 +473,7 @@ interface ServerParts {
   readonly clock: Clock
   readonly env: Environment
   readonly pins: PinStore
+  readonly accounts: UserAccounts | undefined
 }
 
 /** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */
@@ -450,7 +484,8 @@ function openServers(config: Config, { env, ...parts }: ServerParts): McpServers
   for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
   const tokens = tokenFile(dataFolder(env), clock)
   const authProvider = async (settings: McpServerSettings) => {
-    if (settings.reach.type === 'stdio') return undefined
+    // Calls get the tokens of their users, and the tools are listed without.
+    if (settings.reach.type === 'stdio' || settings.reach.account !== undefined) return undefined
     const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
     return serverAuthorization(settings, tokens)
   }

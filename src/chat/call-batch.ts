@@ -140,6 +140,7 @@ export class CallBatch {
       report,
       callId,
       ...(mayWrite && { idempotencyKey: `run ${context.runId} call ${callId}` }),
+      ...(journal.replayed && { continued: true }),
       ...(stored && { approvalId: approvalOf(stored)?.id }),
     }
   }

@@ -30,7 +30,7 @@ export interface ToolLoopOptions {
   readonly tracer?: Tracer
   /** Refuse turns, and count what they cost. */
   readonly budgets?: Budgets
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
@@ -112,7 +112,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
-    run.budgets = this.#budgets
+    run.costs.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
@@ -139,12 +139,9 @@ export class ToolLoop {
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
         if (demands !== undefined) {
-          const { text, settled } = await demands.settle(turn, ending)
-          if (settled === 'again') {
-            ending = undefined
-            continue
-          }
-          ending = settled
+          const { text, again, ...settled } = await run.settle(demands, turn, ending)
+          ending = settled.ending
+          if (again !== undefined) continue
           if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break
@@ -186,13 +183,16 @@ export class ToolLoop {
       runId: caller.runId ?? randomUUID(),
       model: request.model.id,
       visible: names,
+      ...(request.ask_writes && { asksWrites: true }),
       ...(versions && { versions }),
       signal: run.signal,
       allowance: run.allowance,
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
-    const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
+    // What is counted of calls that failed contains their parameters.
+    const onCalls = context.stores === false ? undefined : this.#onCalls
+    const calls = onCalls && callReport(onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
     if (observers.length > 0) run.observers = observers
     return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }
@@ -244,6 +244,7 @@ export class ToolLoop {
     const used = run.usageOf(last)
     if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
-    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, last.text)
+    const text = run.demands === undefined ? last.text : await run.demands.concluded(last)
+    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, text)
   }
 }

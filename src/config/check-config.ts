@@ -10,6 +10,7 @@ import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import { splitModelId } from '../models/model-info.ts'
 import type { Config, ObjectiveConfig, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
+import { connectionProblems, isSafeAddress } from './connection-config.ts'
 import { type McpEntry, mcpEntries } from './mcp-settings.ts'
 import {
   CANNOT_WRITE,
@@ -97,14 +98,9 @@ function configProblems(config: Config): string[] {
     ...mcpProblems(config),
     ...roleProblems(config),
     ...signInProblems(config),
+    ...connectionProblems(config),
   ]
 }
-
-const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
-
-/** Over http anyone on the way could replace the keys of the issuer, or read tokens. */
-const isSafeAddress = (url: URL | null): boolean =>
-  url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOST.test(url.hostname)))
 
 function signInProblems({ auth, server }: Config): string[] {
   const { issuer } = auth?.oidc ?? {}

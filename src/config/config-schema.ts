@@ -3,6 +3,7 @@ import { AGENT_SCHEMA } from '../kinds/composite/agent-schema.ts'
 import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './config.ts'
+import { MCP_AUTH_SCHEMA } from './connection-config.ts'
 import { PROVIDER_TYPES } from './model-settings.ts'
 import { ROLE_NAME } from './roles.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
@@ -47,6 +48,7 @@ const MCP_SERVERS = {
           },
         },
       },
+      auth: MCP_AUTH_SCHEMA,
       disabled: { type: 'boolean', description: 'true disables the server.' },
       parameter_names: {
         type: 'object',

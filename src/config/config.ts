@@ -4,12 +4,13 @@ import type { BudgetConfig } from '../core/costs.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { Rollout } from '../core/tool.ts'
 import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
-import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
+import type { HttpSettings, UserOAuth } from '../kinds/http/definition/http-implementation.ts'
 import type { Forwarding } from '../mcp/client/server-settings.ts'
 import type { ServedPart } from '../mcp/server/library.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
+import type { ConnectionConfig } from './connection-config.ts'
 import type { Role } from './roles.ts'
 
 /** The transport. The three names in the middle mean the same in different clients. */
@@ -45,6 +46,8 @@ export interface Config {
   /** Besides the built-in ones. */
   readonly roles?: Readonly<Record<string, Role>>
   readonly auth?: { readonly oidc?: OidcConfig }
+  /** OAuth providers at which users connect their accounts, by name. */
+  readonly connections?: Readonly<Record<string, ConnectionConfig>>
   readonly approvals?: { readonly webhook?: WebhookConfig }
   readonly objectives?: readonly ObjectiveConfig[]
   readonly alerts?: { readonly webhook?: WebhookConfig }
@@ -106,13 +109,15 @@ export interface StorageConfig {
   readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
   readonly runs?: boolean
+  /** Default: `off` if there are keys, otherwise `all`. */
+  readonly payloads?: 'off' | 'errors' | 'all'
 }
 
 /** An OpenID Connect issuer whose users are callers. */
 export interface OidcConfig {
   readonly issuer: string
-  /** The audience of access tokens. */
-  readonly audience: string
+  /** The audiences of access tokens: one of them must be that of a token. */
+  readonly audience: string | readonly string[]
   readonly client_id: string
   /** `${VAR}` is replaced from the environment. */
   readonly client_secret?: string
@@ -149,6 +154,8 @@ export interface McpServerConfig {
   readonly headers?: Readonly<Record<string, string>>
   /** A client that is registered with the authorization server. */
   readonly oauth?: McpOAuthConfig
+  /** Calls use the account of their user. */
+  readonly auth?: Partial<UserOAuth>
   readonly disabled?: boolean
   /** Changed tools are refused until they are approved. */
   readonly pin?: boolean

@@ -52,7 +52,7 @@ async function readJson(file: string): Promise<unknown> {
 
 /** The places where `${VAR}` works; elsewhere the text stays as it is. */
 const PLACES =
-  /^(providers|mcpServers|servers|(?:approvals|alerts)\.webhook|auth\.oidc|tools\.registry\[\d+\]\.implementation)\.(?!mock_response\b|cases\b)/
+  /^(providers|mcpServers|servers|(?:approvals|alerts)\.webhook|auth\.oidc|connections\.[\w.-]{1,64}|tools\.registry\[\d+\]\.implementation)\.(?!mock_response\b|cases\b)/
 const MAX_SECRET_BYTES = 65_536
 const COMMAND_TIMEOUT_MS = 10_000
 

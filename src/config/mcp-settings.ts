@@ -8,6 +8,7 @@ import { suggest } from '../core/suggest.ts'
 import type { HttpReach, McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
 import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
+import { connectionProblem } from './connection-config.ts'
 import { isWebAddress } from './model-settings.ts'
 
 interface McpScope {
@@ -17,6 +18,7 @@ interface McpScope {
   readonly folder: string
   /** `http.allow_private`. */
   readonly allowPrivate: readonly string[] | undefined
+  readonly connections: Config['connections']
 }
 
 const VARIABLE = /\$\{([^{}]+)\}/g
@@ -132,7 +134,13 @@ const LOST: Readonly<Record<string, string>> = {
 /** Reads the servers of a checked configuration and replaces the variables. */
 export function readMcpServers(config: Config, env: Environment, folder = process.cwd()): McpReading {
   const reading: McpReading = { servers: [], skipped: [], warnings: [], disabled: [] }
-  const scope: McpScope = { env, inputs: config.inputs ?? [], folder, allowPrivate: config.http?.allow_private }
+  const scope: McpScope = {
+    env,
+    inputs: config.inputs ?? [],
+    folder,
+    allowPrivate: config.http?.allow_private,
+    connections: config.connections,
+  }
   for (const entry of mcpEntries(config)) {
     const { name, server } = entry
     if (server.disabled === true) {
@@ -170,7 +178,9 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
     ...(parameter_names !== undefined && { parameterNames: parameter_names }),
     ...(forward !== undefined && { forward }),
   }
+  const account = server.auth?.type === 'user_oauth' ? String(server.auth.provider) : undefined
   if (command !== undefined) {
+    if (account !== undefined) problems.push(`${place}.auth is for servers with a url: remove it`)
     const reach = {
       type: 'stdio' as const,
       command: filled(command, 'command', NO_NUL),
@@ -185,11 +195,17 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   if (problems.length === before && !isWebAddress(address)) {
     problems.push(`${place}.url is not an http or https address: check the variables in it`)
   }
+  if (account !== undefined) {
+    const problem = connectionProblem(account, URL.parse(address), scope.connections)
+    if (problem !== undefined) problems.push(`${place}.auth: ${problem}`)
+    if (oauth !== undefined) problems.push(`${place} has both auth and oauth: remove one of them`)
+  }
   const how = type === undefined ? 'auto' : type === 'sse' ? 'sse' : 'http'
   const client = oauth?.client_id && oauthClient(each(oauthKeys(oauth), 'oauth', NO_NUL))
   if (typeof client === 'string') problems.push(`${place}.oauth: ${client}`)
   const fetch = guarded(address, scope.allowPrivate)
   const reach = { type: how, url: address, headers: each(headers, 'headers', HEADER_VALUE), fetch } as const
+  if (account !== undefined) return { ...more, reach: { ...reach, account } }
   return { ...more, reach: typeof client === 'object' ? { ...reach, oauth: client } : reach }
 }
 
@@ -213,7 +229,9 @@ function warningsOf({ place, server }: McpEntry): string[] {
   const odd = Object.keys(server)
     .filter((key) => !KNOWN.includes(key) && !FOREIGN.has(key) && !COMMENT.test(key))
     .map((key) => `${place}: ${LOST[key] ?? unknown(key)}`)
-  const { env, headers, oauth } = server
+  const { env, headers, oauth, auth } = server
+  if (auth !== undefined && auth.type !== 'user_oauth')
+    odd.push(`${place}.auth is ignored: its type isn't "user_oauth"`)
   if (oauth !== undefined && oauth.client_id === undefined) {
     odd.push(`${place}.oauth is ignored: it has no client_id`)
   } else if ((oauth?.client_secret ?? oauth?.private_key) !== undefined && oauth?.issuer === undefined) {

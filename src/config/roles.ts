@@ -1,7 +1,9 @@
 import { suggest } from '../core/suggest.ts'
 
-/** The rights of a caller. No built-in role includes `installation`, the right to see all tenants. */
-export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'] as const
+/** The rights of a caller. No built-in role includes `act_as` and `installation`, the right to see all tenants. */
+export const SCOPES = [
+  ...(['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'act_as', 'installation'] as const),
+] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** What each scope allows, for people. */
@@ -13,6 +15,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   validate: 'recording tests of models, running suites',
   approve: 'approving and rejecting calls',
   manage: 'the keys of the tenant',
+  act_as: 'calling tools for users of the tenant, named in the header Toolyard-User',
   installation:
     'audit logs, runs, metrics and reports of all tenants, MCP servers, packages and rollouts; with manage, also the flags of all tenants',
 }

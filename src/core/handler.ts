@@ -110,6 +110,8 @@ export interface Kind {
   warning?(tool: ToolDefinition): string | undefined
   /** The tools that a tool calls. Its results depend on the rights of the caller. */
   callees?(tool: ToolDefinition): readonly string[]
+  /** The provider whose accounts of users a tool uses: its results are for one user only. */
+  account?(tool: ToolDefinition): string | undefined
   /** Whether a call may ask the client of its caller: its result is for this caller only. */
   asksClient?(tool: ToolDefinition): boolean
   /** The description for a caller that may use these of the callees. */

@@ -6,6 +6,7 @@ export const TOOL_ERRORS = {
   INVALID_PARAMETERS: { status: 400, retryable: false },
   PERMISSION_DENIED: { status: 403, retryable: false },
   APPROVAL_REQUIRED: { status: 403, retryable: false },
+  CONNECTION_REQUIRED: { status: 403, retryable: false },
   RATE_LIMITED: { status: 429, retryable: true },
   TIMEOUT: { status: 504, retryable: true },
   CANCELLED: { status: 499, retryable: false },
@@ -52,13 +53,17 @@ export interface StepReport {
 
 export interface FailureExtras {
   /**
-   * For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for, for a pipeline what its steps did,
-   * for RATE_LIMITED by a budget which one, and when to try again.
+   * For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for, for CONNECTION_REQUIRED where the
+   * user connects the account, for a pipeline what its steps did, for RATE_LIMITED by a budget which one, and when to try
+   * again.
    */
   readonly details?: {
     readonly problems?: readonly Problem[]
     readonly required?: readonly RequiredParameter[]
     readonly approval?: RequestedApproval
+    /** Works once, for 10 minutes, for the signed-in user who called. */
+    readonly connect_url?: string
+    readonly provider?: string
     readonly steps?: readonly StepReport[]
     readonly budget?: SpentBudget
     readonly retry_after_ms?: number

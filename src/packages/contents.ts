@@ -157,6 +157,7 @@ function hostProblem(
   { url, auth, allowed_domains = [] }: HttpImplementation,
   { hosts, domains }: Around,
 ): string | undefined {
+  if (auth?.type === 'user_oauth') return 'the accounts of users are not available to packages: remove auth'
   for (const address of auth?.type === 'oauth2' ? [url, auth.token_url] : [url]) {
     const origin = /^https?:\/\/[^/?#\\]*/i.exec(String(address))?.[0] ?? ''
     const host = /[${}@]/.test(origin) ? undefined : URL.parse(origin)?.hostname.replace(/^\[|\]$/g, '')

@@ -53,6 +53,10 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/ai-sdk/chat': needs('chat'),
   'GET /v1/models': needs('read'),
   'GET /v1/models/*': needs('read'),
+  'GET /api/connections': needs('call'),
+  'POST /api/connections': { ...needs('call'), body: { provider: 'none' } },
+  'GET /api/connections/:provider/callback': open,
+  'DELETE /api/connections/:provider': needs('call'),
   'GET /api/approvals': needs('approve'),
   'GET /api/approvals/:id': { ...needs('approve'), owned: 'approval' },
   'POST /api/approvals/:id': { ...needs('approve'), body: { decision: 'reject' } },
@@ -66,6 +70,10 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/tools/validate': needs('validate'),
   'GET /api/validations/tools': needs('observe'),
   'GET /api/suites': needs('validate'),
+  'GET /api/suites/saved/:name': needs('validate'),
+  'POST /api/suites/saved/:name/cases': needs('validate'),
+  'PUT /api/suites/saved/:name/cases/:id': needs('validate'),
+  'DELETE /api/suites/saved/:name/cases/:id': needs('validate'),
   'POST /api/validations/estimate': needs('validate'),
   'POST /api/validations/runs': needs('validate'),
   'GET /api/validations/runs': needs('observe'),
@@ -78,6 +86,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /mcp/:name': needs('call'),
   'DELETE /mcp/:name': needs('call'),
   'GET /api/mcp/servers': needs('observe'),
+  'GET /api/mcp/servers/:name/traffic': needs('installation'),
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
   'GET /api/packages': needs('installation'),
@@ -90,11 +99,17 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /metrics/models': needs('observe'),
   'GET /metrics/models/series': needs('observe'),
   'GET /audit': needs('observe'),
+  'GET /audit/:id': needs('observe'),
+  'GET /api/chats': needs('observe'),
+  'GET /api/chats/:id': needs('observe'),
   'GET /api/objectives': needs('observe'),
   'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
+  'PATCH /api/keys/:id': { ...needs('manage'), owned: 'key', body: { name: 'renamed' } },
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
+  'GET /api/users': needs('manage'),
+  'POST /api/users/revoke': { ...needs('manage'), body: { id: 'user:acme/nobody' } },
   'GET /api/roles': needs('read'),
   'GET /api/tenants': needs('manage'),
   'PATCH /api/tenants/:id': { ...needs('manage', 'installation'), body: { flags: {} } },
@@ -126,11 +141,15 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /': open,
   'GET /tool/:name': open,
   'GET /tools-testing': open,
+  'GET /tools-testing/:thread': open,
   'GET /models': open,
   'GET /models/runs/:id': open,
   'GET /activity': open,
   'GET /activity/:part': open,
+  'GET /activity/:part/:id': open,
+  'GET /models/suites/:name': open,
   'GET /approvals': open,
+  'GET /connect': open,
   'GET /approvals/:id': open,
   'GET /settings': open,
   'GET /runs/:id': open,
@@ -340,12 +359,17 @@ describe('with keys', () => {
 
   test('what a tenant owns does not exist for the key of another one', async () => {
     const [own, other] = [await server.key('acme', 'admin'), await server.key('globex', 'admin')]
-    for (const [name, { owned: kind }] of Object.entries(ROUTES)) {
+    for (const [name, { owned: kind, body }] of Object.entries(ROUTES)) {
       if (kind === undefined) continue
       const [method = '', url = ''] = name.split(' ')
-      const status = async (key: string) =>
-        (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers: { 'x-api-key': key } })).status
-      expect([name, await status(other), await status(own)]).toEqual([name, 404, expect.toSatisfy((s) => s < 300)])
+      const sent = body && { body: JSON.stringify(body) }
+      const status = async (key: string) => {
+        const headers = { 'x-api-key': key, ...(sent && { 'content-type': 'application/json' }) }
+        return (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers, ...sent })).status
+      }
+      // The key is revoked by then.
+      const isFound = expect.toSatisfy((s) => s < 300 || (s === 409 && kind === 'key'))
+      expect([name, await status(other), await status(own)]).toEqual([name, 404, isFound])
     }
   })
 })

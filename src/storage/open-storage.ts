@@ -48,6 +48,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     once: part('once'),
     jobs: part('jobs'),
     spending: part('spending'),
+    connections: part('connections'),
     chats: part('chats'),
     pauses: part('pauses'),
     durableRuns: part('durableRuns'),

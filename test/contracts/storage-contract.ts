@@ -2,6 +2,7 @@ import type { ContractCase } from '../../src/testing/kind-contract.ts'
 import { auditClauses } from './storage/audit-clauses.ts'
 import { changeClauses } from './storage/change-clauses.ts'
 import { chatClauses } from './storage/chat-clauses.ts'
+import { connectionClauses } from './storage/connection-clauses.ts'
 import { type Clauses, ContractStore, type StorageUnderTest } from './storage/contract-store.ts'
 import { durableRunClauses } from './storage/durable-run-clauses.ts'
 import { jobClauses } from './storage/job-clauses.ts'
@@ -33,6 +34,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...runClauses,
     ...auditClauses,
     ...spendingClauses,
+    ...connectionClauses,
     ...ledgerClauses,
     ...changeClauses,
     ...(shared && sharedClauses),

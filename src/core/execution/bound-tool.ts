@@ -327,6 +327,8 @@ export class BoundTool implements ExecutionHost {
   readonly isCode: boolean
   /** Whether its kind makes calls of other tools. */
   readonly callsOthers: boolean
+  /** The provider whose accounts of users it uses. */
+  readonly account: string | undefined
   readonly neverPrinted: boolean
   /** Undefined if the tool has no version, and is the only one of its name. */
   readonly version: string | undefined
@@ -362,6 +364,7 @@ export class BoundTool implements ExecutionHost {
     this.refinement = viewOf(definition)[REFINEMENT]
     this.isCode = definition.implementation?.type === CODE
     this.callsOthers = kind?.callees !== undefined
+    this.account = kind?.account?.(definition)
     this.neverPrinted = kind?.neverPrinted === true
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
@@ -396,7 +399,7 @@ export class BoundTool implements ExecutionHost {
   }
 
   get dependsOnCaller(): boolean {
-    return this.isCode || this.callsOthers
+    return this.isCode || this.callsOthers || this.account !== undefined
   }
 
   handler(): Handler | IsolatedHandler {

@@ -6,7 +6,7 @@ import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { Log } from '../log.ts'
 import type { Progress } from '../progress.ts'
-import type { CallRecord } from '../recorder.ts'
+import type { CallPayload, CallRecord } from '../recorder.ts'
 import { boundedJson, knownKey, redactText } from '../redact.ts'
 import type { ParamsSnapshot } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
@@ -46,6 +46,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   cost: number | undefined = undefined
   /** What budgets have set aside for the call. */
   hold: Hold | undefined = undefined
+  payload: CallPayload | undefined = undefined
   timeoutMs = 0
   span: Span | undefined = undefined
   bound: Bound | undefined = undefined
@@ -121,12 +122,18 @@ export class Call extends DeadlineEntry implements CallRecord {
    * depend on the user and on `app`.
    */
   get scope(): string {
-    const { caller, app, tools, flags } = this.context
+    const { caller, app, user, tools, flags } = this.context
     const rights = flags === undefined ? [] : Object.keys(flags).filter((flag) => flags[flag] === true)
-    const isShared = this.bound?.dependsOnCaller !== true || (caller === undefined && app === undefined)
+    const isShared = this.bound?.dependsOnCaller !== true || (caller ?? user ?? app) === undefined
     if (isShared && tools === undefined && rights.length === 0) return this.tenant
-    const user = isShared ? [] : [caller ?? null, identityOf(app)]
-    return JSON.stringify([this.tenant, rights.sort(), tools ?? null, ...user])
+    const own = isShared ? [] : [caller ?? null, user ?? null, identityOf(app)]
+    return JSON.stringify([this.tenant, rights.sort(), tools ?? null, ...own])
+  }
+
+  /** A key may act for several users, who must not get each other's results. */
+  get userScope(): string {
+    const { user } = this.context
+    return user === undefined ? this.tenant : JSON.stringify([this.tenant, user])
   }
 
   /** A call that continues after an approval has the key that it had before. */

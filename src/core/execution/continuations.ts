@@ -25,7 +25,7 @@ export class Continuations {
   async progressOf(call: Call, params: Params): Promise<Progress> {
     const { parent, callId, idempotencyKey: key } = call.context
     if (parent?.progress !== undefined) return parent.progress.inner(parent.step ?? callId)
-    const hashOf = () => hash('sha256', callKey(call.tool, call.tenant, params))
+    const hashOf = () => hash('sha256', callKey(call.tool, call.userScope, params))
     const found = await this.#find(call, hashOf)
     if (found === undefined) {
       const keyOf = () => key ?? (call.approval && ownKey(call.approval.id))

@@ -1,4 +1,5 @@
 import type { ChatStore } from './chat-store.ts'
+import type { ConnectionStore } from './connection-store.ts'
 import type { DurableRunStore } from './durable-run-store.ts'
 import type { JobStore } from './job-store.ts'
 import type { KeyStore, SessionStore } from './key-store.ts'
@@ -40,6 +41,7 @@ export interface Storage {
   readonly pauses: PauseStore
   readonly durableRuns: DurableRunStore
   readonly spending: SpendingStore
+  readonly connections: ConnectionStore
   /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
   readonly leases?: LeaseStore

@@ -1,9 +1,10 @@
 import type { CircuitState, Handler, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
+import { NO_ACCOUNTS } from '../../core/user-accounts.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'
 import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
-import { effectOf, problemOf, reachFault, warningOf } from './request/http-problem-of.ts'
+import { effectOf, expandedUrl, problemOf, reachFault, warningOf } from './request/http-problem-of.ts'
 
 interface Loaded {
   readonly client: HttpClient
@@ -34,7 +35,18 @@ export class HttpKind implements Kind {
   fault(tool: ToolDefinition): string | undefined {
     const { env, settings } = this.#parts
     this.#rules ??= new NetworkRules(settings)
-    return reachFault(httpOf(tool), env, this.#rules)
+    return reachFault(httpOf(tool), env, this.#rules) ?? this.#accountFault(httpOf(tool))
+  }
+
+  account(tool: ToolDefinition): string | undefined {
+    const { auth } = httpOf(tool)
+    return auth?.type === 'user_oauth' ? auth.provider : undefined
+  }
+
+  #accountFault({ auth, url }: HttpImplementation): string | undefined {
+    if (auth?.type !== 'user_oauth') return undefined
+    const { accounts, env } = this.#parts
+    return accounts === undefined ? NO_ACCOUNTS : accounts.problem(auth.provider, expandedUrl(url, env))
   }
 
   warning(tool: ToolDefinition): string | undefined {

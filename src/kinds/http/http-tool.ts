@@ -14,6 +14,7 @@ import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
+import type { UserAccounts } from '../../core/user-accounts.ts'
 import { type AuthPlan, compileAuth } from './auth/compile-auth.ts'
 import { AccessTokens } from './auth/token-source.ts'
 import type { HttpSettings } from './definition/http-implementation.ts'
@@ -32,6 +33,7 @@ export interface HttpParts {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
   readonly clock: Clock
+  readonly accounts?: UserAccounts | undefined
 }
 
 /** Connections, network rules and tokens shared by the HTTP tools of an installation. */
@@ -96,8 +98,10 @@ export class HttpTool {
     }
     this.#auth = compileAuth(implementation.auth, {
       tool: tool.name,
+      url: plan.url,
       secrets: plan.secrets,
       tokens: client.tokens,
+      accounts: client.parts.accounts,
       refusal: (url) => client.rules.forTool(url, implementation.allowed_domains).refusal(url),
       ask: (request, tenant, signal) =>
         exchange(request, { ...this.#sending, tenant, signal }, clock.now() + this.#sending.timeoutMs, false),
@@ -149,13 +153,13 @@ export class HttpTool {
     request: OutgoingRequest,
     context: HandlerContext,
   ): Promise<{ response: HttpResponse; sent: OutgoingRequest }> {
-    const { tenant, signal } = context
+    const { tenant, signal, rights } = context
     const own = request.origin === this.#plan.url.origin
-    let sent = own ? this.#auth.apply(request, tenant, signal) : request
+    let sent = own ? this.#auth.apply(request, tenant, signal, rights) : request
     if (sent instanceof Promise) sent = await sent
     let response = await this.#send(sent, context)
     if (response.status === 401 && own && this.#auth.refused(sent, tenant)) {
-      sent = await this.#auth.apply(request, tenant, signal)
+      sent = await this.#auth.apply(request, tenant, signal, rights)
       response = await this.#send(sent, context)
     }
     return { response, sent }

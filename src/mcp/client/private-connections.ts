@@ -4,12 +4,13 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { type ConnectionParts, McpConnection, type ServerCall } from './mcp-connection.ts'
-import { forwardedCapabilities, forwardingOf, type McpServerSettings } from './server-settings.ts'
+import { forwardedCapabilities, forwardingOf, type McpServerSettings, type TokenSupply } from './server-settings.ts'
 
 /** One client is served at a time, and later only the same one. */
 interface PrivateConnection {
   readonly key: string
   readonly tenant: string
+  readonly caller: string | undefined
   readonly connection: McpConnection
   call: RunningCall | undefined
   /** The level that the server was told. */
@@ -25,6 +26,7 @@ interface RunningCall {
 
 const MAX_CONNECTIONS = 16
 const MAX_PER_TENANT = 8
+const MAX_PER_CALLER = 4
 const IDLE_MS = 5 * 60_000
 const MAX_QUESTIONS = 20
 const MAX_QUESTION_CHARACTERS = 1024 * 1024
@@ -56,8 +58,8 @@ export class PrivateConnections {
     return this.#open.size
   }
 
-  async call(call: ServerCall, client: AskableClient, tenant: string): Promise<unknown> {
-    const used = this.#take(client, tenant)
+  async call(call: ServerCall, client: AskableClient, tenant: string, account?: UserTokens): Promise<unknown> {
+    const used = this.#take(client, tenant, account)
     const running = { client, report: call.onProgress, questions: 0 }
     used.call = running
     try {
@@ -72,9 +74,10 @@ export class PrivateConnections {
     await Promise.all([...this.#open].map((one) => this.#end(one)))
   }
 
-  #take(client: AskableClient, tenant: string): PrivateConnection {
+  #take(client: AskableClient, tenant: string, account: UserTokens | undefined): PrivateConnection {
+    const { caller } = client
     const capabilities = forwardedCapabilities(forwardingOf(this.#settings), client.capabilities)
-    const key = JSON.stringify([client.id, capabilities])
+    const key = JSON.stringify([client.id, capabilities, account?.user ?? null])
     const idle = [...this.#open].filter(({ call }) => call === undefined)
     const known = idle.find((one) => one.key === key)
     if (known !== undefined) {
@@ -83,11 +86,18 @@ export class PrivateConnections {
       this.#open.add(known)
       return known
     }
-    const ofTenant = (ones: readonly PrivateConnection[]) => ones.filter((one) => one.tenant === tenant)
-    const isFull = this.#open.size >= MAX_CONNECTIONS
-    const hasMost = ofTenant([...this.#open]).length >= MAX_PER_TENANT
-    const victim = hasMost ? ofTenant(idle)[0] : isFull ? idle[0] : undefined
-    if ((isFull || hasMost) && victim === undefined) {
+    const isOfTenant = (one: PrivateConnection) => one.tenant === tenant
+    const isOfCaller = (one: PrivateConnection) => isOfTenant(one) && one.caller === caller
+    // The narrowest share that is used up has to give a place.
+    const full = (
+      [
+        [isOfCaller, MAX_PER_CALLER],
+        [isOfTenant, MAX_PER_TENANT],
+        [() => true, MAX_CONNECTIONS],
+      ] as const
+    ).find(([isOf, most]) => [...this.#open].filter(isOf).length >= most)
+    const victim = full && idle.find(full[0])
+    if (full !== undefined && victim === undefined) {
       const message = `MCP server '${this.#settings.name}' has too many calls that may ask their clients: try again later`
       throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { repeat: { neverLeft: true } })
     }
@@ -95,10 +105,12 @@ export class PrivateConnections {
     const opened: PrivateConnection = {
       key,
       tenant,
+      caller,
       connection: new McpConnection(
-        { ...this.#settings, capabilities },
+        { ...(account === undefined ? this.#settings : withoutToken(this.#settings)), capabilities },
         {
           ...this.#parts,
+          ...(account !== undefined && { authProvider: async () => account }),
           onConnected: async () => {},
           onChanged: () => {},
           onGivenUp: () => {},
@@ -121,6 +133,7 @@ export class PrivateConnections {
       if (++call.questions > MAX_QUESTIONS) throw refusal(`a call may ask ${MAX_QUESTIONS} times`)
       const params = isObject(request.params) ? request.params : {}
       if (JSON.stringify(params).length > MAX_QUESTION_CHARACTERS) throw refusal('the request is larger than 1 MB')
+      if (params.mode === 'url' && !isWebAddress(params.url)) throw refusal('its url is not an http or https address')
       return (await call.client.ask({ method, params: this.#shown(params) })) as never
     }
     for (const name of capabilities) {
@@ -164,6 +177,45 @@ export class PrivateConnections {
     this.#open.delete(one)
     await one.connection.close().catch(() => {})
   }
+}
+
+/** A client may open any other one with whatever program is installed for it. */
+function isWebAddress(url: unknown): boolean {
+  const { protocol, username } = (typeof url === 'string' && URL.parse(url)) || {}
+  return username === '' && (protocol === 'https:' || protocol === 'http:')
+}
+
+/** The tokens of the user of a call, for the requests of one connection. */
+export class UserTokens implements TokenSupply {
+  /** Equal for calls of one user only. */
+  readonly user: string
+  readonly fetch: TokenSupply['fetch']
+  readonly #read: (refused: string | undefined) => Promise<string>
+  #last: string | undefined
+  #refused: string | undefined
+
+  constructor(user: string, fetch: TokenSupply['fetch'], read: (refused: string | undefined) => Promise<string>) {
+    this.user = user
+    this.fetch = fetch
+    this.#read = read
+  }
+
+  async token(): Promise<string> {
+    this.#last = await this.#read(this.#refused)
+    return this.#last
+  }
+
+  async onUnauthorized(): Promise<void> {
+    this.#refused = this.#last
+  }
+}
+
+/** A configured token is for listing the tools: the SDK would send it instead of the user's. */
+function withoutToken(settings: McpServerSettings): McpServerSettings {
+  const { reach } = settings
+  if (reach.type === 'stdio') return settings
+  const headers = Object.entries(reach.headers).filter(([name]) => name.toLowerCase() !== 'authorization')
+  return { ...settings, reach: { ...reach, headers: Object.fromEntries(headers) } }
 }
 
 const refusal = (reason: string): ProtocolError =>

@@ -70,6 +70,8 @@ export interface HttpReach {
   readonly headers: Readonly<Record<string, string>>
   /** A registered OAuth client; by default Toolyard registers itself. */
   readonly oauth?: OAuthClientSettings
+  /** The provider at which users have accounts: calls use that of their user. */
+  readonly account?: string
   /** Sends all requests to the server, and those that its answers cause. */
   readonly fetch: FetchLike
 }

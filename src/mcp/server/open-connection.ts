@@ -74,6 +74,7 @@ export function callHandler(
     const asking = offered && new AskingCall(caller.context, subject, context)
     const client: AskableClient = {
       id: offered ? ownerOf(caller.context) : connectionId,
+      caller: caller.context.caller,
       capabilities: offered ?? capabilities() ?? {},
       logLevel,
       ask: asking?.ask ?? sender(context),
@@ -101,12 +102,19 @@ export function callHandler(
         },
       })
     const run = async (): Promise<CallToolResult | InputRequiredResult> => {
-      const { result, approval } = await call()
+      const { result, approval, connectUrl } = await call()
+      const { elicitation } = client.capabilities as ClientCapabilities
+      if (connectUrl !== undefined && elicitation?.url !== undefined) {
+        // The client answers when the page was opened, and repeats the call.
+        const isAsked = inputResponse(context.mcpReq.inputResponses, CONNECT).kind !== 'missing'
+        const message = `The tool '${params.name}' needs your account. Open the page to connect it`
+        const asked = inputRequired.elicitUrl({ message, url: connectUrl })
+        return isAsked ? result : inputRequired({ inputRequests: { [CONNECT]: asked } })
+      }
       if (approval === undefined || server.approvals === undefined) return result
       const response = inputResponse(context.mcpReq.inputResponses, APPROVAL)
       const own = server.approvals.mayDecide(params.name, caller.context)
       if (response.kind === 'missing') {
-        const { elicitation } = client.capabilities as ClientCapabilities
         return question(server.approvals, approval, params, own, elicitation, context) ?? result
       }
       // A client answers a URL elicitation when the page was opened: the person decides there.
@@ -131,6 +139,7 @@ const sender =
   }
 
 const APPROVAL = 'approval'
+const CONNECT = 'connect'
 const MAX_SHOWN = 2_000
 
 const offeredBy = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>
@@ -140,7 +149,7 @@ const offeredBy = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>
 
 /** Asks the person at the client: the asker itself if it may decide, otherwise to open the approval in the web UI. */
 function question(
-  { path }: CallApprovals,
+  { path, origin }: CallApprovals,
   id: string,
   { name: tool, arguments: params = {} }: CallToolRequest['params'],
   own: boolean,
@@ -160,10 +169,10 @@ function question(
     return inputRequired({ inputRequests: { [APPROVAL]: form }, requestState: id })
   }
   const host = http?.req?.headers.get('host')
-  if (elicitation.url === undefined || !host) return undefined
+  if (elicitation.url === undefined || (origin === undefined && !host)) return undefined
   const scheme = http?.req?.headers.get('x-forwarded-proto') === 'https' ? 'https' : 'http'
   const message = `The tool '${tool}' runs only with approval. Open the approval in the web UI`
-  const url = `${scheme}://${host}${path}${encodeURIComponent(id)}`
+  const url = `${origin ?? `${scheme}://${host}`}${path}${encodeURIComponent(id)}`
   return inputRequired({ inputRequests: { [APPROVAL]: inputRequired.elicitUrl({ message, url }) }, requestState: id })
 }
 

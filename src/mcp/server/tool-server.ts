@@ -137,7 +137,7 @@ const text = (words: string) => ({ type: 'text', text: words }) as const
 
 export interface ToolServerOptions {
   readonly registry: ToolRegistry
-  readonly executor: Pick<ToolExecutor, 'execute' | 'access'>
+  readonly executor: Pick<ToolExecutor, 'execute' | 'access' | 'count'>
   readonly version: string
   readonly log?: Log
   readonly clock?: Clock
@@ -174,12 +174,16 @@ interface AskedCall {
 interface Answer {
   readonly result: CallToolResult
   readonly approval?: string
+  /** Where the user connects the account that it needs. */
+  readonly connectUrl?: string
 }
 
 /** Lets clients that can ask a person lead to the approval of a call. */
 export interface CallApprovals {
   /** The path of approvals in the web UI, which the id follows. */
   readonly path: string
+  /** Of the server for people; undefined: the one that the client uses. */
+  readonly origin?: string | undefined
   /** Whether this caller may decide about its own call of a tool. */
   mayDecide(tool: string, context: CallContext): boolean
   /** Decides about its own call. */
@@ -230,7 +234,11 @@ export class ToolServer {
     this.clock = options.clock ?? systemClock
     this.questions = new OpenQuestions(this.clock)
     const { log } = this
-    this.library = library && { library, log, access: (...read) => executor.access(...read) }
+    this.library = library && {
+      ...{ library, log },
+      access: (...read) => executor.access(...read),
+      count: (context) => executor.count(context),
+    }
     this.extend = options.extend
     this.#executor = executor
     this.pages = new ToolPages(registry, (tool) => tool.effect ?? effectOf?.(tool))
@@ -265,10 +273,12 @@ export class ToolServer {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, result.error, result)
     }
     const approval = result.success ? undefined : result.details?.approval?.id
+    const connectUrl = result.success ? undefined : result.details?.connect_url
     const definition = this.definition(name, caller.context)
     const answer = callAnswer(result, definition)
     const said = result.warnings && { ...answer, _meta: { ...answer._meta, [WARNINGS]: result.warnings } }
-    return { ...(approval !== undefined && { approval }), result: said ?? answer }
+    const waits = { ...(approval !== undefined && { approval }), ...(connectUrl !== undefined && { connectUrl }) }
+    return { ...waits, result: said ?? answer }
   }
 
   /** The caller as this part knows it: with the tools of the part. */

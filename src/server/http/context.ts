@@ -31,6 +31,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The scope that the caller needs; null: the route is public. */
     readonly scope?: NeededScope | null
+    /** Whether a key may act for a user here, with the header Toolyard-User. */
+    readonly actsFor?: boolean
     /** Clients may stay connected indefinitely: a shutdown does not wait for them. */
     readonly stays?: boolean
   }

@@ -7,7 +7,7 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify'
-import { type Caller, LOCAL_CALLER } from '../../app/callers.ts'
+import { actingFor, type Caller, LOCAL_CALLER, MAX_SUBJECT_LENGTH } from '../../app/callers.ts'
 import { parseBody } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { keyEnded } from './authenticator.ts'
@@ -39,17 +39,36 @@ export function addHooks(app: FastifyInstance): void {
       installation.clock.after(leftMs, () => response.destroy()),
     )
   }
+  const actFor = (caller: Caller, user: unknown, isPossible: boolean | undefined, path: string): Caller => {
+    const elsewhere = 'it works at /tools/execute and /mcp only'
+    const acting = isPossible === true ? actingFor(caller, user) : elsewhere
+    const { id, tenant } = caller
+    const problem = typeof acting === 'string' ? acting : undefined
+    const detail = { ...(problem !== undefined && { problem }), path }
+    const subject = String(user).slice(0, MAX_SUBJECT_LENGTH)
+    const failed = problem !== undefined
+    installation.events.count('user.acted_for', id, { by: caller, tenant, subject, failed, detail })
+    if (typeof acting !== 'string') return acting
+    const status = acting === elsewhere ? 400 : 403
+    throw new HttpProblem(status, 'The header Toolyard-User is refused', acting)
+  }
   const routes = new KnownRoutes()
   app.decorate('knownRoutes', routes)
   app.addHook('onRoute', (route) => {
     routes.add(route)
     // A hook per route, because the getter `request.routeOptions` is slow. Plugins may still set the scope later.
     const guard: onRequestHookHandler = (request, reply, done) => {
-      const { scope, stays } = route.config ?? {}
+      const { scope, stays, actsFor } = route.config ?? {}
       if (!stays) traffic.count(reply.raw)
       if (scope === null) return done()
       const enter = (caller: Caller): void => {
-        request.caller = caller
+        const { 'toolyard-user': user } = request.headers
+        try {
+          request.caller = user === undefined ? caller : actFor(caller, user, actsFor, route.url)
+        } catch (error) {
+          done(error as HttpProblem)
+          return
+        }
         if (caller.user !== undefined) endWithToken(caller, reply.raw)
         done()
       }

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import { actsForAnother, type Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import type { CallContext } from '../../core/call-context.ts'
@@ -13,7 +13,7 @@ import { isTraceparent } from '../../core/tracer.ts'
 import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
 import { JSON_TYPES } from '../http/hooks.ts'
-import { waitSeconds } from '../http/problem.ts'
+import { HttpProblem, waitSeconds } from '../http/problem.ts'
 import { RESPOND_ASYNC } from '../http/route.ts'
 import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
@@ -116,7 +116,7 @@ export function executeRoute(app: FastifyInstance): void {
       '/tools/execute',
       {
         // `traffic.calls` and `streams` already count the request.
-        config: { scope: 'call', stays: true },
+        config: { scope: 'call', stays: true, actsFor: true },
         schema: {
           summary: 'Calls a tool',
           tags: ['tools'],
@@ -175,6 +175,9 @@ async function startJob(
   context: RestContext,
   session: string | undefined,
 ): Promise<string | object> {
+  if (actsForAnother(caller)) {
+    throw new HttpProblem(400, 'The header Toolyard-User is refused', 'jobs run for their API key only')
+  }
   const { tool_name, params } = body as CallBody
   const { timeoutMs, idempotencyKey, approvalId, traceparent } = context
   const started = await jobs.start(caller, {

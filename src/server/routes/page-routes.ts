@@ -22,13 +22,17 @@ const ADDRESSES = [
   '/',
   '/tool/:name',
   '/tools-testing',
+  '/tools-testing/:thread',
   '/models',
   '/models/runs/:id',
+  '/models/suites/:name',
   '/activity',
   '/activity/:part',
+  '/activity/:part/:id',
   '/approvals',
   '/approvals/:id',
   '/settings',
+  '/connect',
   '/runs/:id',
 ]
 
@@ -40,6 +44,7 @@ const POLICY = [
   // Images and audio of results are data.
   "img-src 'self' data:",
   'media-src data:',
+  "font-src 'self'",
   "connect-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
@@ -128,6 +133,7 @@ const TAGS = [
   { name: 'audit', description: 'The audit log' },
   { name: 'limits', description: 'Rate limits, budgets and circuit breakers' },
   { name: 'session', description: 'Sign-in for browsers' },
+  { name: 'connections', description: 'Accounts of users at OAuth providers' },
   { name: 'keys', description: 'API keys, roles and tenants' },
   { name: 'status', description: 'Liveness and readiness' },
 ]

@@ -16,6 +16,7 @@ import type {
   ObjectiveCalls,
   ObjectiveQuery,
   ParameterSet,
+  RowWithPayload,
   RunSeriesMetrics,
   SummaryQuery,
   TurnEntry,
@@ -35,7 +36,13 @@ import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
 const LOOK_MS = 1_000
 
 /** Failures that say nothing about the version of a tool. */
-const NO_VERSION: readonly ToolErrorCode[] = ['PERMISSION_DENIED', 'APPROVAL_REQUIRED', 'RATE_LIMITED', 'CANCELLED']
+const NO_VERSION: readonly ToolErrorCode[] = [
+  'PERMISSION_DENIED',
+  'APPROVAL_REQUIRED',
+  'CONNECTION_REQUIRED',
+  'RATE_LIMITED',
+  'CANCELLED',
+]
 
 const NOT_SEALED = 'The audit chain of this server could not be sealed'
 
@@ -103,6 +110,16 @@ export class StorageLedger implements Ledger {
       })
     this.#audits.set(tenant, ended)
     return page
+  }
+
+  async row(tenant: string | undefined, id: string): Promise<RowWithPayload | undefined> {
+    const end = id.lastIndexOf(':')
+    const seq = Number(id.slice(end + 1))
+    const chain = id.slice(0, Math.max(end, 0))
+    if (!Number.isSafeInteger(seq) || chain.includes('\0')) return undefined
+    const found = await this.#tables.row(chain, seq)
+    if (found === undefined || (tenant !== undefined && found.tenant !== tenant)) return undefined
+    return { row: auditRow(found), payload: found.payload }
   }
 
   verify(): Promise<AuditReport> {

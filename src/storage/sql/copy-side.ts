@@ -46,6 +46,7 @@ export interface CopyChunk extends CopyRow {
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'budget_holds',
   'changes',
+  'connect_flows',
   'instances',
   'last_turns',
   'leases',

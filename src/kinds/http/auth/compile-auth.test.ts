@@ -99,7 +99,10 @@ test.each<[HttpAuth, string]>([
   [{ type: 'api_key', in: 'query', name: 'key', value: '' }, 'auth.value is empty'],
   [{ type: 'basic', username: 'a:b', password: 'secret-1234' }, 'auth.username contains a colon'],
   [{ type: 'basic', username: 'ada', password: 'secret-1234\n' }, 'auth.password contains a line break'],
-  [{ type: 'digest', token: 'secret-1234' } as never, 'auth.type must be "bearer", "api_key", "basic" or "oauth2"'],
+  [
+    { type: 'digest', token: 'secret-1234' } as never,
+    'auth.type must be "bearer", "api_key", "basic", "oauth2" or "user_oauth"',
+  ],
 ])('rejects unsendable settings without quoting them: %j', (auth, sentence) => {
   expect(problem(auth)).toContain(`Tool 'weather' cannot authenticate: implementation.${sentence}`)
   expect(problem(auth)).not.toContain('secret-1234')

@@ -1,4 +1,6 @@
 import type { CancelSignal } from '../../../core/cancellation.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
+import { type AccountUser, NO_ACCOUNTS, type UserAccounts } from '../../../core/user-accounts.ts'
 import type { HttpAuth } from '../definition/http-implementation.ts'
 import { SecretValues } from '../definition/secret-values.ts'
 import {
@@ -37,8 +39,10 @@ export function compileAuth(auth: HttpAuth | undefined, parts: AuthParts): AuthP
     case 'oauth2':
       secrets.add(auth.client_secret)
       return tokenAuth(oauthClient(tool, auth), parts)
+    case 'user_oauth':
+      return accountAuth(auth.provider, parts)
     default:
-      throw unfitAuth(tool, 'auth.type', 'must be "bearer", "api_key", "basic" or "oauth2"')
+      throw unfitAuth(tool, 'auth.type', 'must be "bearer", "api_key", "basic", "oauth2" or "user_oauth"')
   }
 }
 
@@ -94,9 +98,12 @@ const fixedAuth = (secrets: SecretValues, apply: (request: OutgoingRequest) => O
 
 export interface AuthParts {
   readonly tool: string
+  /** The address of the tool. */
+  readonly url: URL
   /** The secrets of the tool; credentials are added to them. */
   readonly secrets: SecretValues
   readonly tokens: AccessTokens
+  readonly accounts?: UserAccounts | undefined
   /** Why a configured URL is blocked; undefined if it is allowed. */
   refusal(url: URL): string | undefined
   readonly ask: Ask
@@ -106,12 +113,46 @@ export interface AuthPlan {
   /**
    * Adds credentials to a request. Returns a promise only if a token must be requested first.
    */
-  apply(request: OutgoingRequest, tenant: string, signal?: CancelSignal): OutgoingRequest | Promise<OutgoingRequest>
+  apply(
+    request: OutgoingRequest,
+    tenant: string,
+    signal?: CancelSignal,
+    user?: AccountUser,
+  ): OutgoingRequest | Promise<OutgoingRequest>
   secretsOf(sent: OutgoingRequest): SecretValues
   /**
    * Called if the service responded with 401. Returns whether the request should be sent again with new credentials.
    */
   refused(sent: OutgoingRequest, tenant: string): boolean
+}
+
+interface AccountRequest extends OutgoingRequest {
+  readonly account?: { readonly token: string; readonly user: AccountUser; readonly isRenewed: boolean }
+}
+
+/** Authenticates as the user of the call. A refused token is renewed once. Throws if the host may not get tokens. */
+function accountAuth(provider: string, { tool, url, secrets, accounts }: AuthParts): AuthPlan {
+  const problem = accounts === undefined ? NO_ACCOUNTS : accounts.problem(provider, url)
+  if (accounts === undefined || problem !== undefined) {
+    throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool}' cannot authenticate. ${problem}`)
+  }
+  const refused = new WeakMap<AccountUser, string>()
+  return {
+    async apply(request, tenant, _signal, user = {}): Promise<AccountRequest> {
+      const before = refused.get(user)
+      refused.delete(user)
+      const token = await accounts.token(provider, { ...user, tenant }, tool, before)
+      const headers = { ...request.headers, authorization: `Bearer ${token}` }
+      return { ...request, headers, account: { token, user, isRenewed: before !== undefined } }
+    },
+    secretsOf: ({ account }: AccountRequest) =>
+      account === undefined ? secrets : new SecretValues([account.token], secrets),
+    refused({ account }: AccountRequest) {
+      if (account === undefined || account.isRenewed) return false
+      refused.set(account.user, account.token)
+      return true
+    },
+  }
 }
 
 interface TokenRequest extends OutgoingRequest {

@@ -26,6 +26,10 @@ export type HttpAuth =
       readonly audience?: string
       readonly client_auth?: 'basic' | 'body'
     }
+  | UserOAuth
+
+/** The account of the user who calls, at a provider under `connections`. */
+export type UserOAuth = { readonly type: 'user_oauth'; readonly provider: string }
 
 export type Pagination = {
   readonly items_path?: string
@@ -93,6 +97,14 @@ const PLACEMENT = {
   ],
 } as const
 
+const USER_OAUTH_SCHEMA = {
+  required: ['type', 'provider'],
+  properties: {
+    type: { const: 'user_oauth' },
+    provider: { ...TEXT, description: 'The entry under connections: calls use the account of their user there.' },
+  },
+} as const
+
 const AUTH = {
   type: 'object',
   description: 'How the tool authenticates. Write secrets as "${NAME}", from the environment.',
@@ -137,6 +149,7 @@ const AUTH = {
         },
       },
     },
+    USER_OAUTH_SCHEMA,
   ],
 } as const
 

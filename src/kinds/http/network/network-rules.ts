@@ -100,7 +100,7 @@ const FOREIGN = /[\s/\\?#@:%[\]]/
  * Normalizes a host for comparison: lower case, punycode, no trailing dot, compressed IPv6 without brackets. Returns
  * undefined if the text isn't a host.
  */
-function hostName(text: string): string | undefined {
+export function hostName(text: string): string | undefined {
   const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
   if (isIPv6(bare)) return bare.includes('%') ? undefined : new URL(`http://[${bare}]`).hostname.slice(1, -1)
   if (FOREIGN.test(text)) return undefined

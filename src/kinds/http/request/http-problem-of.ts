@@ -195,6 +195,10 @@ function shortVariables({ headers = {}, query = {}, auth }: HttpImplementation, 
   })
 }
 
+/** The URL with its variables replaced; null if it isn't one. */
+export const expandedUrl = (written: string, env: Environment): URL | null =>
+  URL.parse(expandUrl(written, (name) => variableIn(env, name) ?? '').text)
+
 /** Warns if the URL alone is blocked by network policy. Names are resolved with each call. */
 export function reachFault(
   { url, auth, allowed_domains }: HttpImplementation,
@@ -202,7 +206,7 @@ export function reachFault(
   rules: NetworkRules,
 ): string | undefined {
   for (const written of auth?.type === 'oauth2' ? [url, auth.token_url] : [url]) {
-    const asked = URL.parse(expandUrl(written, (name) => variableIn(env, name) ?? '').text)
+    const asked = expandedUrl(written, env)
     const refusal = asked === null ? undefined : rules.forTool(asked, allowed_domains).refusal(asked)
     if (refusal !== undefined) return `It is blocked by network policy. ${refusal}`
   }

@@ -1,0 +1,130 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { ConnectError } from '../../app/connections.ts'
+import { found, HttpProblem } from '../http/problem.ts'
+import { exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
+
+const COOKIE = 'toolyard_connect'
+/** Browsers accept this name only from the host itself over https: no other page of the domain can set the cookie. */
+const HOST_COOKIE = `__Host-${COOKIE}`
+const COOKIE_S = 600
+const PENDING = /(?:^|;\s*)(__Host-)?toolyard_connect=([\w-]{1,200})(?=;|\s|$)/g
+
+const CONNECTION = {
+  provider: { ...TEXT, description: 'The entry under connections in the configuration.' },
+  title: TEXT,
+  status: {
+    enum: ['connected', 'broken', 'none'],
+    description: 'broken: the provider refused to renew the access, and the user has to connect again.',
+  },
+  scopes: { type: 'array', items: TEXT },
+  user: { ...TEXT, description: 'The id of the user or the API key.' },
+  connected_at: TIME_OR_NULL,
+  renewed_at: TIME_OR_NULL,
+}
+
+const STATUS = { denied: 403, refused: 403, expired: 410, unavailable: 503 } as const
+
+/** The accounts that users have connected at OAuth providers. */
+export function connectionRoutes(app: FastifyInstance): void {
+  const { installation, authenticator } = app
+  const { connections } = installation
+  const cookie = (request: IncomingMessage, value: string, seconds: number): string => {
+    const https = authenticator.sessions.isHttps(request)
+    // Lax: the provider sends the browser back from another site.
+    const attributes = `Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Lax${https ? '; Secure' : ''}`
+    return `${https ? HOST_COOKIE : COOKIE}=${value}; ${attributes}`
+  }
+
+  app.get<{ Querystring: { all?: boolean } }>(
+    '/api/connections',
+    route('call', 'connections', 'Lists your accounts at the configured providers', {
+      querystring: exactly({
+        all: { type: 'boolean', description: "The connections of all users of your tenant. Needs the scope 'manage'." },
+      }),
+      response: { 200: object({ connections: list(CONNECTION) }, 'The connections, without tokens') },
+    }),
+    async ({ caller, query: { all = false } }) => {
+      if (!all) return { connections: await connections.list(caller.tenant, caller.id) }
+      if (!caller.scopes.has('manage')) throw new HttpProblem(403, "The connections of others need the scope 'manage'")
+      return { connections: await connections.listAll(caller.tenant) }
+    },
+  )
+
+  app.post<{ Body: { provider?: string; link?: string } }>(
+    '/api/connections',
+    route('call', 'connections', 'Starts to connect an account: the browser then opens the returned address', {
+      body: {
+        ...exactly({
+          provider: { ...TEXT, minLength: 1, maxLength: 64 },
+          link: { ...TEXT, minLength: 1, maxLength: 2_000, description: 'The link of a connect_url, instead.' },
+        }),
+        minProperties: 1,
+        maxProperties: 1,
+      },
+      response: { 200: object({ url: TEXT, provider: TEXT }, 'The address at the provider, for this browser only') },
+    }),
+    async ({ caller, body: { provider = '', link }, raw }, reply) => {
+      const { tenant, id } = caller
+      try {
+        if (link === undefined) found(connections.has(provider) || undefined, `Provider '${provider}'`)
+        const asked = link === undefined ? { provider } : { link }
+        const { url, state, provider: name } = await connections.start(tenant, id, asked)
+        reply.header('set-cookie', cookie(raw, state, COOKIE_S))
+        return { url, provider: name }
+      } catch (error) {
+        if (!(error instanceof ConnectError)) throw error
+        throw new HttpProblem(STATUS[error.fault], 'The account could not be connected', error.message)
+      }
+    },
+  )
+
+  app.get<{ Params: { provider: string } }>(
+    '/api/connections/:provider/callback',
+    {
+      onRequest: async ({ raw }) => authenticator.countSignIn(raw),
+      ...route(null, 'connections', 'Takes the answer of a provider, and stores the account', {
+        params: pathParameter('provider', 64),
+        response: { 302: { description: 'The web UI', type: 'null' } },
+      }),
+    },
+    async ({ params: { provider }, raw }, reply) => {
+      reply.header('set-cookie', cookie(raw, '', 0))
+      const isHttps = authenticator.sessions.isHttps(raw)
+      const all = [...(raw.headers.cookie ?? '').matchAll(PENDING)]
+      const state = all.find(([, host]) => (host !== undefined) === isHttps)?.[2]
+      try {
+        const answer = new URL(raw.url ?? '', 'http://localhost').searchParams
+        await connections.finish(provider, answer, state)
+        return reply.redirect('/settings?connection=connected')
+      } catch (error) {
+        if (!(error instanceof ConnectError)) throw error
+        // The page has a text for each fault: nothing that the provider or a stranger wrote is shown.
+        return reply.redirect(`/settings?connection=${error.fault}`)
+      }
+    },
+  )
+
+  app.delete<{ Params: { provider: string }; Querystring: { user?: string } }>(
+    '/api/connections/:provider',
+    route('call', 'connections', 'Deletes an account and revokes its tokens at the provider', {
+      params: pathParameter('provider', 64),
+      querystring: exactly({
+        user: { ...TEXT, minLength: 1, maxLength: 400, description: "Another user of your tenant. Needs 'manage'." },
+      }),
+      response: {
+        200: object(
+          { revoked: { type: 'boolean', description: 'Whether the provider has confirmed it.' } },
+          'The account is deleted',
+        ),
+      },
+    }),
+    async ({ caller, params: { provider }, query: { user = caller.id } }) => {
+      if (user !== caller.id && !caller.scopes.has('manage')) {
+        throw new HttpProblem(403, "The connections of others need the scope 'manage'")
+      }
+      const removed = await connections.remove({ tenant: caller.tenant, user, provider }, caller)
+      return found(removed, `A connection to '${provider}'`)
+    },
+  )
+}

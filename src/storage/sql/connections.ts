@@ -1,0 +1,215 @@
+import type {
+  ConnectFlow,
+  ConnectionKey,
+  ConnectionStore,
+  SealedText,
+  StoredConnection,
+  Tokens,
+} from '../../core/storage/connection-store.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { ask, type Database } from './database.ts'
+
+const ONE = 'tenant = ? AND user_id = ? AND provider = ?'
+const SELECT = `
+  SELECT tenant, user_id, provider, tokens, scopes, expires_at, version, broken, created_at, updated_at
+  FROM toolyard.connections WHERE`
+const COUNT = `
+  SELECT count(*) AS count FROM toolyard.connections
+  WHERE tenant = ? AND NOT (user_id = ? AND provider = ?)`
+const PUT = `
+  INSERT INTO toolyard.connections (tenant, user_id, provider, tokens, scopes, expires_at, version, broken, leased_until,
+    created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, 1, 0, 0, ?, ?)
+  ON CONFLICT (tenant, user_id, provider) DO UPDATE SET tokens = excluded.tokens, scopes = excluded.scopes,
+    expires_at = excluded.expires_at, version = connections.version + 1, broken = 0, leased_until = 0,
+    created_at = excluded.created_at, updated_at = excluded.updated_at`
+const LEASE = ['UPDATE toolyard.connections SET leased_until = ? WHERE', ONE, 'AND version = ? AND leased_until <= ?']
+const RENEW = `
+  UPDATE toolyard.connections SET tokens = ?, scopes = ?, expires_at = ?, version = version + 1, leased_until = 0,
+    updated_at = ?
+  WHERE`
+const BREAK =
+  'UPDATE toolyard.connections SET broken = 1, version = version + 1, leased_until = 0, updated_at = ? WHERE'
+const RELEASE = 'UPDATE toolyard.connections SET leased_until = 0 WHERE'
+const FLOWS = `
+  SELECT count(*) AS count FROM toolyard.connect_flows WHERE tenant = ? AND user_id = ? AND expires_at > ?`
+const BEGIN = `
+  INSERT INTO toolyard.connect_flows (id, state_hash, tenant, user_id, provider, verifier, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+const FLOW = `
+  SELECT id, state_hash, tenant, user_id, provider, verifier, expires_at FROM toolyard.connect_flows
+  WHERE state_hash = ? AND expires_at > ?`
+/** The row stays until it expires, so that its link can't be used again. */
+const FINISH = 'UPDATE toolyard.connect_flows SET state_hash = NULL WHERE id = ? AND state_hash = ?'
+const SWEEP = `
+  DELETE FROM toolyard.connect_flows WHERE id IN (SELECT id FROM toolyard.connect_flows WHERE expires_at < ? LIMIT ?)`
+
+type ConnectionRow = Omit<StoredConnection, 'user' | 'broken'> & { readonly user_id: string; readonly broken: number }
+type SealedRow = Readonly<Record<'place1' | 'place2' | 'place3' | 'text', string>> &
+  Readonly<Record<'key1' | 'key2' | 'key3', unknown>>
+type FlowRow = Omit<ConnectFlow, 'user'> & { readonly user_id: string }
+
+/** The encrypted texts of a column. */
+interface SealedColumn {
+  readonly table: string
+  readonly column: string
+  /** Gives the text, its primary key, and the place that it was sealed for: with a kind, the parts of it. */
+  readonly find: string
+  readonly replace: string
+  readonly kind?: string
+}
+
+const SEALED: readonly SealedColumn[] = [
+  {
+    ...{ table: 'connections', column: 'tokens', kind: 'connection' },
+    find: `SELECT tenant AS key1, user_id AS key2, provider AS key3, tenant AS place1, user_id AS place2,
+        provider AS place3, tokens AS text
+      FROM toolyard.connections WHERE tokens LIKE 'sealed.%' AND tokens NOT LIKE ? LIMIT ?`,
+    replace: `UPDATE toolyard.connections SET tokens = ? WHERE tenant = ? AND user_id = ? AND provider = ? AND tokens = ?`,
+  },
+  {
+    ...{ table: 'durable_runs', column: 'request' },
+    find: `SELECT id AS key1, id AS place1, request AS text FROM toolyard.durable_runs
+      WHERE request LIKE 'sealed.%' AND request NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.durable_runs SET request = ? WHERE id = ? AND request = ?',
+  },
+  {
+    ...{ table: 'durable_runs', column: 'answer' },
+    find: `SELECT id AS key1, id AS place1, answer AS text FROM toolyard.durable_runs
+      WHERE answer LIKE 'sealed.%' AND answer NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.durable_runs SET answer = ? WHERE id = ? AND answer = ?',
+  },
+  {
+    ...{ table: 'run_steps', column: 'data' },
+    find: `SELECT run_id AS key1, seq AS key2, run_id AS place1, data AS text FROM toolyard.run_steps
+      WHERE data LIKE 'sealed.%' AND data NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.run_steps SET data = ? WHERE run_id = ? AND seq = ? AND data = ?',
+  },
+  {
+    ...{ table: 'pauses', column: 'progress' },
+    find: `SELECT id AS key1, root_key AS place1, progress AS text FROM toolyard.pauses
+      WHERE progress LIKE 'sealed.%' AND progress NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.pauses SET progress = ? WHERE id = ? AND progress = ?',
+  },
+  {
+    ...{ table: 'chat_turns', column: 'messages', kind: 'response' },
+    find: `SELECT id AS key1, tenant AS place1, caller AS place2, chat AS place3, messages AS text
+      FROM toolyard.chat_turns WHERE messages LIKE 'sealed.%' AND messages NOT LIKE ? LIMIT ?`,
+    replace: 'UPDATE toolyard.chat_turns SET messages = ? WHERE id = ? AND messages = ?',
+  },
+]
+
+/** Accounts of users at providers. */
+export class Connections implements ConnectionStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async list(tenant: string, user: string | undefined, limit: number): Promise<readonly StoredConnection[]> {
+    const [where, values] =
+      user === undefined ? ['tenant = ?', [tenant]] : ['tenant = ? AND user_id = ?', [tenant, user]]
+    const sql = [SELECT, where, 'ORDER BY user_id, provider LIMIT ?'].join(' ')
+    return (await this.#database.run<ConnectionRow>(sql, [...values, limit])).rows.map(readConnection)
+  }
+
+  async get(key: ConnectionKey): Promise<StoredConnection | undefined> {
+    const { rows } = await this.#database.run<ConnectionRow>([SELECT, ONE].join(' '), valuesOf(key))
+    return rows[0] && readConnection(rows[0])
+  }
+
+  put(key: ConnectionKey, { tokens, scopes, expires_at }: Tokens, now: number, max: number): Promise<void> {
+    return this.#database.transaction(function* () {
+      const { rows } = yield* ask<{ count: number }>(COUNT, valuesOf(key))
+      if (Number(rows[0]?.count) >= max) {
+        const message = `Tenant '${key.tenant}' has ${max} connections, the maximum: revoke some`
+        throw new ToolExecutionError('RATE_LIMITED', message)
+      }
+      yield* ask(PUT, [...valuesOf(key), tokens, scopes, expires_at, now, now])
+    })
+  }
+
+  async lease(key: ConnectionKey, version: number, now: number, until: number): Promise<boolean> {
+    return (await this.#database.run(LEASE.join(' '), [until, ...valuesOf(key), version, now])).count > 0
+  }
+
+  async renew(key: ConnectionKey, version: number, tokens: Tokens | 'broken', now: number): Promise<boolean> {
+    const [sql, values] =
+      tokens === 'broken' ? [BREAK, [now]] : [RENEW, [tokens.tokens, tokens.scopes, tokens.expires_at, now]]
+    return (await this.#database.run(ofVersion(sql), [...values, ...valuesOf(key), version])).count > 0
+  }
+
+  async release(key: ConnectionKey, version: number): Promise<void> {
+    await this.#database.run(ofVersion(RELEASE), [...valuesOf(key), version])
+  }
+
+  remove(key: ConnectionKey): Promise<StoredConnection | undefined> {
+    return this.#database.transaction(function* () {
+      const { rows } = yield* ask<ConnectionRow>([SELECT, ONE].join(' '), valuesOf(key))
+      yield* ask(['DELETE FROM toolyard.connections WHERE', ONE].join(' '), valuesOf(key))
+      return rows[0] && readConnection(rows[0])
+    })
+  }
+
+  begin(flow: ConnectFlow, now: number, max: number): Promise<boolean> {
+    const { id, state_hash, tenant, user, provider, verifier, expires_at } = flow
+    return this.#database.transaction(function* () {
+      const { rows } = yield* ask<{ count: number }>(FLOWS, [tenant, user, now])
+      if (Number(rows[0]?.count) >= max) {
+        const message = `You have started to connect accounts ${max} times: try again in some minutes`
+        throw new ToolExecutionError('RATE_LIMITED', message)
+      }
+      const { count } = yield* ask(BEGIN, [id, state_hash, tenant, user, provider, verifier, expires_at])
+      return count > 0
+    })
+  }
+
+  finish(stateHash: string, now: number): Promise<ConnectFlow | undefined> {
+    return this.#database.transaction(function* () {
+      const { rows } = yield* ask<FlowRow>(FLOW, [stateHash, now])
+      const [row] = rows
+      if (row === undefined) return undefined
+      const { count } = yield* ask(FINISH, [row.id, stateHash])
+      if (count === 0) return undefined
+      const { user_id: user, ...flow } = row
+      return { ...flow, user }
+    })
+  }
+
+  async sealed(keyId: string, limit: number): Promise<readonly SealedText[]> {
+    const found: SealedText[] = []
+    for (const { table, column, find, kind } of SEALED) {
+      if (found.length >= limit) break
+      const { rows } = await this.#database.run<SealedRow>(find, [`sealed.${keyId}.%`, limit - found.length])
+      for (const { key1, key2, key3, place1, place2, place3, text } of rows) {
+        const place = kind === undefined ? place1 : JSON.stringify([kind, place1, place2, place3])
+        const key = [key1, key2, key3].filter((part) => part !== undefined)
+        found.push({ table, column, key, place, text })
+      }
+    }
+    return found
+  }
+
+  async reseal({ table, column, key, text: before }: SealedText, text: string): Promise<boolean> {
+    const known = SEALED.find((one) => one.table === table && one.column === column)
+    if (known === undefined) throw new TypeError(`There is no encrypted column ${table}.${column}`)
+    return (await this.#database.run(known.replace, [text, ...key, before])).count > 0
+  }
+
+  /** Removes flows that could not be used since this time. */
+  async sweep(before: number, limit: number): Promise<void> {
+    await this.#database.run(SWEEP, [before, limit])
+  }
+}
+
+const valuesOf = ({ tenant, user, provider }: ConnectionKey): readonly string[] => [tenant, user, provider]
+
+const ofVersion = (sql: string): string => [sql, ONE, 'AND version = ?'].join(' ')
+
+const readConnection = ({ user_id: user, broken, ...row }: ConnectionRow): StoredConnection => ({
+  ...row,
+  user,
+  version: Number(row.version),
+  broken: Number(broken) > 0,
+})
