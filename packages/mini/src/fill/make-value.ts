@@ -1,3 +1,4 @@
+import { wordsOfName } from '../base/tool-text.ts'
 import type { SpanScores } from '../engine/tool-reader.ts'
 import { inTimeUnit, timeUnit } from '../values/durations.ts'
 import { inUnit, unitAfter, unitWanted } from '../values/measures.ts'
@@ -105,10 +106,16 @@ function partsOf(text: string): string[] {
 function textAt({ name, description }: Parameter, from: number, to: number, said: string): string | undefined {
   const written = said.slice(from, to).trim()
   if (/["'“‘]/.test(said[from - 1] ?? '')) return written || undefined
-  const text = plainText(written)
+  const text = withoutName(name, plainText(written))
   if (/time ?zone/i.test(`${name} ${description}`.replaceAll('_', ' '))) return timeZoneOf(text) ?? text
   if (NUMBER_ALONE.test(text)) return text + (TIME_AFTER.exec(said.slice(to, to + 10))?.[0] ?? '')
   return withState(text, description) || undefined
+}
+
+/** "the collection shop" for the parameter `collection` is "shop". */
+const withoutName = (name: string, text: string): string => {
+  const words = `${wordsOfName(name)} `
+  return text.toLowerCase().startsWith(words) ? text.slice(words.length) : text
 }
 
 /** Without quotes, brackets and a leading article. */

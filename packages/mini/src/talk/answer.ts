@@ -70,6 +70,7 @@ export async function answerTo(messages: readonly Message[], talk: Talk): Promis
   if (ABOUT_ME.test(said)) return about(talk.tools, talk.id)
   const talked = smallTalk(said) ?? (forbids(said) ? NOTHING_DONE : undefined)
   if (talked !== undefined) return talked
+  if (!/[\p{L}\p{N}]/u.test(said)) return about(talk.tools, talk.id)
   const rest = correctionIn(said)
   if (rest !== undefined && !beginsRequest(rest)) {
     const corrected = await correct(messages, last, rest, talk)
