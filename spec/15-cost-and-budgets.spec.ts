@@ -469,7 +469,7 @@ describe('Cost and budgets', () => {
       post('/api/keys', { name: 'lead', role: 'admin', budget: { per: 'month', amount: 5 } }, admin),
     )
     const more = await post('/api/keys', { name: 'more' }, { authorization: `Bearer ${limited.key}` })
-    expect([more.status, (await json(more)).title]).toEqual([403, 'A key with a budget cannot create keys'])
+    expect([more.status, (await json(more)).title]).toEqual([403, 'A key with a budget cannot create or change keys'])
 
     // A budget of the configuration for keys counts as well, for the keys that match.
     const budgets = [{ scope: 'key', match: 'acme *', per: 'day', amount: 1 }] as const

@@ -32,7 +32,8 @@ const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
 const TOOLS: Readonly<Record<string, Partial<ToolDefinition> & { readonly run: Handler }>> = {
   flat: { run: async () => 'done', cost: { per_call: 0.003 } },
   metered: {
-    run: async () => ({ cost: Math.random() < 0.1 ? null : Math.round(Math.random() * 9_999) / 1e6 }),
+    // Always known: a call of unknown cost counts against budgets with what it has set aside, and its audit row has no cost.
+    run: async () => ({ cost: Math.round(Math.random() * 9_999) / 1e6 }),
     cost: { per_call: 0.001, from_result: '$.cost' },
   },
   failing: { run: () => Promise.reject(new Error('no')), cost: { per_call: 0.002 } },
