@@ -9,7 +9,6 @@ import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
 import { configuredModels, EMBEDDED_PROVIDER, knowledgeModel, offeredModels, typeOf } from '../config/model-settings.ts'
-import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Budgets } from '../core/costs.ts'
 import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
@@ -26,7 +25,6 @@ import type { RecordSink } from '../core/recorder.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Tracer } from '../core/tracer.ts'
 import type { UserAccounts } from '../core/user-accounts.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
@@ -107,8 +105,6 @@ export interface Parts {
   readonly packages?: string
 }
 
-/** Mock tools are made for each run. */
-const MAX_MOCKED = 100
 /** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
 const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
@@ -201,20 +197,10 @@ export class ToolManager {
     return this.#parts.discovery
   }
 
-  /** A loop in which no tool runs: calls of the permitted tools in `allowed` get a result of `mocks`, or `{ ok: true }`. */
-  async getMockLoop(
-    rights: CallContext,
-    allowed: readonly string[] | undefined,
-    mocks: Readonly<Record<string, unknown>>,
-  ): Promise<ToolLoop> {
-    const { discovery, loopOptions } = this.#parts
-    const { tools } = discovery.offers.to(rights, allowed)
-    if (tools.length > MAX_MOCKED) {
-      const message = `At most ${MAX_MOCKED} tools can be mocked, not ${tools.length}: choose some of them`
-      throw new ToolExecutionError('INVALID_PARAMETERS', message)
-    }
+  /** A loop in which no tool runs: calls of `tools` get a result of `mocks`, or `{ ok: true }`. */
+  async getMockLoop(tools: readonly ToolDefinition[], mocks: Readonly<Record<string, unknown>>): Promise<ToolLoop> {
     const { mockedLoop } = await import('../validation/running/suite-runner.ts')
-    return mockedLoop({ tools, mocks }, loopOptions).loop
+    return mockedLoop({ tools, mocks }, this.#parts.loopOptions).loop
   }
 
   getMcpServers(): McpServers {
@@ -386,7 +372,14 @@ function assemble(
   })
   const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
-  const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
+  const servers = openServers(config, {
+    registry,
+    log,
+    clock,
+    env,
+    pins: parts.pins ?? new PinFile(dataFolder(env)),
+    accounts: parts.accounts,
+  })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
@@ -480,6 +473,7 @@ interface ServerParts {
   readonly clock: Clock
   readonly env: Environment
   readonly pins: PinStore
+  readonly accounts: UserAccounts | undefined
 }
 
 /** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */
@@ -490,7 +484,8 @@ function openServers(config: Config, { env, ...parts }: ServerParts): McpServers
   for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
   const tokens = tokenFile(dataFolder(env), clock)
   const authProvider = async (settings: McpServerSettings) => {
-    if (settings.reach.type === 'stdio') return undefined
+    // Calls get the tokens of their users, and the tools are listed without.
+    if (settings.reach.type === 'stdio' || settings.reach.account !== undefined) return undefined
     const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
     return serverAuthorization(settings, tokens)
   }
