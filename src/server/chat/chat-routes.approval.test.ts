@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
+import { basisOf } from '../../app/callers.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Decision } from '../../core/storage/pause-store.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
@@ -10,6 +11,7 @@ import { openScriptedServer, type ScriptedServerOptions } from '../fixtures/open
 
 const call = { calls: [{ name: 'pay' }] }
 const headers = { 'content-type': 'application/json' }
+const HOUR_MS = 3_600_000
 
 interface Decided {
   readonly decision?: Decision
@@ -224,6 +226,53 @@ test('a run that was encrypted with another key waits for that key', async () =>
     expect(await installation.storage.durableRuns.due(Date.now(), 9)).toMatchObject([{ id: run_id }]),
   )
   expect(await stored(run_id)).toMatchObject({ status: 'running', resumes: 0 })
+})
+
+test('a run of a user goes on if it was approved before the sign-in ended, and fails if it waits longer', async () => {
+  let later = 0
+  const clock = { ...systemClock, wall: () => Date.now() + later }
+  const oidc = {
+    ...{ issuer: 'https://login.example.com', audience: 'a', client_id: 'c', tenant_claim: 't', role_claim: 'r' },
+    roles: { staff: 'user' },
+  }
+  const { installation, model, pay } = await openPaying({ clock, config: { auth: { oidc } } }, [call, call])
+  const { callers, storage, durableRuns } = installation
+  const user = {
+    tenant: 'acme',
+    subject: 'ada',
+    name: 'Ada',
+    role: 'user',
+    basis: basisOf(oidc, 'staff'),
+    issued_at: 1,
+  }
+  const ada = await callers.signIn(user, Number.POSITIVE_INFINITY, async () => {})
+  if (ada === undefined) throw new Error('Ada is not signed in')
+  const wait = async (runId: string) => {
+    const context = { ...callers.context(ada, 'rest'), runId }
+    await Array.fromAsync(durableRuns.pausing({ model, messages: [{ role: 'user', content: 'Pay' }], context }))
+  }
+  await wait('soon')
+  await wait('late')
+  const start = Date.now()
+  later = 14 * HOUR_MS
+  const decide = async (run: string, decided_at: number) => {
+    const { pauses } = await storage.pauses.list({ tenant: 'acme', now: start, limit: 9 })
+    const { id = '' } = pauses.find(({ run_id }) => run_id === run) ?? {}
+    const by = { decided_by: 'olga', decided_by_name: 'olga', decided_at, reason: null, decided_params: null }
+    const decision = { ...by, decision: 'approve', expires_at: start + 48 * HOUR_MS } as const
+    expect(await storage.pauses.decide('acme', id, decision)).toBe(true)
+  }
+  const ends = async (id: string, status: string) => {
+    const stored = () => storage.durableRuns.get('acme', id)
+    await vi.waitFor(async () => expect((await stored())?.status).toBe(status), { timeout: 30_000 })
+    const run = await stored()
+    return run && durableRuns.answerOf(run)
+  }
+  await decide('soon', start + HOUR_MS)
+  expect(await ends('soon', 'finished')).toMatchObject({ content: 'It is paid.' })
+  await decide('late', start + later)
+  expect((await ends('late', 'failed'))?.error).toContain('the sign-in of its user has ended')
+  expect(pay).toHaveBeenCalledTimes(1)
 })
 
 test('/chat refuses a requested call that needs approval, and asks no model', async () => {
