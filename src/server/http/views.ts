@@ -279,6 +279,15 @@ export interface ShownKey extends Omit<StoredKey, 'hash' | 'tenant'> {
   readonly last_used_at: string | null
 }
 
+/** A user of `GET /api/users`. */
+export interface ShownUser {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly issued_at: string | null
+  readonly revoked_at: string | null
+}
+
 /** What `GET /api/objectives` answers. */
 export interface ObjectivesView {
   readonly objectives: readonly ObjectiveReport[]

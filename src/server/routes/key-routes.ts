@@ -25,7 +25,7 @@ import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
-import type { RolesView, ShownKey } from '../http/views.ts'
+import type { RolesView, ShownKey, ShownUser } from '../http/views.ts'
 
 interface FlagChanges {
   readonly flags: Readonly<Record<string, boolean | null>>
@@ -341,11 +341,10 @@ export function userRoutes(app: FastifyInstance): void {
     async ({ caller }) => {
       const own = (await keys.users()).filter(({ tenant }) => tenant === caller.tenant)
       const newest = own.sort((a, b) => b.issued_at - a.issued_at).slice(0, MAX_USERS)
-      return {
-        users: newest.map(({ id, name, role, issued_at, revoked_at }) => ({
-          ...{ id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) },
-        })),
-      }
+      const users = newest.map(({ id, name, role, issued_at, revoked_at }): ShownUser => {
+        return { id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) }
+      })
+      return { users }
     },
   )
 

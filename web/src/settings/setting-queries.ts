@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { ListedTenant } from '../../../src/app/tenants.ts'
-import type { PackagesView, RolesView, ShownKey } from '../../../src/server/http/views.ts'
+import type { PackagesView, RolesView, ShownKey, ShownUser } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 
 /** A new key with its secret, returned once. */
@@ -19,6 +19,12 @@ export const keysQuery = queryOptions({
   queryKey: ['keys'],
   queryFn: ({ signal }) => requestJson<{ keys: ShownKey[] }>('/api/keys', { signal }),
   select: ({ keys }) => keys,
+})
+
+export const usersQuery = queryOptions({
+  queryKey: ['users'],
+  queryFn: ({ signal }) => requestJson<{ users: ShownUser[] }>('/api/users', { signal }),
+  select: ({ users }) => users,
 })
 
 export const tenantsQuery = queryOptions({

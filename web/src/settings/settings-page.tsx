@@ -1,5 +1,6 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useMay } from '../api/queries.ts'
+import { sessionQuery, useMay } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
@@ -10,15 +11,17 @@ import { Packages } from './packages.tsx'
 import { Roles } from './roles.tsx'
 import type { MadeKey } from './setting-queries.ts'
 import { Tenants } from './tenants.tsx'
+import { Users } from './users.tsx'
 import { You } from './you.tsx'
 
-/** Keys, tenants with their flags, packages and roles. */
+/** Keys, users, tenants with their flags, packages and roles. */
 export function SettingsPage() {
   usePageTitle('Settings')
   const mayManage = useMay('manage')
   const mayCall = useMay('call')
   const mayRead = useMay('read')
   const mayInstall = useMay('installation')
+  const { data: session } = useQuery(sessionQuery)
   // State lives here, because the first key changes the session and remounts the parts below.
   const [made, setMade] = useState<MadeKey>()
   return (
@@ -30,6 +33,7 @@ export function SettingsPage() {
       {mayManage ? (
         <>
           <Keys onMade={setMade} />
+          {session?.sign_in === true && <Users />}
           <Tenants />
         </>
       ) : (
