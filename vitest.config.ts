@@ -1,10 +1,21 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
 const project = (name: string, include: string[]) => ({ extends: true as const, test: { name, include } })
+
+/** Tests that start servers and browsers first: the short ones fill the gaps, and nothing long is left at the end. */
+const ORDER = ['whole', 'examples', 'spec', 'conformance', 'unit']
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ project }: TestSpecification): number => ORDER.indexOf(project.name)
+    return (await super.sort(files)).toSorted((one, other) => place(one) - place(other))
+  }
+}
 
 export default defineConfig({
   resolve: {
@@ -28,7 +39,8 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     // More than there are cores: many tests wait for processes.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: availableParallelism() * 2,
+    sequence: { sequencer: LongestFirst },
     // The code that strips types is WebAssembly; with many threads V8 frees it while it is in use, and crashes.
     execArgv: ['--conditions=toolyard-source', '--no-wasm-code-gc'],
     // Long enough for a busy machine: it only matters when something hangs.
@@ -38,7 +50,7 @@ export default defineConfig({
     globalSetup: [at('test/setup/shared-services.ts')],
     setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
     projects: [
-      project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts']),
+      project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts', 'web/src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),
       project('whole', ['test/**/*.test.ts']),
       project('conformance', ['conformance/**/*.test.ts']),

@@ -3,6 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { systemClock } from '../src/core/clock.ts'
+import type { ToolDefinition } from '../src/core/tool.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../src/server/fixtures/open-tool-server.ts'
@@ -182,7 +183,16 @@ describe('Approval', () => {
       (await call('pay', params(), id)).body.error_code,
     ]
     expect(codes).toEqual(['APPROVAL_REQUIRED', 'APPROVAL_REQUIRED', 'INVALID_PARAMETERS', 'INVALID_PARAMETERS'])
+    const registry = server.installation.manager.getRegistry()
+    const [definition] = registry.definitions().filter(({ name }) => name === 'pay')
+    for (const version of ['1.0.0', '2.0.0']) {
+      registry.register({ ...(definition as ToolDefinition), name: 'pay_versions', version })
+    }
+    const first = await ask('pay_versions@1.0.0', given)
+    await approve(first)
+    expect((await call('pay_versions@2.0.0', given, first)).body.error_code).toBe('INVALID_PARAMETERS')
     expect(run).not.toHaveBeenCalled()
+    expect((await call('pay_versions@1.0.0', given, first)).body.success).toBe(true)
     const pause = await server.installation.storage.pauses.get('acme', id)
     expect(pause).toMatchObject({ tenant: 'acme', tool: 'pay', version: '0.0.0', params_hash: expect.any(String) })
   })

@@ -28,8 +28,8 @@ const noSpending: SpendingStore = {
   report: async () => ({ total: { spent: 0, calls: 0, unknown: 0 }, names: [], days: [] }),
 }
 const noKeys: KeyStore = {
-  ...{ list: async () => [], create: async () => {}, revoke: async () => false },
-  ...{ users: async () => [], putUser: async () => {} },
+  ...{ list: async () => [], create: async () => {}, change: async () => false, revoke: async () => false },
+  ...{ users: async () => [], putUser: async () => {}, revokeUser: async () => {} },
 }
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }
 const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
@@ -175,6 +175,37 @@ describe('Cost and budgets', () => {
     const fresh = await openToolServer({ metered }, { budgets: [{ scope: 'tool', per: 'day', amount: 0.5 }] })
     // Nothing is known yet but the price per call.
     expect(await ranOfTwenty(fresh)).toBeLessThanOrEqual(5)
+
+    // The result of a failed call says nothing: what it has set aside is spent, also if only other tenants know a cost.
+    const moody = (params: { fail?: boolean }) => {
+      if (params.fail) throw new Error('no')
+      return 0.5
+    }
+    const failing = await openToolServer(
+      {
+        listed: { run: moody, cost: { per_call: 0.5, from_result: '$' } },
+        found: { run: moody, cost: { from_result: '$' } },
+      },
+      { budgets: [{ scope: 'tool', per: 'day', amount: 1 }] },
+    )
+    const [acme, globex] = [await failing.key('acme'), await failing.key('globex')]
+    const failed = async (name: string, key: string) => {
+      const answers = []
+      for (let count = 0; count < 3; count++) {
+        answers.push(await json(failing.call(name, { fail: true }, { 'x-api-key': key })))
+        await failing.records()
+      }
+      return answers.map(({ error_code, cost }) => [error_code, cost])
+    }
+    const thrice = [
+      ['EXECUTION_ERROR', null],
+      ['EXECUTION_ERROR', null],
+      ['RATE_LIMITED', 0],
+    ]
+    expect(await failed('listed', globex)).toEqual(thrice)
+    await failing.call('found', {}, { 'x-api-key': acme })
+    await failing.records()
+    expect(await failed('found', globex)).toEqual(thrice)
 
     const turn = { text: 'Hi.', usage }
     const scripted = await openScriptedServer([turn, turn, turn], {
@@ -355,7 +386,7 @@ describe('Cost and budgets', () => {
 
   test('[15.2-10] A refused budget has Retry-After', async () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 1, 23, 59))
-    const { call } = await openToolServer({ paid: paid(1) }, { budgets: [tenantBudget] }, { clock })
+    const { call, get, installation } = await openToolServer({ paid: paid(1) }, { budgets: [tenantBudget] }, { clock })
     expect((await call('paid')).status).toBe(200)
     const refused = await call('paid')
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
@@ -365,6 +396,11 @@ describe('Cost and budgets', () => {
     })
     clock.advance(60_000)
     expect((await call('paid')).status).toBe(200)
+    // Calls that budgets refused, or were only asked about, are in no row.
+    clock.advance(DAY)
+    expect(await json(get('/api/costs?by=tenant&period=day'))).toMatchObject({ rows: [], days: [] })
+    await installation.budgets.take({ tenant: 'local', tool: 'paid' }, 1)
+    expect(await json(get('/api/costs?by=tenant&period=day'))).toMatchObject({ rows: [], days: [] })
   })
 
   test('[15.2-11] roles {<name>: {scopes, tools?: [patterns], models?: [patterns]}} adds roles to the three built in. Keys, OIDC roles and approval.by name them', async () => {
@@ -434,6 +470,17 @@ describe('Cost and budgets', () => {
     )
     const more = await post('/api/keys', { name: 'more' }, { authorization: `Bearer ${limited.key}` })
     expect([more.status, (await json(more)).title]).toEqual([403, 'A key with a budget cannot create keys'])
+
+    // A budget of the configuration for keys counts as well, for the keys that match.
+    const budgets = [{ scope: 'key', match: 'acme *', per: 'day', amount: 1 }] as const
+    const configured = await openToolServer({ paid: paid(1) }, { budgets }, { local: false })
+    const create = async (tenant: string) =>
+      configured.post('/api/keys', { name: 'x' }, { authorization: `Bearer ${await configured.key(tenant)}` })
+    const [under, free] = [await create('acme'), await create('globex')]
+    expect([under.status, free.status]).toEqual([403, 201])
+    expect((await json(under)).detail).toBe(
+      'it may spend 1 a day, and its keys could spend more. Use "toolyard keys create"',
+    )
   })
 
   test('[15.2-14] A stored answer costs nothing, also when a budget is spent', async () => {
@@ -454,5 +501,101 @@ describe('Cost and budgets', () => {
     expect(await json(call('look'))).toMatchObject({ result: 'seen 2', cost: 0 })
     expect((await call('look', { other: 1 })).status).toBe(429)
     expect(runs).toBe(2)
+  })
+
+  test('[15.2-15] A tool that calls others pays its per_call once, however often it waits for an approval and continues', async () => {
+    const steps = (tools: readonly string[]) => tools.map((tool) => ({ id: tool, tool }))
+    const pipeline = (tools: readonly string[], cost: object) => ({
+      run: () => undefined,
+      implementation: { type: 'pipeline', steps: steps(tools) },
+      cost,
+    })
+    const server = await openToolServer(
+      {
+        look: paid(0.1),
+        pay: { ...paid(0.2), approval: true },
+        send: { ...paid(0.3), approval: true },
+        inner: pipeline(['look', 'pay'], { per_call: 1 }),
+        outer: pipeline(['inner', 'send'], { per_call: 2, from_result: '$.send.missing' }),
+        whole: pipeline(['inner', 'send'], { per_call: 4 }),
+      },
+      { budgets: [{ scope: 'tool', match: 'whole', per: 'day', amount: 4 }] },
+      { local: false },
+    )
+    const { post, records, key } = server
+    const [caller, operator] = [await key('acme'), await key('acme', 'operator')].map((secret) => ({
+      authorization: `Bearer ${secret}`,
+    }))
+    const execute = (tool_name: string, approval_id?: string) =>
+      json(post('/tools/execute', { tool_name, params: {}, approval_id }, caller))
+    const costs = async (tool: string) => {
+      let answer = await execute(tool)
+      const seen = [answer.cost]
+      while (answer.error_code === 'APPROVAL_REQUIRED') {
+        const { id } = answer.details.approval
+        // A caller that does not wait for the decision pays nothing for it.
+        expect(await execute(tool, id)).toMatchObject({ error_code: 'APPROVAL_REQUIRED', cost: 0 })
+        expect((await post(`/api/approvals/${id}`, { decision: 'approve' }, operator)).status).toBe(200)
+        answer = await execute(tool, id)
+        seen.push(answer.cost)
+      }
+      return seen
+    }
+    expect(await costs('whole')).toEqual([4, 0, 0])
+    // Only the result says the rest.
+    expect(await costs('outer')).toEqual([2, 0, null])
+    expect((await execute('whole')).error_code).toBe('RATE_LIMITED')
+    const sum = (tool: string, rows: Awaited<ReturnType<typeof records>>) =>
+      rows.reduce((all, row) => all + (row.tool === tool ? (row.cost ?? 0) : 0), 0)
+    const rows = await records('acme')
+    expect(['whole', 'outer', 'inner', 'pay'].map((tool) => sum(tool, rows))).toEqual([4, 2, 2, 0.4])
+  })
+
+  test('[15.2-16] Models that tools and suites ask are counted, and stopped by budgets', async () => {
+    const summary = { text: '{"summary": "Short."}', usage }
+    const turns = [summary, { calls: [{ name: 'summarize', arguments: { text: 'b' } }] }, summary]
+    const parameters = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
+    const implementation = { type: 'builtin', handler: 'summarize' }
+    const registry = [{ name: 'summarize', description: 'Summarizes a text', parameters, implementation }]
+    const server = await openScriptedServer(turns, {
+      ...{ prices: PRICES, local: false },
+      config: { tools: { enabled: true, registry }, budgets: [{ scope: 'key', per: 'day', amount: 0.005 }] },
+    })
+    const { url, installation } = server
+    const secret = await server.key('acme')
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+    const post = (path: string, body: object) =>
+      json(fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) }))
+    const summarize = (text: string) => post('/tools/execute', { tool_name: 'summarize', params: { text } })
+    const spent = async () => {
+      await installation.sink.flush()
+      const { total } = await json(fetch(`${url}/api/costs?by=key`, { headers }))
+      return [total.cost, total.calls]
+    }
+    expect(await summarize('a')).toMatchObject({ result: { summary: 'Short.' } })
+    // 0.003 for the model. The call itself has an unknown cost.
+    expect(await spent()).toEqual([0.003, 2])
+    expect(server.model.requests[0]?.max_tokens).toBeUndefined()
+    // A run does not spend more than it may by calling a tool that asks a model.
+    const loop = installation.manager.getLoop()
+    const model = (await installation.manager.getModels()).get('scripted:turns')
+    const context = { ...installation.localContext('code'), tenant: 'globex' }
+    const messages = [{ role: 'user', content: 'b' }] as const
+    const run = { model, messages, context, prices: PRICES, tools: ['summarize'], budget: { tokens: 900 } }
+    const events = await Array.fromAsync(loop.run(run as never))
+    const [asked] = (events.at(-1) as never as { answer: { tool_calls: { result: unknown }[] } }).answer.tool_calls
+    expect(asked?.result).toMatchObject({ error_code: 'RATE_LIMITED', error: expect.stringContaining('token limit') })
+    expect(server.model.requests).toHaveLength(2)
+
+    expect(await summarize('c')).toMatchObject({ success: true })
+    expect(await spent()).toEqual([0.006, 4])
+    expect(await summarize('d')).toMatchObject({ error_code: 'RATE_LIMITED', details: { budget: { scope: 'key' } } })
+    const { id } = await post('/api/validations/runs', { models: ['scripted:turns'], suites: ['generated'] })
+    await vi.waitFor(async () => {
+      const { report } = await json(fetch(`${url}/api/validations/runs/${id}`, { headers }))
+      const message = expect.stringMatching(/^The budget of key .*, 0.005 USD a day, is spent/)
+      expect(report.models).toMatchObject([{ stopped: { reason: 'budget', message } }])
+    })
+    expect(server.model.requests).toHaveLength(3)
   })
 })

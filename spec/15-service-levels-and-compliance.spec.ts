@@ -7,14 +7,15 @@ import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
 import { mock } from '../src/cli/fixtures/toolyard.ts'
 import { tool, withServer } from './fixtures/server.ts'
 
-/** A receiver of webhooks, and what it got. */
-async function receiver() {
+/** A receiver of webhooks, and what it got. It redirects the first requests. */
+async function receiver(...redirects: string[]) {
   const received: { headers: IncomingHttpHeaders; body: string }[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const part of request) body += part
     received.push({ headers: request.headers, body })
-    response.writeHead(204).end()
+    const location = redirects.shift()
+    response.writeHead(location === undefined ? 204 : 307, location === undefined ? {} : { location }).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -23,7 +24,8 @@ async function receiver() {
 
 describe('Service levels and compliance', () => {
   test('[15.3-1] objectives [{tool?, success?, p95_ms?, window}] have multi-window burn-rate alerts (fast 5 m/1 h, slow 6 h/3 d) to log, metrics and a signed webhook', async () => {
-    const { received, url } = await receiver()
+    const elsewhere = await receiver()
+    const { received, url } = await receiver(elsewhere.url)
     const secret = 'shared secret'
     const config = {
       tools: { enabled: true, registry: [tool('flaky')] },
@@ -47,8 +49,13 @@ describe('Service levels and compliance', () => {
 
     await server.installation.objectives.evaluate()
     expect((await asked()).alerts).toMatchObject([{ objective: id, severity: 'fast', resolved_at: null }])
-    await vi.waitUntil(() => received.length > 0, { timeout: 60_000 })
-    const [{ headers, body }] = received as [(typeof received)[0]]
+    // Redirects are refused, and the message is sent again with the same id, after which nothing is sent.
+    await vi.waitUntil(() => received.length > 1, { timeout: 60_000 })
+    await server.installation.objectives.evaluate()
+    const [refused, { headers, body }] = received as [(typeof received)[0], (typeof received)[0]]
+    expect([refused.headers['webhook-id'], refused.body]).toEqual([headers['webhook-id'], body])
+    expect([received.length, elsewhere.received.length]).toEqual([2, 0])
+    for (const hidden of [secret, url]) expect(JSON.stringify(server.log.lines)).not.toContain(hidden)
     expect(JSON.parse(body)).toMatchObject({
       type: 'alerts',
       alerts: [{ status: 'open', severity: 'fast', objective: id, message: expect.stringContaining('100.0 times') }],
@@ -68,6 +75,17 @@ describe('Service levels and compliance', () => {
     expect(other.body).not.toHaveProperty('alerts')
     const events = await server.ask('/audit?type=event&tenant=*', { key: admin })
     expect(events.body.rows).toContainEqual(expect.objectContaining({ event: 'alert.opened', subject: id }))
+    // Reports read all rows: few may wait.
+    const { ledger } = server.installation.storage
+    const summary = await ledger.summary({ tenant: undefined, from: 0, to: 1 })
+    const { promise, resolve } = Promise.withResolvers<typeof summary>()
+    Object.assign(ledger, { summary: () => promise })
+    const report = () => server.ask('/api/report', { key: admin })
+    const reports = Array.from({ length: 5 }, report)
+    expect(await Promise.race(reports)).toMatchObject({ status: 503, body: { title: 'Too many reports at once' } })
+    resolve(summary)
+    expect((await Promise.all(reports)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 503])
+    expect((await report()).status).toBe(200)
   })
 
   test('[15.3-2] There is no alert storm. Resolved alerts say so', async () => {

@@ -167,7 +167,10 @@ const FEATURES: Readonly<Record<string, (tried: Tried) => Promise<void>>> = {
     expect(heard).toMatchObject([{ level: 'warning', data: 'Careful' }])
   },
   'elicitation by form': async (tried) => expect(await said(tried, 'ask')).toBe('accept Ada'),
-  'elicitation by URL': async (tried) => expect(await said(tried, 'open')).toBe('accept'),
+  'elicitation by URL': async (tried) => {
+    expect(await said(tried, 'open')).toBe('accept')
+    expect(await tried.client.callTool({ name: tried.name('open_file') })).toMatchObject({ isError: true })
+  },
   sampling: async (tried) => expect(await said(tried, 'sample')).toBe('ok'),
   roots: async (tried) => expect(await said(tried, 'roots')).toBe(ROOT),
 }
@@ -211,6 +214,8 @@ for (const version of VERSIONS) {
         }
       }
       expect(asked).toContain("MCP server 'newer' asks: Your name?")
+      // Only addresses of the web are opened.
+      expect(JSON.stringify(asked)).not.toContain('Open a file')
     })
   }
 }

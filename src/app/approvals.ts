@@ -84,6 +84,7 @@ interface ApprovalsOptions {
 
 const APPROVERS: readonly string[] = ['operator', 'admin']
 const NO_RULE: ApprovalRule = {}
+const OWN_WISH: ApprovalRule = { self: true }
 
 /** Lists and decides approvals. Undefined in place of a caller stands for the user of this machine. */
 export class Approvals {
@@ -144,12 +145,13 @@ export class Approvals {
   }
 
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
-  forMcp(path: string) {
+  forMcp(path: string, origin?: string) {
     // A token of a user may have another role than the latest one: its user decides on the page.
     const own = ({ caller = '', user }: CallContext) =>
       caller === LOCAL_CALLER.id ? LOCAL_CALLER : user === undefined ? this.#options.callers.byId(caller) : undefined
     return {
       path,
+      origin,
       mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),
       decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
         const caller = own(context)
@@ -212,7 +214,7 @@ export class Approvals {
     // A program knows its users: it passes their rights when the call runs.
     const isUser = source === 'code' && !callers.isKnown(caller)
     if (!isUser && caller !== '' && !callers.isValid(caller))
-      throw conflict('the key that asked was revoked or has expired')
+      throw conflict('the key that asked was revoked or has expired, or the sign-in of the user has ended')
     if (!isUser && missingPermission(definition, callers.rightsOf(caller, tenant)) !== undefined) {
       throw conflict(`the caller that asked has no permission for tool '${tool}' any more`)
     }
@@ -260,8 +262,10 @@ export class Approvals {
   }
 }
 
-/** The rule in force now. */
-const ruleOf = (tool: ToolDefinition | undefined): ApprovalRule =>
-  typeof tool?.approval === 'object' ? tool.approval : NO_RULE
+/** The rule in force now. A tool without one is asked about only because its caller wanted that. */
+function ruleOf(tool: ToolDefinition | undefined): ApprovalRule {
+  if (typeof tool?.approval === 'object') return tool.approval
+  return tool !== undefined && (tool.approval ?? false) === false ? OWN_WISH : NO_RULE
+}
 
 const isoTime = (ms: number): string => new Date(ms).toISOString()

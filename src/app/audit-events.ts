@@ -19,6 +19,7 @@ export type EventName =
   | 'connection.removed'
   | 'flag.removed'
   | 'flag.set'
+  | 'key.changed'
   | 'key.created'
   | 'key.refused'
   | 'key.revoked'
@@ -31,8 +32,10 @@ export type EventName =
   | 'rollout.started'
   | 'session.started'
   | 'tenant.created'
+  | 'suite.changed'
   | 'tenant.crossed'
   | 'user.acted_for'
+  | 'user.revoked'
 
 /** The tenant of events that only callers with the scope `installation` may see. */
 const INSTALLATION = '*'
@@ -175,6 +178,12 @@ function jsonText(content: unknown): string | null {
   }
 }
 
+/** What can be changed of a key. */
+const KEY_FIELDS = [
+  ...(['name', 'role', 'scopes', 'tools', 'models'] as const),
+  ...(['calls_per_minute', 'budget', 'expires_at'] as const),
+] as const
+
 /** Changes keys and flags, and records each change. */
 export class Access {
   readonly #keys: KeyStore
@@ -188,12 +197,24 @@ export class Access {
   }
 
   async createKey(key: StoredKey, by: Actor): Promise<void> {
-    const { id, tenant, name, role, scopes, calls_per_minute, budget, expires_at } = key
+    const { id, tenant, name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = key
     const isNew = await this.#isNew(tenant)
     await this.#keys.create(key)
     if (isNew) await this.#events.record('tenant.created', { by, tenant, subject: tenant })
-    const detail = { name, role, scopes, calls_per_minute, ...(budget && { budget }), expires_at }
+    const patterns = { ...(tools && { tools }), ...(models && { models }) }
+    const detail = { name, role, scopes, ...patterns, calls_per_minute, ...(budget && { budget }), expires_at }
     await this.#events.record('key.created', { by, tenant, subject: id, detail })
+  }
+
+  /** Returns false if another change came first. A change that changes nothing isn't recorded. */
+  async changeKey(before: StoredKey, after: StoredKey, by: Actor): Promise<boolean> {
+    const changed = KEY_FIELDS.filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+    if (changed.length === 0) return true
+    if (!(await this.#keys.change(before, after))) return false
+    const fields = (key: StoredKey) => Object.fromEntries(changed.map((field) => [field, key[field] ?? null]))
+    const detail = { name: after.name, old: fields(before), new: fields(after) }
+    await this.#events.record('key.changed', { by, tenant: before.tenant, subject: before.id, detail })
+    return true
   }
 
   /** Returns false if there is no such key. Revoking twice changes nothing. */
@@ -204,6 +225,13 @@ export class Access {
     const { tenant, name, revoked_at } = key
     if (revoked_at === null) await this.#events.record('key.revoked', { by, tenant, subject: id, detail: { name } })
     return true
+  }
+
+  /** Signs a user out everywhere: sessions end, and tokens that were issued before are refused. */
+  async revokeUser(id: string, tenant: string, at: number, by: Actor): Promise<void> {
+    const name = (await this.#keys.users()).find((user) => user.id === id)?.name
+    await this.#keys.revokeUser({ id, tenant }, at)
+    await this.#events.record('user.revoked', { by, tenant, subject: id, ...(name && { detail: { name } }) })
   }
 
   /** Changes stored flags of a tenant; null removes one. Returns all stored flags of the tenant. */

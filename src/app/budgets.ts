@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
@@ -24,6 +25,9 @@ import type { Callers } from './callers.ts'
 export const DEFAULT_CURRENCY = 'USD'
 /** More requests wait for the next transaction. */
 const MAX_REQUESTS = 500
+const GIVE_BACK_AFTER_MS = 1_000
+/** More requests than a server has in flight. */
+const MAX_LOST = 10_000
 /** The last costs of this many tools and models are known. */
 const KNOWN_COSTS = 10_000
 
@@ -37,8 +41,8 @@ interface BudgetParts {
 }
 
 interface Waiting {
-  readonly request: HoldRequest
-  readonly resolve: (answer: HoldAnswer) => void
+  readonly request: Omit<HoldRequest, 'id'>
+  readonly resolve: (answer: HoldAnswer & Pick<HoldRequest, 'id'>) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -54,6 +58,10 @@ export class Budgets implements BudgetsPort, RecordSink {
   #currency = DEFAULT_CURRENCY
   #waiting: Waiting[] = []
   #asking = false
+  /** Requests whose answer was lost: the store may have set something aside for them. */
+  readonly #lost = new Set<string>()
+  #cancel: (() => void) | undefined
+  #closed = false
   /** How often budgets have refused and warned, for the metrics of this server. */
   refusals = 0
   warnings = 0
@@ -71,10 +79,22 @@ export class Budgets implements BudgetsPort, RecordSink {
     this.#currency = costs?.currency ?? DEFAULT_CURRENCY
   }
 
+  /** The budget that refuses calls of a key, if there is one. */
+  ofKey(id: string): Pick<BudgetConfig, 'per' | 'amount'> | undefined {
+    const names = [id, this.#parts.callers.nameOf(id)]
+    const own = this.#parts.callers.budgetOf(id)
+    if (own !== undefined && own.action !== 'warn') return own
+    return this.#budgets.find(
+      ({ scope, match = '*', action }) =>
+        scope === 'key' && action !== 'warn' && names.some((name) => matchesGlobs([match], name)),
+    )
+  }
+
   take(spender: Spender, expected?: number, least = 0): Promise<Taken> | undefined {
     const counters = this.#counters(spender)
     if (counters.length === 0) return undefined
-    return this.#take(counters, expected ?? Math.max(this.#lastCosts.get(costKey(spender)) ?? 0, least))
+    const last = this.#lastCosts.get(costKey(spender)) ?? this.#lastCosts.get(costKey({ ...spender, tenant: '' }))
+    return this.#take(counters, expected ?? Math.max(last ?? 0, least))
   }
 
   turn(...[spender, cost, hold, estimate]: Parameters<BudgetsPort['turn']>): void {
@@ -88,12 +108,15 @@ export class Budgets implements BudgetsPort, RecordSink {
   /** Learns what calls cost whose price only their result says. */
   write({ records }: CallBatch): void {
     for (const { tool, tenant, cost } of records) {
-      if (cost !== undefined && cost > 0) this.#lastCosts.set(costKey({ tenant, tool }), cost)
+      if (cost === undefined || cost === 0) continue
+      this.#lastCosts.set(costKey({ tenant, tool }), cost)
+      // For tenants that have no cost of their own yet, such as those whose calls all fail.
+      this.#lastCosts.set(costKey({ tenant: '', tool }), cost)
     }
   }
 
   async #take(counters: readonly Applied[], micros: number): Promise<Taken> {
-    let answer: HoldAnswer
+    let answer: HoldAnswer & Pick<HoldRequest, 'id'>
     try {
       answer = await new Promise((resolve, reject) => {
         this.#waiting.push({ request: { counters, micros }, resolve, reject })
@@ -107,7 +130,7 @@ export class Budgets implements BudgetsPort, RecordSink {
     const refusing = answer.refusedBy === undefined ? undefined : counters[answer.refusedBy]
     if (refusing !== undefined) throw this.#refusal(refusing, answer.spent[answer.refusedBy ?? 0] ?? 0)
     const warnings = counters.flatMap((counter, index) => this.#warning(counter, answer.spent[index] ?? 0))
-    return { hold: micros === 0 ? undefined : { micros, counters }, warnings }
+    return { hold: micros === 0 ? undefined : { id: answer.id, micros }, warnings }
   }
 
   /** One transaction at a time: requests that come meanwhile share the next one. */
@@ -120,15 +143,39 @@ export class Budgets implements BudgetsPort, RecordSink {
       if (!(await this.#ask(waiting))) await Promise.all(waiting.map((one) => this.#ask([one])))
     }
     this.#asking = false
+    this.#cancel?.()
+    // Other servers must not wait for the next request of this one.
+    if (this.#lost.size > 0 && !this.#closed)
+      this.#cancel = this.#parts.clock.after(GIVE_BACK_AFTER_MS, () => void this.#giveBack())
+  }
+
+  async #giveBack(): Promise<void> {
+    if (this.#asking) return
+    this.#asking = true
+    await this.#ask([])
+    this.#asking = false
+    if (!this.#closed) await this.#askAll()
+  }
+
+  /** What this server has set aside counts no more when it has ended. */
+  close(): void {
+    this.#closed = true
+    this.#cancel?.()
   }
 
   /** Whether the requests were answered. A request alone is also answered by an error. */
   async #ask(waiting: readonly Waiting[]): Promise<boolean> {
+    const requests = waiting.map(({ request }) => ({ ...request, id: randomUUID() }))
+    const lost = [...this.#lost].slice(0, MAX_REQUESTS)
     try {
-      const answers = await this.#parts.store.hold(waiting.map(({ request }) => request))
-      for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as HoldAnswer)
+      const answers = await this.#parts.store.hold(requests, lost)
+      for (const id of lost) this.#lost.delete(id)
+      for (const [index, { resolve }] of waiting.entries()) {
+        resolve({ ...(answers[index] as HoldAnswer), id: requests[index]?.id as string })
+      }
       return true
     } catch (error) {
+      for (const { id } of requests) if (this.#lost.size < MAX_LOST) this.#lost.add(id)
       const [only, next] = waiting
       if (next === undefined) only?.reject(error)
       return next === undefined

@@ -1,8 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Config, LimitsConfig } from '../config/config.ts'
+import type { Config, LimitsConfig, OidcConfig } from '../config/config.ts'
 import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../config/roles.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { USABLE_MS } from '../core/execution/approvals.ts'
 import { inBoth } from '../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../core/rates.ts'
 import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../core/storage/key-store.ts'
@@ -67,6 +68,8 @@ const MAX_WAIT_MS = 24 * 60 * MINUTE
 const SESSION_MS = 24 * 60 * 60_000
 export const CALLS_PER_SESSION = 1_000
 
+type EndListener = (ids: ReadonlySet<string>, why: 'ended' | 'narrowed') => void
+
 interface Known {
   readonly caller: Caller
   /** Milliseconds since 1970; 0 if the key was not used since the start. */
@@ -91,13 +94,25 @@ export const LOCAL_CALLER: Caller = Object.freeze({
 export const USER_WORK_MS = 12 * 60 * MINUTE
 /** A user is stored again once an hour, not with every request. */
 const STORE_USER_EVERY_MS = 60 * MINUTE
-const USER_ID = /^user:[\w.-]{1,64}\//
+const USER_ID = /^user:([\w.-]{1,64})\/[^/\s]{1,255}$/
 export const MAX_SUBJECT_LENGTH = 255
+/** How far the clocks of issuer and server may differ. */
+export const CLOCK_TOLERANCE_MS = 30_000
 
 /** The id of a user as a caller: safe in logs and tables, different for each tenant. */
 export function userId(tenant: string, subject: string): string {
   const text = encodeURIComponent(subject)
-  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `%${hash('sha256', subject)}`}`
+  // No encoded text contains "=".
+  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `=${hash('sha256', subject)}`}`
+}
+
+/** The tenant of a user, by the id; undefined if it is no user. */
+export const tenantOfUser = (id: string): string | undefined => USER_ID.exec(id)?.[1]
+
+/** What the role of a user comes from: if any of it changes, the user has to sign in again. */
+export function basisOf(settings: OidcConfig, claim: string): string {
+  const { issuer, audience, client_id, tenant_claim, role_claim } = settings
+  return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim]))
 }
 
 const ACTED_FOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
@@ -131,12 +146,16 @@ export class Callers {
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
   #users = new Map<string, StoredUser>()
+  /** When users were signed out by an administrator, by id. */
+  #revoked = new Map<string, number>()
+  /** The roles that users can have, by what they come from. */
+  #bases: ReadonlyMap<string, string> = new Map()
   #signsIn = false
   #keyed = false
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
   #valid: ReadonlySet<string> = new Set()
-  readonly #ended = new Set<(ids: ReadonlySet<string>) => void>()
+  readonly #ended = new Set<EndListener>()
   #cancelCheck = (): void => {}
 
   constructor(tenants: Tenants, clock: Clock) {
@@ -160,7 +179,9 @@ export class Callers {
 
   configure(config: Pick<Config, 'limits' | 'roles' | 'auth'>): void {
     this.#limits = config.limits ?? {}
-    this.#signsIn = config.auth?.oidc !== undefined
+    const { oidc } = config.auth ?? {}
+    this.#signsIn = oidc !== undefined
+    this.#bases = new Map(oidc && Object.entries(oidc.roles).map(([claim, role]) => [basisOf(oidc, claim), role]))
     // Users are callers: requests without a key or token end, as with the first key.
     this.#keyed ||= this.#signsIn
     this.#roles = rolesOf(config)
@@ -175,6 +196,7 @@ export class Callers {
     this.#keyed ||= stored.length > 0
     this.#keys = stored
     for (const user of users) {
+      if (user.revoked_at !== null) this.#revoked.set(user.id, user.revoked_at)
       if ((this.#users.get(user.id)?.expires_at ?? 0) < user.expires_at) this.#users.set(user.id, user)
     }
     this.#stored = new Map(stored.map((key) => [key.id, key]))
@@ -192,18 +214,34 @@ export class Callers {
       else this.#known.set(key.hash, known(key, role, before.get(key.hash)?.usedAt))
     }
     this.#presented.clear()
+    const earlier = this.#byId
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
     for (const user of this.#users.values()) this.#addUser(user)
-    this.#check()
+    const narrowed = [...this.#byId].filter(([id, { caller }]) => isNarrower(caller, earlier.get(id)?.caller))
+    this.#check(narrowed.map(([id]) => id))
   }
 
   #addUser(user: StoredUser): void {
-    const caller = this.#signsIn ? this.#userCaller(user, user.expires_at) : undefined
-    if (user.expires_at <= this.#clock.wall()) this.#users.delete(user.id)
+    const isSignedIn = this.#qualifies(user) && !this.isRevoked(user.id, user.issued_at)
+    const caller = isSignedIn ? this.#userCaller(user, user.expires_at) : undefined
+    if (user.expires_at + USABLE_MS <= this.#clock.wall()) this.#users.delete(user.id)
     else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
-  #userCaller({ id, tenant, subject, name, role }: Omit<StoredUser, 'issued_at' | 'expires_at'>, expiresAt: number) {
+  /** Whether the configuration still gives the user its role. */
+  #qualifies({ basis, role }: Pick<StoredUser, 'basis' | 'role'>): boolean {
+    return this.#bases.get(basis) === role
+  }
+
+  /** Whether an administrator has signed the user out since the token was issued. */
+  isRevoked(id: string, issuedAt: number): boolean {
+    return issuedAt <= (this.#revoked.get(id) ?? Number.NEGATIVE_INFINITY) + CLOCK_TOLERANCE_MS
+  }
+
+  #userCaller(
+    { id, tenant, subject, name, role }: Pick<StoredUser, 'id' | 'tenant' | 'subject' | 'name' | 'role'>,
+    expiresAt: number,
+  ) {
     const given = this.#roles.get(role)
     if (given === undefined) return undefined
     const { scopes, tools, models = EVERY_MODEL } = given
@@ -213,19 +251,19 @@ export class Callers {
 
   /** The caller of a user whose token or sign-in was verified; undefined if there is no such role. `store` must not fail. */
   async signIn(
-    user: Omit<StoredUser, 'id' | 'expires_at'>,
+    user: Omit<StoredUser, 'id' | 'expires_at' | 'revoked_at'>,
     expiresAt: number,
     store: (user: StoredUser) => Promise<void>,
   ): Promise<Caller | undefined> {
     const id = userId(user.tenant, user.subject)
     const until = this.#clock.wall() + USER_WORK_MS
     const known = this.#users.get(id)
-    const isSame = known?.role === user.role && known.name === user.name
+    const isSame = known?.role === user.role && known.name === user.name && known.basis === user.basis
     // A token from before the role changed is valid until it expires, for its own requests only.
-    const isOlder = known !== undefined && known.issued_at > user.issued_at
+    const isOlder = known !== undefined && known.issued_at > user.issued_at && this.#qualifies(known)
     const caller = this.#userCaller({ ...user, id }, expiresAt)
     if (caller === undefined || isOlder || (isSame && known.expires_at >= until)) return caller
-    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS }
+    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS, revoked_at: null }
     this.#users.set(id, stored)
     this.#addUser(stored)
     this.#check()
@@ -250,6 +288,13 @@ export class Callers {
   /** Finds the caller of a valid key by the id of the key. */
   byId(id: string): Caller | undefined {
     return this.#use(this.#byId.get(id))
+  }
+
+  /** The caller whose run an approval has woken: a user may have had these rights then, but not since. */
+  wokenAt(id: string, wokenAt: number): Caller | undefined {
+    const known = this.#byId.get(id)?.caller
+    const isUsable = known?.user !== undefined && wokenAt + USABLE_MS > this.#clock.wall()
+    return isUsable && known.expiresAt > wokenAt ? known : undefined
   }
 
   /** The name of a key, also of a revoked one. */
@@ -283,8 +328,11 @@ export class Callers {
     return (this.#byId.get(id)?.caller.expiresAt ?? 0) > this.#clock.wall()
   }
 
-  /** Calls back with the ids of keys that were revoked or have expired. Returns a function that stops it. */
-  onEnd(listener: (ids: ReadonlySet<string>) => void): () => void {
+  /**
+   * Calls back with the ids of keys that were revoked or have expired, or whose role may do less than before: what they run has
+   * the rights that they had. Returns a function that stops it.
+   */
+  onEnd(listener: EndListener): () => void {
     this.#ended.add(listener)
     this.#check()
     return () => {
@@ -294,7 +342,7 @@ export class Callers {
   }
 
   /** Tells the listeners which keys have ended, and checks again when the next one expires. */
-  #check(): void {
+  #check(narrowed: readonly string[] = []): void {
     const before = this.#valid
     this.#valid = new Set([...this.#byId.keys()].filter((id) => this.isValid(id)))
     this.#cancelCheck()
@@ -306,7 +354,10 @@ export class Callers {
       this.#cancelCheck = this.#clock.after(Math.min(waitMs, MAX_WAIT_MS), () => this.#check())
     }
     const ended = before.difference(this.#valid)
-    if (ended.size > 0) for (const listener of this.#ended) listener(ended)
+    for (const listener of this.#ended) {
+      if (ended.size > 0) listener(ended, 'ended')
+      if (narrowed.length > 0) listener(new Set(narrowed), 'narrowed')
+    }
   }
 
   #use(known: Known | undefined): Caller | undefined {
@@ -396,6 +447,16 @@ export class Callers {
     }
     return rates
   }
+}
+
+/** Whether a caller may do less than before. Lists of patterns are compared as text. */
+function isNarrower(now: Caller, before: Caller | undefined): boolean {
+  if (before === undefined || before === now) return false
+  const lacks = (own: readonly string[] | undefined, former: readonly string[] | undefined): boolean =>
+    own !== undefined && (former === undefined || former.some((pattern) => !own.includes(pattern)))
+  return (
+    before.scopes.difference(now.scopes).size > 0 || lacks(now.tools, before.tools) || lacks(now.models, before.models)
+  )
 }
 
 function known(key: StoredKey, given: Role, usedAt = 0): Known {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { JournalStep } from '../chat/journal.ts'
 import type { PendingApproval, RunAnswer, RunRequest } from '../chat/run.ts'
 import { endedRecord, StepView } from '../chat/run-record.ts'
+import type { ParentCall } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
@@ -19,7 +20,6 @@ import { ToolExecutionError } from '../core/tool-result.ts'
 import type { TextSeal } from './sealed-text.ts'
 
 export interface DurableOptions {
-  readonly session?: string | undefined
   /** The question of a stored chat that the run answers. */
   readonly chat?: ChatQuestion
   /** A hash of the request, if an idempotency key started the run. */
@@ -35,7 +35,14 @@ export interface ChatQuestion {
 interface StoredRequest extends Omit<RunRequest, 'model' | 'context' | 'journal' | 'prices'> {
   readonly model: string
   readonly session?: string
+  readonly chain?: AgentChain
   readonly chat?: ChatQuestion
+}
+
+/** The agents of other servers that the run belongs to, and the time that it had left when it began. */
+interface AgentChain {
+  readonly agents: readonly string[]
+  readonly left_ms?: number
 }
 
 export interface DurableRunDataOptions {
@@ -47,6 +54,8 @@ export interface DurableRunDataOptions {
   readonly quota: (tenant: string) => Quota
   /** Whether texts, parameters and results are shown. */
   readonly showsContents: () => boolean
+  /** Removes the parameters and results of a step that may not be stored. */
+  readonly storable?: (step: RunStep) => RunStep
   /** Receives the record of a run that ended while nothing ran. */
   readonly onRun: (run: StoredRun) => void
 }
@@ -62,14 +71,17 @@ export class DurableRunData {
   /** Stores a new run; with an answer, one that waits already. Undefined if there is one with this id. */
   create(
     request: RunRequest,
-    { session, chat, fingerprint = '' }: DurableOptions,
+    { chat, fingerprint = '' }: DurableOptions,
     waiting?: { readonly answer: RunAnswer; readonly steps: readonly JournalStep[] },
   ): Promise<DurableRun | undefined> {
     const { store, quota, seal, clock } = this.#options
     const { model, context = {}, journal: _journal, prices: _prices, output, ...rest } = request
-    const { tenant = LOCAL_TENANT, caller = '', runId: id } = context
+    const { tenant = LOCAL_TENANT, caller = '', runId: id, session, parent } = context
     if (id === undefined) throw new TypeError('A durable run needs context.runId')
-    const place = { ...(session !== undefined && { session }), ...(chat && { chat }) }
+    // A run that waits has worked before it was stored.
+    const usedMs = waiting?.steps.at(-1)?.used_ms ?? 0
+    const chain = parent?.agents && chainOf(parent.agents, parent.deadline - clock.now() + usedMs)
+    const place = { ...(session !== undefined && { session }), ...(chain && { chain }), ...(chat && { chat }) }
     // A function can't be stored.
     const stored: StoredRequest = {
       ...rest,
@@ -78,8 +90,7 @@ export class DurableRunData {
       ...(output && { output: { schema: output.schema } }),
     }
     const sealed = seal.seal(JSON.stringify(stored), id)
-    // A run that waits has worked before it was stored.
-    const created_at = clock.wall() - (waiting?.steps.at(-1)?.used_ms ?? 0)
+    const created_at = clock.wall() - usedMs
     const run: NewDurableRun = { id, tenant, caller, model: model.id, fingerprint, request: sealed, created_at }
     if (waiting === undefined) return store.create(run, quota(tenant))
     const view = this.view([])
@@ -115,12 +126,12 @@ export class DurableRunData {
   }
 
   view(before: readonly JournalStep[]): StepView {
-    return new StepView(before, this.#options.showsContents())
+    return new StepView(before, this.#options.showsContents(), this.#options.clock.wall())
   }
 
   sealed(id: string, step: JournalStep, view: StepView): DurableStep {
-    const { seal, clock } = this.#options
-    const shown = JSON.stringify(view.of(step, new Date(clock.wall()).toISOString()))
+    const { seal, clock, storable = (shown) => shown } = this.#options
+    const shown = JSON.stringify(view.of(step, clock.wall()).map((one) => storable(one)))
     return { kind: step.kind, data: seal.seal(JSON.stringify(step), id), shown }
   }
 
@@ -199,6 +210,16 @@ export class DurableRunData {
     return { status: statusOf(answer), answer: seal.seal(JSON.stringify(answer), id), at: clock.wall(), steps }
   }
 }
+
+const chainOf = (agents: readonly string[], leftMs: number): AgentChain => ({
+  agents,
+  ...(Number.isFinite(leftMs) && { left_ms: Math.round(leftMs) }),
+})
+
+/** The call of another server that a run belongs to, so that agents still can't call themselves. */
+export const chainedCall = ({ agents, left_ms = Number.POSITIVE_INFINITY }: AgentChain, now: number): ParentCall => ({
+  ...{ id: '', path: [], agents, deadline: now + left_ms },
+})
 
 function statusOf({ stop_reason }: RunAnswer): DurableEnd['status'] {
   if (stop_reason === 'approval_required') return 'waiting'

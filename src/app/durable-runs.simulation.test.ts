@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -20,37 +21,56 @@ import { DurableRuns } from './durable-runs.ts'
 import { TextSeal } from './sealed-text.ts'
 
 const FULL = process.env.TOOLYARD_TEST_FULL === '1'
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 const TENANT = 'acme'
 const CALLER = 'key-1'
 
-type Kind = 'look' | 'write' | 'pay'
+/** `pay` and `rush` need approval: within a day, or within an hour. */
+type Kind = 'look' | 'write' | 'pay' | 'rush'
+type Server = 0 | 1
 type Command =
-  | { readonly type: 'start'; readonly turns: readonly (readonly Kind[])[] }
+  | { readonly type: 'start'; readonly server: Server; readonly turns: readonly (readonly Kind[])[] }
   | { readonly type: 'decide'; readonly pick: number; readonly verdict: 'approve' | 'change' | 'reject' }
-  | { readonly type: 'cancel'; readonly pick: number }
-  | { readonly type: 'expire' }
-  /** The server dies at its next operation but so many, before or after that is done. It may stay down for long. */
-  | { readonly type: 'crash'; readonly after: number; readonly done: boolean; readonly long: boolean }
+  | { readonly type: 'cancel'; readonly server: Server; readonly pick: number }
+  /** Two hours or two days pass. */
+  | { readonly type: 'expire'; readonly long: boolean }
+  | Crash
 
-const kind = fc.constantFrom<Kind>('look', 'write', 'pay', 'pay')
+/**
+ * The server dies at its next operation but so many, before or after that is done. It may stay down for long. If it stalls, it
+ * goes on with that operation when the other server has taken its runs.
+ */
+interface Crash {
+  readonly type: 'crash'
+  readonly server: Server
+  readonly after: number
+  readonly done: boolean
+  readonly long: boolean
+  readonly stalls: boolean
+}
+
+const kind = fc.constantFrom<Kind>('look', 'write', 'pay', 'rush')
+const server = fc.constantFrom<Server>(0, 1)
 const turns = fc.array(fc.array(kind, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 })
 const pick = fc.nat({ max: 9 })
 const commands = fc.array(
   fc.oneof<fc.Arbitrary<Command>[]>(
-    fc.record({ type: fc.constant('start' as const), turns }),
+    fc.record({ type: fc.constant('start' as const), server, turns }),
     fc.record({
       type: fc.constant('decide' as const),
       pick,
       verdict: fc.constantFrom<'approve' | 'change' | 'reject'>('approve', 'change', 'reject'),
     }),
-    fc.record({ type: fc.constant('cancel' as const), pick }),
-    fc.record({ type: fc.constant('expire' as const) }),
+    fc.record({ type: fc.constant('cancel' as const), server, pick }),
+    fc.record({ type: fc.constant('expire' as const), long: fc.boolean() }),
     fc.record({
       type: fc.constant('crash' as const),
+      server,
       after: fc.nat({ max: 12 }),
       done: fc.boolean(),
       long: fc.boolean(),
+      stalls: fc.boolean(),
     }),
   ),
   { minLength: 3, maxLength: 14 },
@@ -72,35 +92,60 @@ interface Known {
   crashes: number
 }
 
+interface State {
+  isDead: boolean
+  operations: number
+  /** Set while the server stalls. */
+  wake: (() => void) | undefined
+}
+
 type OpenServer = Awaited<ReturnType<Simulation['open']>>
 
 const dead = () => new Promise<never>(() => {})
 
-/** Servers over one store, one after the other. Each dies as a process does: nothing that it does later has an effect. */
+/**
+ * Two servers over one store. Each dies as a process does: nothing that it does later has an effect. Or it stalls: the other one
+ * takes its runs, and it goes on without knowing.
+ */
 class Simulation {
   readonly runs = new Map<string, Known>()
   readonly #folder: string
-  #server: OpenServer | undefined
+  readonly #servers: (OpenServer | undefined)[] = [undefined, undefined]
   #later = 0
-  #armed: { after: number; readonly done: boolean; readonly long: boolean } | undefined
+  #armed: (Omit<Crash, 'after'> & { after: number }) | undefined
 
   constructor(folder: string) {
     this.#folder = folder
   }
 
   /** A server, with operations that can be its last. */
-  async open() {
+  async open(server: Server) {
     const clock = { ...systemClock, wall: () => Date.now() + this.#later }
-    const options = { folder: this.#folder, instance: randomUUID(), keepDays: 7, aliveMs: 100 * DAY_MS }
-    const engine = await openSqliteEngine(options, { log: silentLog, clock })
+    const instance = randomUUID()
+    const options = { folder: this.#folder, instance, keepDays: 7, aliveMs: 100 * DAY_MS }
+    // Its own time goes on: the heartbeats of servers that are idle are not simulated.
+    const engine = await openSqliteEngine(options, { log: silentLog, clock: systemClock })
     const death = Promise.withResolvers<void>()
-    const state = { isDead: false, operations: 0 }
+    const state: State = { isDead: false, operations: 0, wake: undefined }
+    let awake = Promise.resolve()
     const operate = async <T>(work: () => T | Promise<T>): Promise<T> => {
       if (state.isDead) return dead()
       state.operations++
-      const last = this.#armed !== undefined && this.#armed.after-- <= 0 ? this.#armed : undefined
+      await awake
+      const isArmed = this.#armed?.server === server
+      const last = isArmed && this.#armed !== undefined && this.#armed.after-- <= 0 ? this.#armed : undefined
       if (last === undefined) return work()
       this.#armed = undefined
+      if (last.stalls) {
+        if (last.long) this.#pass()
+        const stalled = Promise.withResolvers<void>()
+        awake = stalled.promise
+        const done = last.done ? await work() : undefined
+        this.#bury(instance)
+        state.wake = stalled.resolve
+        await awake
+        return last.done ? (done as T) : work()
+      }
       if (last.done) await work()
       state.isDead = true
       if (last.long) this.#pass()
@@ -129,6 +174,7 @@ class Simulation {
     setup.add('look', call, { effect: 'read', parameters })
     setup.add('write', call, { effect: 'write', parameters })
     setup.add('pay', call, { effect: 'write', approval: true, parameters })
+    setup.add('rush', call, { effect: 'write', approval: { expires_ms: HOUR_MS }, parameters })
     const model: Model = { id: 'world:m', stream: (request) => this.#answer(request.messages, operate) }
     const catalogue = new ModelCatalogue(
       [{ name: 'world', model: () => model }],
@@ -143,7 +189,7 @@ class Simulation {
       onRun: () => {},
     })
     durable.work()
-    return { engine, durable, model, clock, state, death: death.promise }
+    return { engine, durable, model, clock, state, instance, death: death.promise }
   }
 
   async *#answer(
@@ -166,10 +212,15 @@ class Simulation {
   }
 
   async do(command: Command): Promise<void> {
-    const { engine, durable, model, clock, death } = await this.#living()
-    const unlessDead = (work: Promise<unknown>) => Promise.race([work, death])
+    const { engine, durable, model, clock, death, state } = await this.#living('server' in command ? command.server : 0)
+    // Nobody waits for a server that has stalled.
+    const stalled = async () => {
+      while (state.wake === undefined) await turn()
+    }
+    const unlessDead = (work: Promise<unknown>) => Promise.race([work, death, stalled()])
     if (command.type === 'crash') this.#armed = { ...command }
-    if (command.type === 'expire') this.#pass()
+    if (command.type === 'expire' && command.long) this.#pass()
+    else if (command.type === 'expire') this.#later += 2 * HOUR_MS
     if (command.type === 'start') {
       const id = randomUUID()
       const known = { asked: [], ran: new Map(), decided: new Map(), cancelled: false, disturbed: false, crashes: 0 }
@@ -177,12 +228,15 @@ class Simulation {
       const context = { tenant: TENANT, caller: CALLER, runId: id }
       const messages = [{ role: 'user', content: id }] as const
       await unlessDead(durable.start({ model, messages, context }).then((events) => events.return()))
-      if ((await engine.durableRuns.get(TENANT, id)) === undefined) this.runs.delete(id)
+      await this.#settle()
+      const { durableRuns } = (await this.#living(0)).engine
+      if ((await durableRuns.get(TENANT, id)) === undefined) this.runs.delete(id)
     }
     if (command.type === 'cancel') {
       const open = await this.#stored(({ ended_at }) => ended_at === null)
       const run = open[command.pick % open.length]
       if (run !== undefined) await unlessDead(durable.cancel(run))
+      await this.#settle()
       for (const { id } of await this.#stored(({ status }) => status === 'cancelled')) this.#known(id).cancelled = true
     }
     if (command.type === 'decide') {
@@ -211,35 +265,67 @@ class Simulation {
     for (const run of this.runs.values()) run.disturbed = true
   }
 
-  /** Lets living servers work until nothing is left to do. */
+  /** Lets the servers work until nothing is left to do. One that has stalled goes on when the other one has settled. */
   async #settle(): Promise<void> {
     for (;;) {
-      const { engine, durable, clock, state } = await this.#living()
-      const { operations } = state
+      const both = [await this.#living(0), await this.#living(1)]
+      const before = both.map(({ state }) => state.operations)
       await turn()
+      const awake = both.filter(({ state }) => state.wake === undefined)
+      const { engine, clock } = awake[0] as OpenServer
       // In this order: a run is taken when it is due.
       const due = await engine.durableRuns.due(clock.wall(), 9)
-      const owned = await engine.durableRuns.owned()
-      if (due.length > 0) durable.wake()
-      else if (owned.length === 0 && !state.isDead && state.operations === operations) return
+      const owned = await Promise.all(awake.map((one) => one.engine.durableRuns.owned()))
+      if (due.length > 0) for (const { durable } of awake) durable.wake()
+      else if (
+        owned.flat().length === 0 &&
+        both.every(({ state }, n) => !state.isDead && state.operations === before[n])
+      ) {
+        if (awake.length === both.length) return
+        for (const one of both.filter(({ state }) => state.wake !== undefined)) this.#wake(one)
+      }
     }
   }
 
-  async #living() {
-    if (this.#server?.state.isDead) {
-      for (const run of await this.#stored(({ ended_at }) => ended_at === null)) {
-        Object.assign(this.#known(run.id), { disturbed: true, crashes: this.#known(run.id).crashes + 1 })
-      }
+  /** A server that has stalled goes on, until it knows that it has lost its runs. */
+  #wake({ state, durable, instance }: OpenServer): void {
+    this.#beat('INSERT INTO instances (instance, seen_at) VALUES (?, unixepoch() * 1000)', instance)
+    state.wake?.()
+    state.wake = undefined
+    durable.wake()
+  }
+
+  async #living(index: Server): Promise<OpenServer> {
+    const known = this.#servers[index]
+    if (known?.state.isDead) {
+      this.#disturb()
       // Its heartbeat ends.
-      await this.#server.engine.close()
-      this.#server = undefined
+      await known.engine.close()
+      this.#servers[index] = undefined
     }
-    this.#server ??= await this.open()
-    return this.#server
+    const living = this.#servers[index] ?? (await this.open(index))
+    this.#servers[index] = living
+    return living
+  }
+
+  #disturb(): void {
+    for (const run of this.runs.values()) Object.assign(run, { disturbed: true, crashes: run.crashes + 1 })
+  }
+
+  /** The other server takes the runs of this one. */
+  #bury(instance: string): void {
+    this.#disturb()
+    this.#beat('DELETE FROM instances WHERE instance = ?', instance)
+  }
+
+  #beat(sql: string, instance: string): void {
+    const database = new DatabaseSync(join(this.#folder, 'toolyard.db'), { timeout: 10_000 })
+    database.prepare(sql).run(instance)
+    database.close()
   }
 
   async #stored(which: (run: DurableRun) => boolean): Promise<DurableRun[]> {
-    const { durableRuns } = (this.#server as OpenServer).engine
+    const { durableRuns } = (await this.#living(0)).engine
     const all = await Promise.all([...this.runs.keys()].map((id) => durableRuns.get(TENANT, id)))
     return all.filter((run) => run !== undefined).filter(which)
   }
@@ -250,7 +336,7 @@ class Simulation {
 
   /** Compares the store and the world with what may have happened. */
   async check(): Promise<void> {
-    const { engine, clock } = await this.#living()
+    const { engine, clock } = await this.#living(0)
     const { pauses } = await engine.pauses.list({ tenant: TENANT, status: 'pending', limit: 100, now: clock.wall() })
     for (const { id, status } of await this.#stored(() => true)) {
       const run = this.#known(id)
@@ -272,9 +358,10 @@ class Simulation {
     if (name !== 'look') expect([place, given.length]).toEqual([place, expect.toSatisfy((n) => n <= 1)])
     const approved = decided.get(place)
     // Nothing runs that nobody approved, and only with the approved parameters.
-    if (name === 'pay') for (const n of given) expect([place, n]).toEqual([place, approved])
+    const isGuarded = name === 'pay' || name === 'rush'
+    if (isGuarded) for (const n of given) expect([place, n]).toEqual([place, approved])
     if (!finished || disturbed) return
-    const once = name !== 'pay' || typeof approved === 'number'
+    const once = !isGuarded || typeof approved === 'number'
     expect([place, given.length]).toEqual([place, once ? 1 : 0])
   }
 
@@ -282,14 +369,14 @@ class Simulation {
   async end(): Promise<void> {
     this.#armed = undefined
     // Each turn may ask.
-    for (let asked = 0; asked < 2; asked++) await this.do({ type: 'expire' })
+    for (let asked = 0; asked < 2; asked++) await this.do({ type: 'expire', long: true })
     await this.check()
     expect(await this.#stored(({ ended_at }) => ended_at === null)).toEqual([])
   }
 
   async close(): Promise<void> {
-    await this.#server?.durable.close()
-    await this.#server?.engine.close()
+    for (const server of this.#servers) await server?.durable.close()
+    for (const server of this.#servers) await server?.engine.close()
   }
 }
 

@@ -43,7 +43,7 @@ async function open() {
     quota: () => DEFAULT_QUOTA,
     loop: () => loop,
     models: async () => catalogue,
-    contextOf: (caller) => ({ tenant: caller, caller }),
+    contextOf: ({ caller }) => ({ tenant: caller, caller }),
     showsContents: () => true,
     onRun: () => {},
   })

@@ -1,51 +1,36 @@
-import { ClientToolError } from '../chat/client-tools.ts'
-import type { Journal, JournalStep } from '../chat/journal.ts'
-import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
+import type { JournalStep } from '../chat/journal.ts'
+import type { RunAnswer, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { CallContext } from '../core/call-context.ts'
-import { Cancellation, type CancelSignal, pause } from '../core/cancellation.ts'
+import { pause } from '../core/cancellation.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
-import { FairPool } from '../core/execution/fair-pool.ts'
 import { writeLog } from '../core/log.ts'
-import type { DurableRun, DurableStep } from '../core/storage/durable-run-store.ts'
+import type { DurableRun } from '../core/storage/durable-run-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { RunStep } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
-import type { Message } from '../models/model.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { UnknownModelError } from '../models/model-error.ts'
-import {
-  type ChatQuestion,
-  type DurableOptions,
-  DurableRunData,
-  type DurableRunDataOptions,
-} from './durable-run-data.ts'
-import { LostRun, RunLedger } from './run-ledger.ts'
+import { chainedCall, type DurableOptions, DurableRunData, type DurableRunDataOptions } from './durable-run-data.ts'
+import { type Events, MAX_DETACHED, type OnChat, OwnedRuns } from './owned-runs.ts'
 
 /** Finds runs whose server has died or whose approvals have expired. One query and one timer for all runs. */
 const POLL_MS = 5_000
 const FOLLOW_HERE_MS = 100
 const FOLLOW_ELSEWHERE_MS = 1_000
-/** Runs that no client waits for. */
-const MAX_DETACHED = 100
-/** Runs of one tenant that go on although their clients have left. */
-const MAX_LEFT = 50
 const MAX_RESUMES = 5
-const KEY_ENDED = 'The API key that started the run was revoked or has expired'
+const KEY_ENDED = 'The API key that started the run was revoked or has expired, or the sign-in of its user has ended'
 
 export interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
   readonly once: OnceStore
   readonly models: () => Promise<ModelCatalogue>
-  /** The caller with its current rights; undefined if its key is no longer valid, null if there never was one. */
-  readonly contextOf: (caller: string, session: string | undefined) => CallContext | null | undefined
+  /**
+   * The caller of a run with its current rights, or those of a user when the run was woken; undefined if its key is no longer
+   * valid, null if there never was one.
+   */
+  readonly contextOf: (run: DurableRun, session: string | undefined) => CallContext | null | undefined
 }
-
-/** Stores what a run has added to a chat since it waited. */
-type OnChat = (run: DurableRun, question: ChatQuestion, messages: readonly Message[]) => Promise<void>
-
-type Events = AsyncGenerator<RunEvent, void, undefined>
-type AnswerEvent = Extract<RunEvent, { readonly type: 'answer' }>
 
 /** An event of a run for people who follow it. */
 export interface RunNews {
@@ -55,12 +40,11 @@ export interface RunNews {
   readonly data: object
 }
 
-/** A run of this server. */
-interface Running {
-  readonly run: DurableRun
-  readonly ended: Promise<void>
-  /** Ends it here, without a record. */
-  readonly lose: () => void
+/** A run with this id was started: by an earlier request with its idempotency key, or at the same time. */
+export class StartedBefore extends ToolExecutionError {
+  constructor(message: string) {
+    super('INVALID_PARAMETERS', message)
+  }
 }
 
 /** The run can't be continued, now or later. */
@@ -70,26 +54,25 @@ class HopelessRun extends Error {}
 export class DurableRuns {
   readonly #options: DurableRunsOptions
   readonly #data: DurableRunData
-  readonly #running = new Map<string, Running>()
-  /** For runs that no client waits for. A tenant holds at most half of them. */
-  readonly #places = new FairPool<DurableRun>({ size: MAX_DETACHED, queue: 0 })
-  /** By tenant: how many runs go on although their clients have left. */
-  readonly #left = new Map<string, number>()
+  readonly #owned: OwnedRuns
   /** Runs that were encrypted with another key, or that another program has started. */
   readonly #foreign = new Set<string>()
-  /** Runs that could not be given up because the store failed. */
-  readonly #stranded = new Map<string, number>()
   #stopPolling: () => void = () => {}
   #polling: Promise<void> | undefined
   #pollAgain = false
   #working = false
   #closing = false
-  /** Called before a run of a chat ends or waits again. */
-  onChat: OnChat | undefined = undefined
 
   constructor(options: DurableRunsOptions) {
     this.#options = options
     this.#data = new DurableRunData(options)
+    const mayGoOn = (run: DurableRun) => (options.contextOf(run, undefined) ?? undefined) !== undefined
+    this.#owned = new OwnedRuns({ ...options, data: this.#data, mayGoOn, onRoom: () => this.wake() })
+  }
+
+  /** Called before a run of a chat ends or waits again. */
+  set onChat(onChat: OnChat) {
+    this.#owned.onChat = onChat
   }
 
   /** A run that becomes durable when one of its calls needs approval. It ends with its client. */
@@ -120,18 +103,14 @@ export class DurableRuns {
    */
   async start(request: RunRequest, options: DurableOptions = {}, detached = false): Promise<Events> {
     const { tenant = LOCAL_TENANT } = request.context ?? {}
-    // Clients that start runs and leave would have any number of them at a time.
-    if (!detached && (this.#left.get(tenant) ?? 0) >= MAX_LEFT) {
-      const message = `Tenant '${tenant}' has ${MAX_LEFT} durable runs whose clients have left: wait until some have ended, or send "Prefer: respond-async"`
-      throw new ToolExecutionError('RATE_LIMITED', message)
-    }
+    if (!detached) this.#owned.refuseLeft(tenant)
     const created = await this.#data.create(request, options)
     if (created === undefined) {
-      throw new ToolExecutionError('INVALID_PARAMETERS', `The run '${request.context?.runId}' was started before`)
+      throw new StartedBefore(`The run '${request.context?.runId}' was started before`)
     }
-    if (!detached) return this.#drive(created, request, []).read()
-    if (this.#places.hasRoom(created.tenant)) this.#drive(created, request, [], true)
-    else await this.#release(created)
+    if (!detached) return this.#owned.drive(created, request, []).read()
+    if (this.#owned.hasRoom(created.tenant)) this.#owned.drive(created, request, [], true)
+    else await this.#owned.release(created)
     return noEvents()
   }
 
@@ -143,7 +122,7 @@ export class DurableRuns {
   /** Continues a run that is due. Gives the stored answer of one that waits or has ended. */
   async resume(run: DurableRun, given: Pick<RunRequest, 'model' | 'prices' | 'context'>): Promise<Events> {
     const { store, clock } = this.#options
-    const { model: _model, session: _session, chat: _chat, ...request } = this.#data.requestOf(run)
+    const { model: _model, session: _session, chain: _chain, chat: _chat, ...request } = this.#data.requestOf(run)
     const taken = await store.take(run.id, clock.wall())
     if (taken === undefined) {
       const { status, answer } = (await store.get(run.tenant, run.id)) ?? run
@@ -153,8 +132,13 @@ export class DurableRuns {
         `The run '${run.id}' is running, or was cancelled: it is ${status}`,
       )
     }
-    const steps = await this.#data.stepsOf(run)
-    return this.#drive(taken, { ...request, ...given }, steps).read()
+    try {
+      const steps = await this.#data.stepsOf(run)
+      return this.#owned.drive(taken, { ...request, ...given }, steps).read()
+    } catch (error) {
+      await this.#owned.release(taken, true)
+      throw error
+    }
   }
 
   /** The model that a run uses. */
@@ -247,19 +231,18 @@ export class DurableRuns {
   /** Returns false if the run has ended. */
   async cancel(run: DurableRun): Promise<boolean> {
     const cancelled = await this.#data.cancel(run)
-    if (cancelled) this.#running.get(run.id)?.lose()
+    if (cancelled) this.#owned.lose(run.id)
     return cancelled
   }
 
-  /** Ends the runs of callers whose keys have ended. Those that wait fail when they would go on. */
-  async endCallers(ids: ReadonlySet<string>): Promise<void> {
-    for (const { run, lose } of [...this.#running.values()]) {
-      if (!ids.has(run.caller)) continue
-      lose()
-      await this.#data.fail(run, KEY_ENDED).catch((err) => {
-        writeLog(this.#options.log, 'error', { err, run_id: run.id }, 'The run of an ended key could not be ended')
-      })
-    }
+  /**
+   * Ends the runs of callers whose keys have ended. Those that wait fail when they would go on. Runs of callers whose rights
+   * have become fewer continue with those.
+   */
+  async endCallers(ids: ReadonlySet<string>, isNarrowed = false): Promise<void> {
+    if (!isNarrowed) return this.#owned.endCallers(ids, KEY_ENDED)
+    await this.#owned.narrowCallers(ids)
+    this.wake()
   }
 
   /** Leaves the runs to other servers, or to the next start. */
@@ -267,31 +250,23 @@ export class DurableRuns {
     this.#closing = true
     this.#stopPolling()
     await this.#polling
-    for (const { lose } of this.#running.values()) lose()
-    await Promise.all([...this.#running.values()].map(({ ended }) => ended))
+    await this.#owned.close()
   }
 
   /** Waits until it makes sense to look at the run again. */
   async #news(id: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options
-    const wait = pause(this.#running.has(id) ? FOLLOW_HERE_MS : FOLLOW_ELSEWHERE_MS, clock, signal)
-    await Promise.race([wait, this.#running.get(id)?.ended ?? wait]).catch(() => {})
+    const wait = pause(this.#owned.has(id) ? FOLLOW_HERE_MS : FOLLOW_ELSEWHERE_MS, clock, signal)
+    await Promise.race([wait, this.#owned.ended(id) ?? wait]).catch(() => {})
   }
 
   async #poll(): Promise<void> {
     const { store, clock, log } = this.#options
     try {
-      for (const [id, fence] of this.#stranded) {
-        await store.release(id, fence)
-        this.#stranded.delete(id)
-      }
-      const before = [...this.#running]
-      const owned = before.length === 0 ? undefined : new Set(await store.owned())
-      // Cancelled by another server, or taken while this one seemed dead.
-      for (const [id, { lose }] of before) if (owned?.has(id) === false) lose()
+      await this.#owned.loseTaken()
       for (const { id, tenant } of await store.due(clock.wall(), MAX_DETACHED + this.#foreign.size)) {
-        const isOurs = !this.#running.has(id) && !this.#foreign.has(id)
-        if (isOurs && this.#places.hasRoom(tenant)) await this.#resume(id)
+        const isOurs = !this.#owned.has(id) && !this.#foreign.has(id)
+        if (isOurs && this.#owned.hasRoom(tenant)) await this.#resume(id)
       }
     } catch (err) {
       if (!this.#closing) writeLog(log, 'error', { err }, 'Could not look for runs to continue')
@@ -305,24 +280,24 @@ export class DurableRuns {
     try {
       const { request, steps } = await this.#restore(run)
       writeLog(log, 'info', { run_id: id, steps: steps.length, resumes: run.resumes }, 'Continuing a run')
-      this.#drive(run, request, steps, true)
+      this.#owned.drive(run, request, steps, true)
     } catch (err) {
       writeLog(log, 'error', { err, run_id: id }, 'A run cannot be continued')
       if (err instanceof HopelessRun || err instanceof UnknownModelError) return this.#data.fail(run, err.message)
       // Another server may have the encryption key, or this one after a restart.
       const isForeign = err instanceof ToolExecutionError && err.code === 'SERVICE_UNAVAILABLE'
       if (isForeign) this.#foreign.add(id)
-      await this.#release(run, isForeign)
+      await this.#owned.release(run, isForeign)
     }
   }
 
   /** Reads the request and the steps of a run, with the current rights of its caller. */
   async #restore(run: DurableRun): Promise<{ request: RunRequest; steps: JournalStep[] }> {
-    const { models, contextOf } = this.#options
+    const { models, contextOf, clock } = this.#options
     const { id, resumes } = run
     if (resumes > MAX_RESUMES) throw new HopelessRun(`The run was resumed ${MAX_RESUMES} times without progress`)
-    const { model: name, session, chat: _chat, ...request } = this.#data.requestOf(run)
-    const context = contextOf(run.caller, session)
+    const { model: name, session, chain, chat: _chat, ...request } = this.#data.requestOf(run)
+    const context = contextOf(run, session)
     if (context === undefined) throw new HopelessRun(KEY_ENDED)
     if (context === null) {
       throw new ToolExecutionError(
@@ -334,117 +309,8 @@ export class DurableRuns {
     const model = catalogue.get(name, context.models)
     const { prices } = catalogue.info(name)
     const steps = await this.#data.stepsOf(run)
-    return { request: { ...request, model, prices, context: { ...context, runId: id } }, steps }
-  }
-
-  /** The next poll tries again if the store fails. */
-  async #release({ id, fence }: DurableRun, untried = false): Promise<void> {
-    await this.#options.store.release(id, fence, untried).catch(() => this.#stranded.set(id, fence))
-  }
-
-  #drive(run: DurableRun, request: RunRequest, steps: readonly JournalStep[], detached = false): Feed {
-    const hasPlace = detached && this.#places.enter(run.tenant)
-    const feed = new Feed()
-    const cancellation = new Cancellation()
-    let lost = false
-    const lose = () => {
-      lost = true
-      cancellation.abort(undefined)
-    }
-    const stay = detached ? () => {} : this.#watchClient(run.tenant, request.context?.signal)
-    const ended = this.#follow(run, request, steps, { cancellation, isLost: () => lost }, feed).finally(() => {
-      this.#running.delete(run.id)
-      stay()
-      if (!hasPlace) return
-      const wasFull = !this.#places.hasRoom(run.tenant)
-      this.#places.leave(run.tenant)
-      if (wasFull) this.wake()
-    })
-    this.#running.set(run.id, { run, ended, lose })
-    return feed
-  }
-
-  /** Counts a run of a client that has left. Call the returned function when the run has ended. */
-  #watchClient(tenant: string, client: CancelSignal | undefined): () => void {
-    let hasLeft = false
-    const count = (one: 1 | -1) => this.#left.set(tenant, (this.#left.get(tenant) ?? 0) + one)
-    const leave = () => {
-      hasLeft = true
-      count(1)
-    }
-    if (client?.aborted) leave()
-    else client?.addEventListener('abort', leave)
-    return () => {
-      client?.removeEventListener('abort', leave)
-      if (hasLeft) count(-1)
-      if (this.#left.get(tenant) === 0) this.#left.delete(tenant)
-    }
-  }
-
-  async #follow(
-    run: DurableRun,
-    request: RunRequest,
-    steps: readonly JournalStep[],
-    { cancellation, isLost }: { readonly cancellation: Cancellation; readonly isLost: () => boolean },
-    feed: Feed,
-  ): Promise<void> {
-    const { loop, store, once, clock, log } = this.#options
-    const view = this.#data.view(steps)
-    const ledger = new RunLedger(run, { store, once, clock, log })
-    let held: readonly DurableStep[] = []
-    let refused = false
-    let begun = false
-    const lose = (error: unknown = new LostRun()): never => {
-      refused = true
-      throw error
-    }
-    const journal: Journal = {
-      steps,
-      startedAt: run.created_at,
-      keyed: true,
-      abandoned: () => refused || isLost(),
-      append: async (step, how) => {
-        if (isLost()) lose()
-        const stored = this.#data.sealed(run.id, step, view)
-        if (how === 'claims') return ledger.begin(stored)
-        // Stored with the answer of the run.
-        if (how === 'waits') held = await ledger.steps(stored).catch(lose)
-        else await ledger.append(stored).catch(lose)
-      },
-    }
-    try {
-      const context = { ...request.context, runId: run.id, signal: cancellation, once: ledger }
-      for await (const event of loop().run({ ...request, context, journal })) {
-        begun = true
-        if (event.type !== 'answer') feed.add(event)
-        else if (!isLost() && (await this.#end(run, event, held, feed))) continue
-        else if ((await store.get(run.tenant, run.id))?.status !== 'cancelled') lose()
-        else {
-          const { approvals: _approvals, status: _status, ...rest } = event.answer
-          feed.add({ ...event, answer: { ...rest, stop_reason: 'cancelled' } })
-        }
-      }
-      feed.end()
-    } catch (err) {
-      if (!(err instanceof LostRun)) writeLog(log, 'error', { err, run_id: run.id }, 'A durable run was interrupted')
-      await ledger.close()
-      // The request itself is wrong: continuing the run would not help.
-      const isHopeless = !begun && (err instanceof ClientToolError || err instanceof TypeError)
-      if (isHopeless) await this.#data.fail(run, err.message).catch(() => this.#release(run))
-      else await this.#release(run)
-      feed.end(err)
-    } finally {
-      await ledger.close()
-    }
-  }
-  /** Returns false if the run was cancelled or taken elsewhere: then the answer isn't that of the run. */
-  async #end(run: DurableRun, event: AnswerEvent, steps: readonly DurableStep[], feed: Feed): Promise<boolean> {
-    const answer = await this.#data.withApprovals(run.id, run.tenant, event.answer)
-    const chat = this.onChat && this.#data.requestOf(run).chat
-    if (chat !== undefined) await this.onChat?.(run, chat, event.messages)
-    const ended = await this.#data.end(run, answer, steps)
-    if (ended) feed.add({ ...event, answer })
-    return ended
+    const parent = chain && chainedCall(chain, clock.now())
+    return { request: { ...request, model, prices, context: { ...context, runId: id, parent } }, steps }
   }
 }
 
@@ -453,48 +319,3 @@ async function* answered(answer: RunAnswer): Events {
 }
 
 async function* noEvents(): Events {}
-
-/** The events of a run for a client that may leave. */
-class Feed {
-  #events: RunEvent[] = []
-  #wake: () => void = () => {}
-  #over = false
-  #error: unknown = undefined
-  #left = true
-
-  add(event: RunEvent): void {
-    if (this.#left) return
-    this.#events.push(event)
-    this.#wake()
-  }
-
-  end(error?: unknown): void {
-    this.#over = true
-    this.#error = error
-    this.#wake()
-  }
-
-  /** Must be called before the run has sent its first event. */
-  read(): Events {
-    this.#left = false
-    return this.#read()
-  }
-
-  async *#read(): Events {
-    try {
-      for (;;) {
-        const event = this.#events.shift()
-        if (event !== undefined) yield event
-        else if (this.#over) break
-        else
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve
-          })
-      }
-      if (this.#error !== undefined) throw this.#error
-    } finally {
-      this.#left = true
-      this.#events = []
-    }
-  }
-}

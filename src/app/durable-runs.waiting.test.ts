@@ -6,6 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { ToolLoop } from '../chat/tool-loop.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { toolyard } from '../core/fixtures/code-yard.ts'
+import type { Handler } from '../core/handler.ts'
 import { silentLog } from '../core/log.ts'
 import { DEFAULT_QUOTA } from '../core/storage/quota.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
@@ -51,6 +52,10 @@ async function start(folder: string, wall: () => number) {
   add('pay', pay, slow)
   add('look', () => 'seen', { effect: 'read' })
   add('wait', () => new Promise(() => {}), { effect: 'read' })
+  const where: (readonly string[] | undefined)[] = []
+  const run: Handler = (_params, { child }) => void where.push(child?.().parent?.agents)
+  add('where', run, { ...slow, implementation: { type: 'kind', run } })
+  const sessions: (string | undefined)[] = []
   add('hurry', pay, { ...slow, approval: { expires_ms: HOUR_MS } })
   const loop = new ToolLoop(registry, executor, { clock })
   const model = { ...scripted(...Array.from({ length: RUNS }, () => 'Done.')), id: 'scripted:turns' }
@@ -60,7 +65,10 @@ async function start(folder: string, wall: () => number) {
     quota: () => ({ ...DEFAULT_QUOTA, durable_runs: RUNS }),
     loop: () => loop,
     models: async () => new ModelCatalogue([{ name: 'scripted', model: () => model }], [info]),
-    contextOf: (caller) => ({ tenant: TENANT, caller }),
+    contextOf: ({ caller }, session) => {
+      sessions.push(session)
+      return caller === 'ended' ? undefined : { tenant: TENANT, caller }
+    },
     showsContents: () => true,
     onRun: () => {},
   })
@@ -68,7 +76,7 @@ async function start(folder: string, wall: () => number) {
     await durable.close()
     await engine.close()
   }
-  return { engine, durable, asked, timers, pay, close }
+  return { engine, durable, asked, timers, pay, where, sessions, close }
 }
 
 test(`${RUNS} waiting runs cost a restarted server one query and one timer`, { timeout: 900_000 }, async () => {
@@ -128,6 +136,46 @@ test(`${RUNS} waiting runs cost a restarted server one query and one timer`, { t
   expect(pay).toHaveBeenCalledTimes(1)
 })
 
+test('a run that continues belongs to its session, and to the agents that called it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const now = 1_000_000
+  const { engine, durable, where, sessions, close } = await start(folder, () => now)
+  onTestFinished(close)
+  const model = scripted({ calls: [{ name: 'where' }] })
+  const parent = { id: '', path: [], agents: ['elsewhere/planner'], deadline: systemClock.now() + 60_000 }
+  const context = { tenant: TENANT, caller: 'key', runId: 'r', session: 's', parent }
+  await Array.fromAsync(durable.pausing({ model, messages: [{ role: 'user', content: 'Go' }], context }))
+  const { pauses } = await engine.pauses.list({ tenant: TENANT, now, limit: 9 })
+  const decided = { decided_params: null, decided_by: 'olga', decided_by_name: 'olga', decided_at: now, reason: null }
+  const decision = { ...decided, decision: 'approve', expires_at: now + HOUR_MS } as const
+  expect(await engine.pauses.decide(TENANT, pauses[0]?.id ?? '', decision)).toBe(true)
+  durable.work()
+  const stored = () => engine.durableRuns.get(TENANT, 'r')
+  await vi.waitFor(async () => expect((await stored())?.status).toBe('finished'), { timeout: 60_000 })
+  expect([where, sessions]).toEqual([[parent.agents], ['s']])
+})
+
+test('a run whose steps cannot be read is given up', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { engine, durable, close } = await start(folder, () => 1_000_000)
+  onTestFinished(close)
+  const model = scripted()
+  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  await engine.durableRuns.create({
+    ...{ id: 'r', tenant: TENANT, caller: 'key', model: model.id, fingerprint: '', created_at: 1 },
+    request: JSON.stringify({ model: model.id, messages: [] }),
+  })
+  await engine.durableRuns.release('r', 1)
+  const run = await engine.durableRuns.get(TENANT, 'r')
+  if (run === undefined) throw new Error('There is no run')
+  vi.spyOn(engine.durableRuns, 'data').mockRejectedValueOnce(new Error('the disk fails'))
+  await expect(durable.resume(run, { model, context })).rejects.toThrow('the disk fails')
+  expect(await engine.durableRuns.owned()).toEqual([])
+  expect(await engine.durableRuns.get(TENANT, 'r')).toMatchObject({ status: 'running', resumes: 0 })
+})
+
 test.each(['leaves', 'is refused'])('nobody is asked for the calls of a client that %s', async (why) => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -154,10 +202,28 @@ test('nobody is asked for the calls of a run whose key has ended', async () => {
   const { engine, durable, close } = await start(folder, () => 1_000_000)
   onTestFinished(close)
   const model = scripted({ calls: [{ name: 'pay' }, { name: 'wait' }] })
-  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  const context = { tenant: TENANT, caller: 'ended', runId: 'r' }
   await durable.start({ model, messages: [{ role: 'user', content: 'Pay' }], context })
   const pending = () => engine.pauses.countPending(TENANT, 1_000_000)
   await vi.waitFor(async () => expect(await pending()).toBe(1), { timeout: 30_000 })
-  await durable.endCallers(new Set(['key']))
+  await durable.endCallers(new Set(['ended']))
   expect([await pending(), (await engine.durableRuns.get(TENANT, 'r'))?.status]).toEqual([0, 'failed'])
+})
+
+test('a run of a key whose rights have become fewer continues with those', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { engine, durable, sessions, close } = await start(folder, () => 1_000_000)
+  onTestFinished(close)
+  durable.work()
+  const model = { ...scripted({ calls: [{ name: 'wait' }] }), id: 'scripted:turns' }
+  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  await durable.start({ model, messages: [{ role: 'user', content: 'Wait' }], context })
+  const stored = () => engine.durableRuns.get(TENANT, 'r')
+  const steps = async () => (await engine.durableRuns.data('r')).length
+  await vi.waitFor(async () => expect(await steps()).toBe(1), { timeout: 30_000 })
+  await durable.endCallers(new Set(['key']), true)
+  // Its rights are read again.
+  await vi.waitFor(() => expect(sessions).toHaveLength(1), { timeout: 30_000 })
+  expect(await stored()).toMatchObject({ status: 'running', fence: 2 })
 })

@@ -11,7 +11,7 @@ import { ResultCache } from '../core/execution/result-cache.ts'
 import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
-import type { RecordSink } from '../core/recorder.ts'
+import type { CallPayload, CallRecord, RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
@@ -34,6 +34,7 @@ import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Connections } from './connections.ts'
 import { DurableRuns } from './durable-runs.ts'
+import { type Outcome, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
 import { TextSeal } from './sealed-text.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { BoundedOnce, Tenants } from './tenants.ts'
@@ -210,12 +211,14 @@ export class Installation {
       quota: (tenant) => this.tenants.quota(tenant),
       loop: () => this.manager.getLoop(),
       models: () => this.manager.getModels(),
-      contextOf: (id, session) => {
+      contextOf: ({ caller: id, woken_at }, session) => {
         if (!callers.isKnown(id)) return null
-        const caller = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        const valid = id === LOCAL_CALLER.id ? LOCAL_CALLER : callers.byId(id)
+        const caller = valid ?? (woken_at === null ? undefined : callers.wokenAt(id, woken_at))
         return caller && callers.context(caller, 'rest', session)
       },
       showsContents: () => this.#config.storage?.runs !== false,
+      storable: (step) => storableStep(this.payloads, step),
       onRun: (run) => this.#recordRun(run, this.#config),
     })
     this.connections = new Connections({
@@ -226,7 +229,7 @@ export class Installation {
     const registry = () => this.manager.getRegistry()
     const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
     const shared = { settings, ledger, events, clock, log: this.log }
-    this.objectives = new Objectives({ ...shared, tell })
+    this.objectives = new Objectives({ ...shared, tell, flush: () => this.#flushEvents() })
     this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -248,6 +251,11 @@ export class Installation {
 
   get config(): Config {
     return this.#config
+  }
+
+  /** Whether the parameters and results of calls are stored. */
+  get payloads(): PayloadPolicy {
+    return this.#config.storage?.payloads ?? (this.callers.keyed ? 'off' : 'all')
   }
 
   /** The file that lists the packages. */
@@ -331,6 +339,11 @@ export class Installation {
     await this.rollouts.begin()
   }
 
+  async #flushEvents(): Promise<void> {
+    this.events.flush()
+    await this.sink.flush()
+  }
+
   #configure(): void {
     this.tenants.configure(this.#config)
     this.callers.configure(this.#config)
@@ -349,6 +362,7 @@ export class Installation {
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, this.budgets, ...sinks],
+      payload: (call, outcome) => this.#payloadOf(call, outcome),
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       budgets: this.budgets,
@@ -362,7 +376,7 @@ export class Installation {
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
-      onRun: (run) => this.#recordRun(run, config),
+      onRun: (run, stored) => this.#recordRun(run, config, stored),
       toolUse: this.toolUse,
       ...(gate !== undefined && { gate: gate.judge }),
       ...(env !== undefined && { env }),
@@ -381,10 +395,17 @@ export class Installation {
     }
   }
 
+  #payloadOf(call: CallRecord, outcome: Outcome): CallPayload | undefined {
+    const content = payloadText(this.payloads, call, outcome)
+    return content === undefined ? undefined : { content, storageBytes: this.tenants.quota(call.tenant).storage_bytes }
+  }
+
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
-  #recordRun(run: StoredRun, { storage }: Config): void {
-    this.sink.run(storage?.runs === false ? withoutContents(run) : run)
-    void this.#trimRuns(run.tenant)
+  #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
+    if (stored) {
+      this.sink.run(storableRun(this.payloads, run, storage?.runs !== false))
+      void this.#trimRuns(run.tenant)
+    }
     this.#options.onRun?.(run)
   }
 
@@ -447,6 +468,7 @@ export class Installation {
     await this.connections.close()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    this.budgets.close()
     this.events.flush()
     await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
     await this.toolUse.close()
@@ -461,14 +483,6 @@ async function readConfig({ file, config, env = process.env }: InstallationOptio
   checkConfig({ server: { trusted_proxies: proxies } }, 'TOOLYARD_TRUST_PROXY')
   return { ...read, server: { ...read.server, trusted_proxies: [...(read.server?.trusted_proxies ?? []), ...proxies] } }
 }
-
-/** Removes the contents of a run and keeps its outcome. */
-const withoutContents = ({ recording: _recording, ...run }: StoredRun): StoredRun => ({
-  ...run,
-  question: '',
-  answer: '',
-  steps: run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step),
-})
 
 /** Opens the gate with the results so far; undefined if it is off. */
 async function openGate(

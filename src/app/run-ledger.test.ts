@@ -14,7 +14,12 @@ function openLedger() {
   const begun = Promise.withResolvers<readonly OnceState[] | undefined>()
   const store = { begin: vi.fn(() => begun.promise), append: vi.fn(async () => true) }
   const fresh: OnceState = { state: 'fresh' }
-  const once = { claim: vi.fn(async () => fresh), settle: vi.fn(async () => {}), release: vi.fn(async () => {}) }
+  const once = {
+    claim: vi.fn(async () => fresh),
+    look: vi.fn(async () => fresh),
+    settle: vi.fn(async () => {}),
+    release: vi.fn(async () => {}),
+  }
   const options = {
     store: store as unknown as DurableRunStore,
     once: once satisfies OnceStore,
@@ -35,7 +40,28 @@ test('a key that is claimed after the tick of the answer is claimed when the ans
   expect(once.claim).not.toHaveBeenCalled()
   begun.resolve([fresh])
   expect(await Promise.all([early, late])).toEqual([fresh, fresh])
-  expect(once.claim.mock.calls).toMatchObject([[{ key: 'late' }]])
+  expect(store.begin.mock.calls.slice(1)).toMatchObject([['r', 1, undefined, expect.any(Number), [{ key: 'late' }]]])
+  expect(once.claim).not.toHaveBeenCalled()
+})
+
+test('no key is claimed late by a server that has lost the run', async () => {
+  const { ledger, begun, once } = openLedger()
+  begun.resolve(undefined)
+  await expect(ledger.claim(claim('late'))).rejects.toThrow(LostRun)
+  expect(once.claim).not.toHaveBeenCalled()
+})
+
+test('keys are looked at when the answer is stored, and looking claims nothing', async () => {
+  const { ledger, begun, store, once, fresh } = openLedger()
+  ledger.begin(step)
+  const looked = ledger.look(claim('a'))
+  await turn()
+  await turn()
+  expect(once.look).not.toHaveBeenCalled()
+  begun.resolve([])
+  expect(await looked).toEqual(fresh)
+  expect(store.begin.mock.calls).toMatchObject([['r', 1, step, expect.any(Number), []]])
+  expect(once.claim).not.toHaveBeenCalled()
 })
 
 test('no key is claimed for an answer that another server has overtaken', async () => {

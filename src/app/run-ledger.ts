@@ -1,7 +1,8 @@
+import { setImmediate as tick } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { DurableRun, DurableRunStore, DurableStep } from '../core/storage/durable-run-store.ts'
-import type { OnceClaim, OnceResult, OnceState, OnceStore } from '../core/storage/once-store.ts'
+import type { OnceClaim, OnceKey, OnceResult, OnceState, OnceStore } from '../core/storage/once-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
 interface RunLedgerOptions {
@@ -73,15 +74,26 @@ export class RunLedger implements OnceStore {
 
   async claim(claim: OnceClaim): Promise<OnceState> {
     if (this.#answer === undefined) {
-      // Nothing is written for an answer that is not stored.
+      // Nothing is written for an answer that is not stored, or by a server that has lost the run.
       await this.#begun
-      return this.#options.once.claim(claim)
+      const { store, clock } = this.#options
+      const [state] = (await store.begin(this.#run.id, this.#run.fence, undefined, clock.wall(), [claim])) ?? []
+      if (state === undefined) throw new LostRun()
+      return state
     }
     const claimed = { claim, ...Promise.withResolvers<OnceState>() }
     this.#claimed.push(claimed)
     return claimed.promise
   }
 
+  /** When the answer is stored: a call without a result may ask for approval next. */
+  async look(key: OnceKey): Promise<OnceState> {
+    if (this.#answer !== undefined) await tick()
+    await this.#begun
+    return this.#options.once.look(key)
+  }
+
+  /** The result of a call that this server has begun, also if it has lost the run since: the next owner may wait for it. */
   async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
     this.#results.push({ claim, result })
     this.#schedule()

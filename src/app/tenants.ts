@@ -1,7 +1,7 @@
 import type { Config, LimitsConfig, TenantConfig } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { KeyStore } from '../core/storage/key-store.ts'
-import type { OnceClaim, OnceState, OnceStore } from '../core/storage/once-store.ts'
+import type { OnceClaim, OnceKey, OnceState, OnceStore } from '../core/storage/once-store.ts'
 import { DEFAULT_QUOTA, type Quota } from '../core/storage/quota.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import { ToolExecutionError, type ToolResult } from '../core/tool-result.ts'
@@ -132,6 +132,10 @@ export class BoundedOnce implements OnceStore {
       'RATE_LIMITED',
       `Tenant '${tenant}' has reached its quota 'storage_bytes' with the results of idempotency keys. Try again tomorrow, or ask the operator to raise tenants.${tenant}.quota.storage_bytes`,
     )
+  }
+
+  look(key: OnceKey): Promise<OnceState> {
+    return this.#store.look(key)
   }
 
   async settle(claim: OnceClaim, result: ToolResult): Promise<void> {

@@ -9,12 +9,14 @@ import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
 import { configuredModels, EMBEDDED_PROVIDER, knowledgeModel, offeredModels, typeOf } from '../config/model-settings.ts'
+import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Budgets } from '../core/costs.ts'
 import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
 import type { ApprovalParts } from '../core/execution/approvals.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
+import type { PayloadOf } from '../core/execution/runner.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { Isolate } from '../core/handler.ts'
@@ -24,6 +26,7 @@ import type { RecordSink } from '../core/recorder.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Tracer } from '../core/tracer.ts'
 import type { UserAccounts } from '../core/user-accounts.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
@@ -65,6 +68,8 @@ export interface Parts {
   readonly isolate?: Isolate
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. */
+  readonly payload?: PayloadOf
   /** Answer a call only after its record is stored. */
   readonly durable?: boolean
   /** Shared rate limits. */
@@ -87,7 +92,7 @@ export interface Parts {
   /** Replaces the configured embedder. The host application closes it. */
   readonly embedder?: Embedder
   /** Called after every run. */
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   /** Counts how models use the tools. */
   readonly toolUse?: ToolUseTracker
   /** Decides which tools a model is warned about or not offered. */
@@ -102,8 +107,10 @@ export interface Parts {
   readonly packages?: string
 }
 
-/** Code of models that runs at the same time; the rest waits. */
-const MAX_CODE_RUNS = 2
+/** Mock tools are made for each run. */
+const MAX_MOCKED = 100
+/** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
+const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
 const SANDBOX_MB = 64
 const SANDBOX_IDLE_MS = 300_000
@@ -127,7 +134,15 @@ export class ToolManager {
     this.#packages = parts.packages
     const model = knowledgeModel(this.#config)
     const asking: Omit<ModelToolParts, 'clock'> = {
-      model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
+      model: async ({ tenant = LOCAL_TENANT, keyId, allowance }) => {
+        if (model === undefined) return undefined
+        const models = await this.getModels()
+        const { budgets } = parts
+        if (budgets === undefined) return models.get(model)
+        const { prices } = models.info(model)
+        const { chargedModel } = await import('../chat/charged-model.ts')
+        return chargedModel(models.get(model), { budgets, spender: { tenant, keyId }, prices, allowance })
+      },
       embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     }
     this.#parts = assemble(this.#config, parts, asking, () => this.getModels())
@@ -184,6 +199,22 @@ export class ToolManager {
   /** Finds tools by what they do. */
   getDiscovery(): ToolDiscovery {
     return this.#parts.discovery
+  }
+
+  /** A loop in which no tool runs: calls of the permitted tools in `allowed` get a result of `mocks`, or `{ ok: true }`. */
+  async getMockLoop(
+    rights: CallContext,
+    allowed: readonly string[] | undefined,
+    mocks: Readonly<Record<string, unknown>>,
+  ): Promise<ToolLoop> {
+    const { discovery, loopOptions } = this.#parts
+    const { tools } = discovery.offers.to(rights, allowed)
+    if (tools.length > MAX_MOCKED) {
+      const message = `At most ${MAX_MOCKED} tools can be mocked, not ${tools.length}: choose some of them`
+      throw new ToolExecutionError('INVALID_PARAMETERS', message)
+    }
+    const { mockedLoop } = await import('../validation/running/suite-runner.ts')
+    return mockedLoop({ tools, mocks }, loopOptions).loop
   }
 
   getMcpServers(): McpServers {
@@ -377,7 +408,7 @@ function assemble(
   const agent = new AgentKind({ ...composite, installation, http, loop: () => loop, models: catalogue })
   const { code_mode } = config.tools ?? {}
   const memoryMb = SANDBOX_MB + (code_mode?.memory_mb ?? CODE_MODE_DEFAULTS.memory_mb)
-  const places = { size: MAX_CODE_RUNS, share: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
+  const places = { size: MAX_CODE_RUNS, idleMs: SANDBOX_IDLE_MS }
   const sandbox = new ProcessPool({ ...places, workers: true, memoryMb, log })
   const codeMode = code_mode?.enabled
     ? new CodeModeKind(code_mode, { registry, isolate: sandbox, effectOf: (name) => executor.effectOf(name) })
@@ -399,14 +430,19 @@ function assemble(
     settings: parts.discovery ?? config.tools?.discovery,
     vectors: () => openVectors(log),
   })
-  const loop: ToolLoop = new ToolLoop(registry, executor, {
-    ...parts,
-    discovery,
+  const { discovery: _discovery, gate: _gate, ...loopParts } = parts
+  const loopOptions = {
+    ...loopParts,
     log,
     clock,
-    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
+  }
+  const loop: ToolLoop = new ToolLoop(registry, executor, {
+    ...parts,
+    ...loopOptions,
+    discovery,
+    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
   })
   const stopRechecking = handlers.onRegister(() => registry.recheck())
   return {
@@ -417,6 +453,7 @@ function assemble(
       registry,
       executor,
       loop,
+      loopOptions,
       discovery,
       servers,
       http,

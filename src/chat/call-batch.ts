@@ -65,15 +65,24 @@ export class CallBatch {
       while (this.#running < most && this.#next < this.#calls.length) this.#start(this.#next++)
       const event = this.#events.shift()
       if (event !== undefined || this.#running === 0) return event
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+      await this.#woken()
     }
   }
 
-  /** Starts no more calls and waits for the running ones. */
-  async ended(): Promise<void> {
-    for (let event = await this.next(0); event !== undefined; event = await this.next(0)) {}
+  #woken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  /** Runs all calls without reading their events; with 0, only waits for the running ones. */
+  async runAll(most: number): Promise<void> {
+    for (;;) {
+      while (this.#running < most && this.#next < this.#calls.length) this.#start(this.#next++)
+      this.#events.length = 0
+      if (this.#running === 0) return
+      await this.#woken()
+    }
   }
 
   #start(index: number): void {
@@ -131,6 +140,7 @@ export class CallBatch {
       report,
       callId,
       ...(mayWrite && { idempotencyKey: `run ${context.runId} call ${callId}` }),
+      ...(journal.replayed && { continued: true }),
       ...(stored && { approvalId: approvalOf(stored)?.id }),
     }
   }

@@ -95,11 +95,16 @@ export class ToolDiscovery {
     return names.map((name) => byName.get(name) as Tool)
   }
 
-  /** What a run is offered of a long list; undefined if it is offered all of it. */
-  async choose(whole: Offer, { messages, client_tools, context = {} }: RunRequest): Promise<ChosenTools | undefined> {
-    const { enabled, max_tool_tokens, always } = this.#settings
-    if (enabled === false || whole.tools.length === 0) return undefined
-    if (enabled === 'auto' && this.#total(whole.tools) <= max_tool_tokens) return undefined
+  /** Whether a run is offered only some of these tools. */
+  isNeeded({ tools }: Offer): boolean {
+    const { enabled, max_tool_tokens } = this.#settings
+    if (enabled === false || tools.length === 0) return false
+    return enabled !== 'auto' || this.#total(tools) > max_tool_tokens
+  }
+
+  /** What a run is offered of a long list. */
+  async choose(whole: Offer, { messages, client_tools, context = {} }: RunRequest): Promise<ChosenTools> {
+    const { max_tool_tokens, always } = this.#settings
     const isTaken = whole.names.has(SEARCH_TOOLS) || client_tools?.some(({ name }) => name === SEARCH_TOOLS)
     const searching = isTaken ? undefined : this.toolFor(context)
     const first = whole.tools.filter(({ name }) => matchesGlobs(always, name))

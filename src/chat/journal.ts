@@ -1,7 +1,8 @@
+import type { Spending } from '../core/call-context.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ToolCall, Usage } from '../models/model.ts'
 
-/** A complete model answer that calls tools. Stored before its calls run. */
+/** A complete model answer that calls tools, or one that the model has to correct. Stored before the run goes on. */
 interface AnswerStep {
   readonly kind: 'answer'
   readonly text: string
@@ -12,6 +13,8 @@ interface AnswerStep {
   readonly metadata?: Metadata
   /** By tool: the versions that the calls were offered. Runs of older releases have none. */
   readonly versions?: Readonly<Record<string, string>>
+  /** What the model is told, if it has to correct the answer. */
+  readonly again?: string
   /** The time that the run has worked so far. Waiting for a person doesn't count. */
   readonly used_ms: number
 }
@@ -20,6 +23,8 @@ interface AnswerStep {
 interface ResultsStep {
   readonly kind: 'results'
   readonly results: readonly { readonly index: number; readonly result: ToolResult }[]
+  /** What the run and its agents have spent so far, if it has a budget. */
+  readonly spent?: Spending
   readonly used_ms: number
 }
 
@@ -50,6 +55,8 @@ export function calledVersions(journal: Journal | undefined): ReadonlyMap<string
 /** What the calls of one turn need of the journal. */
 export interface TurnJournal {
   readonly keyed: boolean
+  /** Whether the answer of the turn is a stored one: its calls may have begun before. */
+  readonly replayed: boolean
   readonly stored: ReadonlyMap<number, ToolResult>
 }
 
@@ -57,6 +64,10 @@ export interface TurnJournal {
 export class Replay {
   readonly #steps: readonly JournalStep[]
   #next = 0
+  /** What the model was told about the last stored answer, if it had to correct it. */
+  again: string | undefined = undefined
+  /** What the run had spent with the last stored results. */
+  spent: Spending | undefined = undefined
 
   constructor(steps: readonly JournalStep[]) {
     this.#steps = steps
@@ -71,6 +82,7 @@ export class Replay {
     const step = this.#steps[this.#next]
     if (step?.kind !== 'answer') return undefined
     this.#next++
+    this.again = step.again
     return {
       id,
       async *stream(): AsyncGenerator<ModelEvent> {
@@ -93,6 +105,7 @@ export class Replay {
     const stored = new Map<number, ToolResult>()
     for (let step = this.#steps[this.#next]; step?.kind === 'results'; step = this.#steps[++this.#next]) {
       for (const { index, result } of step.results) stored.set(index, result)
+      this.spent = step.spent
     }
     return stored
   }

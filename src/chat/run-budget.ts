@@ -1,7 +1,11 @@
-import type { Allowance, Spending } from '../core/call-context.ts'
+import type { Allowance, ParentCall, Spending } from '../core/call-context.ts'
+import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
+import type { Clock } from '../core/clock.ts'
+import { toMicros } from '../core/costs.ts'
 import type { MediaPart } from '../core/tool-result.ts'
 import { mediaIn, textIn } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
 import { costOf, type ModelPrices } from '../models/model-info.ts'
 import type { Budget } from './run.ts'
 
@@ -27,8 +31,7 @@ export class RunBudget implements Allowance {
   readonly #reserved: { readonly tokens: number; readonly cost: number }
   /** The allowance of the run that called this one. */
   readonly #outer: Allowance | undefined
-  #spentTokens = 0
-  #spentCost = 0
+  #spent: Spending = NOTHING
   /** Set aside by the runs of agents. */
   #held: Spending = NOTHING
   /** Set aside in the outer allowance by the current request. */
@@ -89,9 +92,17 @@ export class RunBudget implements Allowance {
 
   /** What the run of an agent has spent. */
   charge(amount: Spending): void {
-    this.#spentTokens += amount.tokens
-    this.#spentCost += amount.cost
+    this.#spent = { tokens: this.#spent.tokens + amount.tokens, cost: this.#spent.cost + amount.cost }
     this.#outer?.charge(amount)
+  }
+
+  get spent(): Spending {
+    return this.#spent
+  }
+
+  /** Continues with what the run and its agents had spent when it was stored. The outer run has its own record of that. */
+  restore(spent: Spending): void {
+    this.#spent = spent
   }
 
   /** Gives back what the last request has set aside. */
@@ -102,22 +113,22 @@ export class RunBudget implements Allowance {
 
   #leftBut(reserved: Spending): Spending {
     const outer = this.#outer?.left()
-    const tokens = this.#tokens - this.#spentTokens - this.#held.tokens - reserved.tokens
-    const cost = this.#cost - this.#spentCost - this.#held.cost - reserved.cost
+    const tokens = this.#tokens - this.#spent.tokens - this.#held.tokens - reserved.tokens
+    const cost = this.#cost - this.#spent.cost - this.#held.cost - reserved.cost
     return outer === undefined
       ? { tokens, cost }
       : { tokens: Math.min(tokens, outer.tokens), cost: Math.min(cost, outer.cost) }
   }
 
-  /** Records a turn; its answer becomes part of the next prompt. */
-  spend(usage: Usage | undefined, said: string): void {
+  /** Records a turn; its answer becomes part of the next prompt. A stored turn was charged to the outer run before. */
+  spend(usage: Usage | undefined, said: string, isStored = false): void {
     const prompt = usage?.prompt_tokens ?? this.#prompt
     const completion = usage?.completion_tokens ?? textBound(said)
     this.release()
-    this.charge({
-      tokens: Math.max(usage?.total_tokens ?? 0, prompt + completion),
-      cost: costOf(this.#prices, prompt, completion),
-    })
+    const tokens = Math.max(usage?.total_tokens ?? 0, prompt + completion)
+    const cost = costOf(this.#prices, prompt, completion)
+    if (isStored) this.restore({ tokens: this.#spent.tokens + tokens, cost: this.#spent.cost + cost })
+    else this.charge({ tokens, cost })
     this.#prompt = prompt + completion + TOKENS_PER_MESSAGE
   }
 
@@ -131,8 +142,57 @@ function limitOf(what: 'token' | 'cost', limit: number | undefined): string {
   return what === 'token' ? `the limit of ${limit} tokens` : `the cost limit of ${limit}`
 }
 
+export type Interruption = 'cancelled' | 'timeout'
+
+/** Cancels a run on abort or timeout. `work` ends first, to leave time for a final request. */
+export class RunSignals {
+  readonly whole = new Cancellation()
+  /** For turns with tools, and their calls. */
+  readonly work: Cancellation
+  readonly #caller: CancelSignal | undefined
+  readonly #timers: (() => void)[] = []
+  readonly #cancel = (): void => this.#end(this.#caller?.reason)
+
+  constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, usedMs: number, clock: Clock) {
+    this.#caller = caller
+    const workingMs = wallTimeMs && workingTime(wallTimeMs)
+    this.work = workingMs === wallTimeMs ? this.whole : new Cancellation()
+    if (wallTimeMs !== undefined && workingMs !== undefined) {
+      const late = new DOMException('The run timed out', 'TimeoutError')
+      const end = (ms: number, abort: () => void) => (ms > 0 ? this.#timers.push(clock.after(ms, abort)) : abort())
+      end(workingMs - usedMs, () => this.work.abort(late))
+      end(wallTimeMs - usedMs, () => this.#end(late))
+    }
+    if (caller?.aborted) this.#cancel()
+    else caller?.addEventListener('abort', this.#cancel)
+  }
+
+  get interruption(): Interruption | undefined {
+    if (this.#caller?.aborted) return 'cancelled'
+    return this.work.aborted ? 'timeout' : undefined
+  }
+
+  /** Aborts what still runs if the run is left early: aborting takes as long as a turn. */
+  close(isOver: boolean): void {
+    for (const cancel of this.#timers) cancel()
+    this.#caller?.removeEventListener('abort', this.#cancel)
+    if (!isOver) this.#end(undefined)
+  }
+
+  #end(reason: unknown): void {
+    this.work.abort(reason)
+    this.whole.abort(reason)
+  }
+}
+
+/** A run that a call makes ends with the call. */
+export function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
+  if (parent === undefined || !Number.isFinite(parent.deadline)) return limit
+  return Math.round(Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(1, parent.deadline - clock.now())))
+}
+
 /** The time until tools and turns are cancelled; the rest is reserved for a final request. */
-export function workingTime(wallTimeMs: number): number {
+function workingTime(wallTimeMs: number): number {
   return wallTimeMs - reserve(wallTimeMs, MIN_RESERVED_MS)
 }
 
@@ -182,4 +242,29 @@ function toolBytes(tools: readonly OfferedTool[]): number {
       bytes + textBound(name) + textBound(description) + textBound(JSON.stringify(parameters)),
     0,
   )
+}
+
+/** The statuses of a provider that did not respond in time. */
+export const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
+
+interface UnknownTurn {
+  readonly messages: readonly Message[]
+  readonly tools: readonly OfferedTool[]
+  readonly said: string
+  /** Undefined if the turn did not fail. */
+  readonly thrown: unknown
+  /** Whether its caller left, or its time was over. */
+  readonly interrupted: boolean
+  /** What budgets have set aside for it. */
+  readonly held: number | undefined
+}
+
+/** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
+export function estimateOf(prices: ModelPrices | undefined, turn: UnknownTurn): number | undefined {
+  const { messages, tools, said, thrown, interrupted, held = 0 } = turn
+  const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
+  const isCut = thrown === undefined || isLate || interrupted
+  // A provider that refuses a request does not charge for it.
+  if (prices === undefined || (!isCut && said === '')) return undefined
+  return Math.max(toMicros(costOf(prices, promptBound(messages, tools), textBound(said))), held)
 }

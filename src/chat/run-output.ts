@@ -58,10 +58,14 @@ function withoutFence(text: string): string {
 /** A request that is being made. */
 export type Draft = { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] }
 
-interface Settled {
+/** A turn that was compared with what the run demands. */
+export interface Settled {
   /** The text that clients may see. */
   readonly text: string
-  readonly settled: Ending | 'again' | undefined
+  /** Undefined if the run goes on. */
+  readonly ending?: Ending | undefined
+  /** What the model is told, if it has to correct the turn. */
+  readonly again?: string
 }
 
 /** What a run demands of its model: calls before an answer, or an answer of a schema. */
@@ -103,9 +107,13 @@ export class Demands {
     if (!isEnforced) request.messages = withInstruction(request.messages, output)
   }
 
-  /** A turn that isn't what was asked for is corrected once, and then ends the run. */
-  async settle(turn: TurnReader, ending: Ending | undefined): Promise<Settled> {
+  /**
+   * A turn that isn't what was asked for is corrected once, and then ends the run. `stored`: what the model was told about it
+   * before the run continued.
+   */
+  async settle(turn: TurnReader, ending: Ending | undefined, stored: string | undefined): Promise<Settled> {
     const { output } = this.#request
+    if (stored !== undefined) return this.#correct(turn, stored, stored)
     const isAnswer = ending?.reason === 'stop' && ending.handBack === undefined
     if (isAnswer && this.#mustCall) {
       return this.#correct(turn, 'did not call a tool', 'You must call a tool before you answer. Call it now.')
@@ -116,18 +124,26 @@ export class Demands {
         return this.#correct(turn, `did not answer as requested: ${read.problem}`, again(read.problem))
       this.output = read.value
       this.#corrected()
-      return { text: read.text, settled: { ...ending, content: read.text } }
+      return { text: read.text, ending: { ...ending, content: read.text } }
     }
     const hasCalls = turn.calls.length > 0
     if (hasCalls) this.#corrected()
     const isTold = hasCalls ? output === undefined : ending?.reason !== 'error'
-    return { text: isTold ? turn.text : '', settled: ending }
+    return { text: isTold ? turn.text : '', ending }
+  }
+
+  /** The text of the last turn after a limit. There is no turn left to correct it: what doesn't fit isn't shown. */
+  async concluded({ text }: TurnReader): Promise<string> {
+    const { output } = this.#request
+    if (output === undefined) return text
+    const read = await readOutput(output, text)
+    return 'problem' in read ? '' : read.text
   }
 
   #correct({ text }: TurnReader, problem: string, advice: string): Settled {
     if (this.#correction !== undefined) {
       const error = `Model ${this.#request.model.id} ${problem}. Ask again, or use another model`
-      return { text: '', settled: { reason: 'error', error, provider: { error_status: 422 } } }
+      return { text: '', ending: { reason: 'error', error, provider: { error_status: 422 } } }
     }
     this.#correction = this.#messages.length
     const said: readonly Message[] = text === '' ? [] : [{ role: 'assistant', content: text }]
@@ -135,7 +151,7 @@ export class Demands {
       this.#messages.push(message)
       this.#onMessage(message)
     }
-    return { text: '', settled: 'again' }
+    return { text: '', again: advice }
   }
 
   /** Removes the messages about the correction. */

@@ -189,7 +189,8 @@ const shownOf = ({ name, description, parameters }: OfferedTool): OfferedTool =>
 const joined = (a: string, b: string): string => `${a.slice(0, -1)},${b.slice(1)}`
 
 export interface RunRecordOptions {
-  readonly onRun: (run: StoredRun) => void
+  /** `stored`: false if the client wants nothing stored. */
+  readonly onRun: (run: StoredRun, stored: boolean) => void
   readonly clock: Clock
   readonly log: Log
   readonly maxIterations: number
@@ -271,7 +272,7 @@ export class RunRecord implements RunObserver {
     // The run ended during a turn.
     if (this.#turn !== undefined) this.turnEnded(this.#turn.reader, answer.stop_reason)
     try {
-      this.#options.onRun(this.#run(answer, iterations))
+      this.#options.onRun(this.#run(answer, iterations), this.#context.stores !== false)
     } catch (err) {
       writeLog(this.#options.log, 'error', { err, run_id: this.#context.runId }, 'Could not store a run')
     }
@@ -390,22 +391,28 @@ export function endedRecord(
 /** The steps of a durable run as people see them: bounded and redacted. */
 export class StepView {
   readonly #contents: boolean
+  /** The end of the last step, in milliseconds since 1970. */
+  #since: number
   #iteration = 0
   #calls: readonly ToolCall[] = []
 
-  constructor(before: readonly JournalStep[], contents: boolean) {
+  constructor(before: readonly JournalStep[], contents: boolean, startedAt: number) {
     this.#contents = contents
+    this.#since = startedAt
     for (const step of before) this.#read(step)
   }
 
-  of(step: JournalStep, at: string): readonly RunStep[] {
+  /** A step that ended at this time. */
+  of(step: JournalStep, at: number): readonly RunStep[] {
     this.#read(step)
-    const common = { iteration: this.#iteration, started_at: at }
+    const since = Math.min(this.#since, at)
+    this.#since = at
     if (step.kind === 'answer') {
       const { text, calls, reason, usage } = step
       return [
         {
-          ...{ type: 'model' as const, ...common, duration_ms: 0, finish_reason: reason, tool_calls: calls.length },
+          ...{ type: 'model' as const, iteration: this.#iteration, started_at: new Date(since).toISOString() },
+          ...{ duration_ms: at - since, finish_reason: reason, tool_calls: calls.length },
           ...(this.#contents && { text: redactText(text, MAX_CONTENT_CHARACTERS) }),
           ...(usage && { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }),
         },
@@ -414,8 +421,10 @@ export class StepView {
     return step.results.map(({ index, result }) => {
       const { name = '', arguments: given = '' } = this.#calls[index]?.function ?? {}
       const contents = this.#contents && { params: bounded(readArguments(given)), result: boundedResult(result) }
+      const duration_ms = result.execution_time_ms
       return {
-        ...({ type: 'tool', ...common, duration_ms: result.execution_time_ms, tool: redactText(name) } as const),
+        ...({ type: 'tool', iteration: this.#iteration, duration_ms, tool: redactText(name) } as const),
+        started_at: new Date(Math.max(since, at - duration_ms)).toISOString(),
         ...contents,
       }
     })

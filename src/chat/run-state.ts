@@ -1,22 +1,21 @@
 import { hash } from 'node:crypto'
-import type { Allowance, ParentCall } from '../core/call-context.ts'
+import type { Allowance } from '../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
-import type { Clock } from '../core/clock.ts'
-import { type Budgets, type Hold, inUnits, toMicros } from '../core/costs.ts'
+import { inUnits } from '../core/costs.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
-import { asToolError } from '../core/failure.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { costOf, turnCost } from '../models/model-info.ts'
+import { turnCost } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import { Replay, type TurnJournal } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
-import { promptBound, RunBudget, textBound, workingTime } from './run-budget.ts'
+import { type Interruption, RunBudget, RunSignals, TIMED_OUT, wallTime } from './run-budget.ts'
+import { RunCosts } from './run-costs.ts'
 import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
-import { Demands, type Draft, type Ending } from './run-output.ts'
+import { Demands, type Draft, type Ending, type Settled } from './run-output.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
@@ -41,48 +40,6 @@ function stopSentence(reason: StopReason, limit: string | undefined): string {
   }
 }
 
-type Interruption = 'cancelled' | 'timeout'
-
-/** Cancels a run on abort or timeout. `work` ends first, to leave time for a final request. */
-class RunSignals {
-  readonly whole = new Cancellation()
-  /** For turns with tools, and their calls. */
-  readonly work: Cancellation
-  readonly #caller: CancelSignal | undefined
-  readonly #timers: (() => void)[] = []
-  readonly #cancel = (): void => this.#end(this.#caller?.reason)
-
-  constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, usedMs: number, clock: Clock) {
-    this.#caller = caller
-    const workingMs = wallTimeMs && workingTime(wallTimeMs)
-    this.work = workingMs === wallTimeMs ? this.whole : new Cancellation()
-    if (wallTimeMs !== undefined && workingMs !== undefined) {
-      const late = new DOMException('The run timed out', 'TimeoutError')
-      const end = (ms: number, abort: () => void) => (ms > 0 ? this.#timers.push(clock.after(ms, abort)) : abort())
-      end(workingMs - usedMs, () => this.work.abort(late))
-      end(wallTimeMs - usedMs, () => this.#end(late))
-    }
-    if (caller?.aborted) this.#cancel()
-    else caller?.addEventListener('abort', this.#cancel)
-  }
-
-  get interruption(): Interruption | undefined {
-    if (this.#caller?.aborted) return 'cancelled'
-    return this.work.aborted ? 'timeout' : undefined
-  }
-
-  close(): void {
-    for (const cancel of this.#timers) cancel()
-    this.#caller?.removeEventListener('abort', this.#cancel)
-    this.#end(undefined)
-  }
-
-  #end(reason: unknown): void {
-    this.work.abort(reason)
-    this.whole.abort(reason)
-  }
-}
-
 type EffectOf = NonNullable<ModelRequest['effectOf']>
 
 /** The state of a run: its conversation, budget, signals and observers. */
@@ -92,7 +49,7 @@ export class RunState {
   observers: readonly RunObserver[] = NO_OBSERVERS
   /** The decisions of the validation gate. */
   gate: readonly GateDecision[] | undefined = undefined
-  budgets: Budgets | undefined = undefined
+  readonly costs: RunCosts
   readonly #signals: RunSignals
   iteration = 0
   usage: Usage | undefined = undefined
@@ -108,15 +65,6 @@ export class RunState {
   readonly #replay: Replay | undefined
   /** Whether the current turn is a stored one. */
   #replayed = false
-  /** What budgets have set aside for the current turn. */
-  #hold: Hold | undefined = undefined
-  /** Whether a budget applies to the current turn. */
-  #isLimited = false
-  /** The turn whose cost is not counted yet, and the tools that it offers. */
-  #asked: { readonly turn: TurnReader; readonly tools: readonly OfferedTool[] } | undefined = undefined
-  /** The cost of all turns in millionths, and how many have an unknown one. */
-  #warnings: readonly string[] = []
-  #turnCosts = { known: 0, micros: 0, unknown: 0 }
   readonly #startedMs: number
   readonly #wallTimeMs: number | undefined
 
@@ -126,6 +74,7 @@ export class RunState {
     this.#silence = silence
     this.#effectOf = effectOf
     this.messages = [...messages]
+    this.costs = new RunCosts(request, this.messages)
     this.tracked = [...(request.prior_calls ?? [])]
     const outer = context?.allowance
     this.#budget =
@@ -144,8 +93,8 @@ export class RunState {
   }
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
-  async ask(offered: readonly OfferedTool[], last: boolean): Promise<TurnReader | Ending> {
-    const { model, temperature, context } = this.#request
+  ask(offered: readonly OfferedTool[], last: boolean): TurnReader | Ending | Promise<TurnReader | Ending> {
+    const { model } = this.#request
     const tools = this.demands?.toolsOf(offered) ?? offered
     const stored = last ? undefined : this.#replay?.answer(model.id)
     this.#replayed = stored !== undefined
@@ -153,13 +102,21 @@ export class RunState {
       const request = { messages: this.messages, tools }
       return this.#begun(new TurnReader(stored, request, new Cancellation(), this.#silence))
     }
-    const { interruption, whole, work } = this.#signals
+    const { interruption, whole } = this.#signals
     if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
-    const refused = await this.#takeBudgets()
-    if (refused !== undefined) return refused
-    const cancellation = last ? whole : work
+    if (this.costs.budgets === undefined) return this.#send(tools, max_tokens, last)
+    return this.costs.take(this.iteration > 0).then((refused) => {
+      if (refused === undefined) return this.#send(tools, max_tokens, last)
+      this.#budget?.release()
+      return refused
+    })
+  }
+
+  #send(tools: readonly OfferedTool[], max_tokens: number | undefined, last: boolean): TurnReader {
+    const { model, temperature, context } = this.#request
+    const cancellation = last ? this.#signals.whole : this.#signals.work
     const { tools: before, max_tokens: most } = this.#question ?? {}
     const isUsual = !last && !this.demands?.holdText
     if (isUsual && this.#question !== undefined && before === tools && most === max_tokens) {
@@ -169,12 +126,9 @@ export class RunState {
       messages: this.messages,
       tools,
       // A hash takes as long as a call, and few models use it.
-      cache: lazyKey(this.#request),
+      cache: new CacheKey(this.#request),
       effectOf: this.#effectOf,
-      // Created lazily: an AbortSignal is expensive.
-      get signal() {
-        return cancellation.signal
-      },
+      signal: cancellation.signal,
     }
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
@@ -188,7 +142,7 @@ export class RunState {
     const { interruption } = this.#signals
     this.#budget?.release()
     for (const observer of this.observers) observer.turnEnded?.(turn, interruption ?? 'error')
-    this.#charge(turn)
+    this.costs.charge(turn, interruption !== undefined)
     if (interruption !== undefined) return this.#interrupted(interruption)
     const thrown = turn.failure?.thrown
     return { reason: 'error', content: turn.text, error: problemOf(thrown, this.model.id), provider: failureOf(thrown) }
@@ -197,11 +151,12 @@ export class RunState {
   spent(turn: TurnReader): void {
     const { usage, text, calls } = turn
     for (const observer of this.observers) observer.turnEnded?.(turn)
-    this.#charge(turn)
+    this.costs.charge(turn, this.#signals.interruption !== undefined)
     if (usage !== undefined) this.usage = this.usage === undefined ? usage : sum(this.usage, usage)
     this.#budget?.spend(
       usage,
       calls.reduce((said, call) => said + call.function.name + call.function.arguments, text),
+      this.#replayed,
     )
   }
 
@@ -238,19 +193,35 @@ export class RunState {
     claims: boolean,
     versions: Readonly<Record<string, string>>,
   ): Promise<TurnJournal | undefined> {
-    const { text, calls, reason, rawReason, usage, metadata } = turn
     const { journal } = this.#request
     if (journal === undefined) return undefined
-    if (!this.#replayed) {
-      const step = {
-        ...({ kind: 'answer', text, calls, reason, versions, used_ms: this.#usedMs() } as const),
-        ...(rawReason !== undefined && { raw_reason: rawReason }),
-        ...(usage !== undefined && { usage }),
-        ...(metadata !== undefined && { metadata }),
-      }
-      await journal.append(step, claims ? 'claims' : undefined)
+    await this.#storeAnswer(turn, { versions }, claims ? 'claims' : undefined)
+    const stored = this.#replay?.results() ?? new Map()
+    if (this.#replayed && this.#replay?.spent !== undefined) this.#budget?.restore(this.#replay.spent)
+    return { keyed: journal.keyed, replayed: this.#replayed, stored }
+  }
+
+  /** Checks a turn against what the run demands, and stores one that the model has to correct. */
+  async settle(demands: Demands, turn: TurnReader, ending: Ending | undefined): Promise<Settled> {
+    const settled = await demands.settle(turn, ending, this.#replayed ? this.#replay?.again : undefined)
+    if (settled.again !== undefined) await this.#storeAnswer(turn, { again: settled.again })
+    return settled
+  }
+
+  /** Stores the answer of a turn, unless it is a stored one. */
+  async #storeAnswer(
+    { text, calls, reason, rawReason, usage, metadata }: TurnReader,
+    more: { readonly versions?: Readonly<Record<string, string>>; readonly again?: string },
+    how?: 'claims',
+  ): Promise<void> {
+    if (this.#replayed) return
+    const step = {
+      ...({ kind: 'answer', text, calls, reason, ...more, used_ms: this.#usedMs() } as const),
+      ...(rawReason !== undefined && { raw_reason: rawReason }),
+      ...(usage !== undefined && { usage }),
+      ...(metadata !== undefined && { metadata }),
     }
-    return { keyed: journal.keyed, stored: this.#replay?.results() ?? new Map() }
+    await this.#request.journal?.append(step, how)
   }
 
   /** Stores the results that are new. Ends the run if calls wait for approval. */
@@ -261,7 +232,7 @@ export class RunState {
       .filter(({ index, result }) => stored.get(index) !== result)
     if (results.length > 0 || waits) {
       await this.#request.journal?.append(
-        { kind: 'results', results, used_ms: this.#usedMs() },
+        { kind: 'results', results, ...(this.#budget && { spent: this.#budget.spent }), used_ms: this.#usedMs() },
         waits ? 'waits' : undefined,
       )
     }
@@ -308,7 +279,7 @@ export class RunState {
   /** The caller left before the answer: notifies observers when all calls have ended. */
   async left(calls: CallBatch | undefined): Promise<void> {
     if (this.observers === NO_OBSERVERS && this.#request.journal === undefined) return
-    await calls?.ended()
+    await calls?.runAll(0)
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
 
@@ -318,7 +289,7 @@ export class RunState {
     const limitReached = reason === 'max_iterations'
     const content =
       said === '' && reason === 'stop' ? '' : limitReached || said === '' ? stopSentence(reason, limit) : said
-    const { usage, gate } = this
+    const { usage, gate, costs } = this
     return {
       content,
       service: this.#request.service ?? id.slice(0, Math.max(colon, 0)),
@@ -327,7 +298,7 @@ export class RunState {
       stop_reason: reason,
       ...(approvals !== undefined && { status: 'waiting' as const, approvals }),
       ...(gate !== undefined && { gate }),
-      ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
+      ...(costs.warnings.length > 0 && { warnings: costs.warnings }),
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
@@ -335,7 +306,7 @@ export class RunState {
       ...(error !== undefined && { error }),
       ...provider,
       ...(usage !== undefined && { usage }),
-      ...this.#costs(),
+      ...costs.sum(this.tracked),
     }
   }
 
@@ -345,9 +316,8 @@ export class RunState {
     for (const observer of this.observers) observer.runEnded(answer, this.iteration)
   }
 
-  /** Stored turns offer no tools, and cost nothing. */
   #begun(turn: TurnReader, tools?: readonly OfferedTool[]): TurnReader {
-    this.#asked = tools && { turn, tools }
+    this.costs.begin(turn, tools)
     for (const observer of this.observers) observer.turnStarted?.(turn)
     return turn
   }
@@ -359,12 +329,8 @@ export class RunState {
 
   close(): void {
     this.#budget?.release()
-    // The caller left during a turn.
-    if (this.#asked !== undefined) {
-      const { text, calls } = this.#asked.turn
-      this.#charge({ text, calls, usage: undefined, failure: { thrown: undefined } })
-    }
-    this.#signals.close()
+    this.costs.close(this.#signals.interruption !== undefined)
+    this.#signals.close(this.#over)
   }
 
   get model(): Model {
@@ -375,98 +341,23 @@ export class RunState {
     return this.#signals.work
   }
 
-  /** Ends the run if a budget is spent, before the model is asked. */
-  async #takeBudgets(): Promise<Ending | undefined> {
-    try {
-      const taken = await this.budgets?.take(this.#spender)
-      this.#hold = taken?.hold
-      this.#isLimited = taken !== undefined
-      if (taken !== undefined) this.#warnings = [...new Set([...this.#warnings, ...taken.warnings])]
-      return undefined
-    } catch (thrown) {
-      this.#budget?.release()
-      const { message, code, extras } = asToolError(thrown, this.model.id)
-      const wait = extras.details?.retry_after_ms
-      const provider = {
-        error_status: code === 'RATE_LIMITED' ? (429 as const) : (503 as const),
-        ...(wait !== undefined && { retry_after_ms: wait }),
-      }
-      // A run that has begun ends with what it has.
-      const budget = extras.details?.budget
-      if (this.iteration > 0 && budget !== undefined) {
-        const { scope, name, amount, currency, per } = budget
-        return { reason: 'budget', limit: `the budget of ${scope} '${name}', ${amount} ${currency} a ${per},` }
-      }
-      return { reason: 'error', error: message, provider }
-    }
-  }
-
-  /** Counts what a turn cost. Stored turns were counted before. */
-  #charge(turn: Pick<TurnReader, 'usage' | 'failure' | 'text' | 'calls'>): void {
-    const { usage, failure } = turn
-    const cost = turnCost(this.#request.prices, usage)
-    const estimate = cost === undefined ? this.#estimate(turn) : undefined
-    const costs = this.#turnCosts
-    if (cost === undefined) costs.unknown++
-    else {
-      costs.known++
-      costs.micros += cost
-    }
-    const hold = this.#hold
-    this.#hold = undefined
-    this.#asked = undefined
-    // A turn that failed at a model without prices says nothing, and callers may name any model.
-    const isSilent = failure !== undefined && this.#request.prices === undefined && hold === undefined
-    if (!this.#replayed && !isSilent) this.budgets?.turn(this.#spender, cost, hold, estimate)
-  }
-
-  /** What a turn counts against budgets if its cost is unknown: callers that leave early must not spend without limit. */
-  #estimate({ failure, text, calls }: Pick<TurnReader, 'failure' | 'text' | 'calls'>): number | undefined {
-    const { prices } = this.#request
-    if (this.#asked === undefined || prices === undefined || !this.#isLimited) return undefined
-    const thrown = failure?.thrown
-    const isLate = thrown instanceof ModelError && TIMED_OUT.has(thrown.status)
-    const isCut = thrown === undefined || isLate || this.#signals.interruption !== undefined
-    // A provider that refuses a request does not charge for it.
-    if (!isCut && text === '' && calls.length === 0) return undefined
-    const said = textBound(text + JSON.stringify(calls))
-    const bound = costOf(prices, promptBound(this.messages, this.#asked.tools), said)
-    return Math.max(toMicros(bound), this.#hold?.micros ?? 0)
-  }
-
-  get #spender() {
-    const { tenant = LOCAL_TENANT, keyId } = this.#request.context ?? {}
-    return { tenant, keyId, model: this.model.id }
-  }
-
-  /** What the turns and calls of the run cost together; nothing if no cost is known. */
-  #costs(): Pick<RunAnswer, 'cost' | 'unknown_costs'> {
-    let { known, micros, unknown } = this.#turnCosts
-    for (const { cost } of this.tracked.map(({ result }) => result)) {
-      if (cost === null) unknown++
-      if (typeof cost !== 'number') continue
-      known++
-      micros += toMicros(cost)
-    }
-    return known === 0 ? {} : { cost: inUnits(micros), ...(unknown > 0 && { unknown_costs: unknown }) }
-  }
-
   #interrupted(reason: Interruption): Ending {
     return { reason, limit: `the time limit of ${(this.#wallTimeMs ?? 0) / 1_000} s` }
   }
 }
 
 /** Tenants share no cache, so that none learns from its speed what others ask. */
-const lazyKey = ({ context, cache_key = '' }: RunRequest): { readonly key: string } => ({
-  get key() {
-    return hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
-  },
-})
+class CacheKey {
+  readonly #request: RunRequest
 
-/** A run that a call makes ends with the call. */
-function wallTime(limit: number | undefined, parent: ParentCall | undefined, clock: Clock): number | undefined {
-  if (parent === undefined || !Number.isFinite(parent.deadline)) return limit
-  return Math.round(Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(1, parent.deadline - clock.now())))
+  constructor(request: RunRequest) {
+    this.#request = request
+  }
+
+  get key(): string {
+    const { context, cache_key = '' } = this.#request
+    return hash('sha256', JSON.stringify([context?.tenant ?? LOCAL_TENANT, cache_key])).slice(0, 32)
+  }
 }
 
 /** Other errors may contain addresses. */
@@ -474,7 +365,6 @@ function problemOf(thrown: unknown, id: string): string {
   return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. See the log`
 }
 
-const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
 const BUSY: ReadonlySet<number | undefined> = new Set([429, 503, 529])
 
 function failureOf(thrown: unknown): NonNullable<Ending['provider']> {

@@ -1,7 +1,10 @@
 import { expect, test, vi } from 'vitest'
+import type { Allowance } from '../core/call-context.ts'
+import type { Handler } from '../core/handler.ts'
 import { type GivenTurn, scripted } from '../testing/stand-ins.ts'
 import { GO, loopSetup, told } from './fixtures/loop-setup.ts'
 import type { Journal, JournalStep } from './journal.ts'
+import type { RunRequest } from './run.ts'
 
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 const look = (n: number) => ({ name: 'look', id: `look-${n}`, arguments: { n } })
@@ -29,8 +32,14 @@ function durableSetup() {
   setup.add('look', ({ n }) => ({ seen: n }), { effect: 'read' })
   setup.add('pay', pay)
   const steps: JournalStep[] = []
-  const run = (turns: readonly GivenTurn[], dieAt = Number.POSITIVE_INFINITY, budget = {}) => {
+  const models: ReturnType<typeof scripted>[] = []
+  const run = (
+    turns: readonly GivenTurn[],
+    dieAt = Number.POSITIVE_INFINITY,
+    { allowance, ...more }: Partial<RunRequest> & { readonly allowance?: Allowance } = {},
+  ) => {
     const model = scripted(...turns)
+    models.push(model)
     const journal: Journal = {
       steps: structuredClone(steps),
       keyed: true,
@@ -39,10 +48,10 @@ function durableSetup() {
         steps.push(structuredClone(step))
       },
     }
-    const context = { runId: 'r1', caller: 'key-1' }
-    return { model, answer: told(setup.loop.run({ model, messages: GO, context, journal, ...budget })) }
+    const context = { runId: 'r1', caller: 'key-1', allowance }
+    return { model, answer: told(setup.loop.run({ model, messages: GO, context, journal, ...more })) }
   }
-  return { ...setup, pay, steps, run }
+  return { ...setup, pay, steps, models, run }
 }
 
 const untimed = (value: unknown): string => JSON.stringify(value).replaceAll(/execution_time_ms\\*":[\d.]+/g, '')
@@ -80,6 +89,51 @@ test('counts only working time against the time limit', async () => {
   expect(answer).toMatchObject({ stop_reason: 'timeout', tool_calls: { length: 3 } })
   steps[1] = { ...(steps[1] as JournalStep), used_ms: 1_000 }
   expect((await run(['In time.'], 9, { budget: { wall_time_ms: 60_000 } }).answer).answer.stop_reason).toBe('stop')
+})
+
+test.each([
+  ['must call a tool', { tool_choice: 'required' as const }, TURNS],
+  ['must answer with JSON', { output: { schema: { type: 'object', required: ['town'] } } }, ['{"town": "Oslo"}']],
+])('a model that %s is corrected once, also if the run continues', async (_demand, demand, turns) => {
+  const whole = durableSetup()
+  const expected = await whole.run(['Nothing to do.', ...turns], 9, demand).answer
+  const { run, steps } = durableSetup()
+  const first = run(['Nothing to do.', 'killed'], 1, { ...demand, max_iterations: 9 })
+  await first.answer.catch(() => {})
+  expect(steps).toMatchObject([{ kind: 'answer', text: 'Nothing to do.', calls: [], again: expect.any(String) }])
+  const second = run(turns, 9, demand)
+  const { answer, messages } = await second.answer
+  expect([untimed(answer), untimed(messages)]).toEqual([untimed(expected.answer), untimed(expected.messages)])
+  expect(second.model.requests[0]?.messages).toEqual(whole.models[0]?.requests[1]?.messages)
+  // It had its second attempt.
+  steps.splice(1)
+  const { answer: refused } = await run(['Still nothing.'], 9, demand).answer
+  expect(refused).toMatchObject({ stop_reason: 'error', error_status: 422 })
+})
+
+test('a run that continues has spent what it and its agents had spent', async () => {
+  const { run, steps, add } = durableSetup()
+  const spend: Handler = (_params, { child }) => child?.().allowance?.charge({ tokens: 4_000, cost: 0 })
+  add('agent', spend, { effect: 'read', implementation: { type: 'kind', run: spend } })
+  const outer = { left: () => ({ tokens: 9_000, cost: Number.POSITIVE_INFINITY }), hold: vi.fn(), charge: vi.fn() }
+  const budget = { budget: { tokens: 5_000 }, allowance: outer }
+  const turns = [
+    { calls: [{ name: 'agent', id: 'a' }], usage },
+    { calls: [{ name: 'agent', id: 'b' }], usage },
+  ]
+  await expect(run(turns, 2, budget).answer).rejects.toThrow('killed')
+  expect(steps[1]).toMatchObject({ kind: 'results', spent: { tokens: 4_005, cost: 0 } })
+  expect(outer.charge.mock.calls).toEqual([
+    [{ tokens: 5, cost: 0 }],
+    [{ tokens: 4_000, cost: 0 }],
+    [{ tokens: 5, cost: 0 }],
+  ])
+  outer.charge.mockClear()
+  const { model, answer } = run([turns[1] as GivenTurn, 'Enough.'], 9, budget)
+  expect((await answer).answer).toMatchObject({ stop_reason: 'budget' })
+  expect(model.requests[0]?.max_tokens).toBeLessThan(1_000)
+  // What was spent before is not charged again.
+  expect(outer.charge.mock.calls[0]).toEqual([{ tokens: 5, cost: 0 }])
 })
 
 test('refuses repeated calls after a crash as before it', async () => {

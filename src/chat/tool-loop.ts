@@ -30,7 +30,7 @@ export interface ToolLoopOptions {
   readonly tracer?: Tracer
   /** Refuse turns, and count what they cost. */
   readonly budgets?: Budgets
-  readonly onRun?: (run: StoredRun) => void
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
@@ -97,7 +97,7 @@ export class ToolLoop {
     const whole = this.#discovery.offers.to(rights, request.allowed_tools)
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
     const permitted = gated?.offer ?? whole
-    const chosen = await this.#discovery.choose(permitted, request)
+    const chosen = this.#discovery.isNeeded(permitted) ? await this.#discovery.choose(permitted, request) : undefined
     const offer = chosen?.offer ?? permitted
     const offered = chosen?.tools ?? offer.tools
     const first = chosen === undefined ? offer : { ...offer, tools: [...offered] }
@@ -112,7 +112,7 @@ export class ToolLoop {
       return this.#executor.isNeverPrinted(name, { versions }) ? 'never' : this.#executor.effectOf(name, { versions })
     }
     const run = new RunState(request, tools, this.#silence, effectOf)
-    run.budgets = this.#budgets
+    run.costs.budgets = this.#budgets
     const guard = new CallGuard()
     const context = this.#begin(run, request, { ...offer, tools: offered }, gated?.decisions)
     const { observers } = run
@@ -123,25 +123,25 @@ export class ToolLoop {
     try {
       if (run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
       while (ending === undefined) {
-        const turn = await run.ask(tools, false)
+        const asked = run.ask(tools, false)
+        const turn = asked instanceof Promise ? await asked : asked
         if (!(turn instanceof TurnReader)) {
           ending = turn
           break
         }
         const demands = run.demands?.holdText ? run.demands : undefined
-        for (let event = await turn.read(); event !== undefined; event = await turn.read()) {
-          if (streams && (demands === undefined || event.type !== 'text-delta')) yield event
+        if (!streams) await turn.readAll()
+        else {
+          for (let event = await turn.read(); event !== undefined; event = await turn.read())
+            if (demands === undefined || event.type !== 'text-delta') yield event
         }
         ending = this.#endingAt(run, turn)
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
         if (demands !== undefined) {
-          const { text, settled } = await demands.settle(turn, ending)
-          if (settled === 'again') {
-            ending = undefined
-            continue
-          }
-          ending = settled
+          const { text, again, ...settled } = await run.settle(demands, turn, ending)
+          ending = settled.ending
+          if (again !== undefined) continue
           if (streams && text !== '') yield { type: 'text-delta', text }
         }
         if (ending !== undefined) break
@@ -149,8 +149,8 @@ export class ToolLoop {
         const journal =
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
-        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
-          if (streams) yield event
+        if (!streams) await batch.runAll(most)
+        else for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         const found = chosen?.found(batch.tracked) ?? []
@@ -183,6 +183,7 @@ export class ToolLoop {
       runId: caller.runId ?? randomUUID(),
       model: request.model.id,
       visible: names,
+      ...(request.ask_writes && { asksWrites: true }),
       ...(versions && { versions }),
       signal: run.signal,
       allowance: run.allowance,
@@ -241,6 +242,7 @@ export class ToolLoop {
     const used = run.usageOf(last)
     if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
-    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, last.text)
+    const text = run.demands === undefined ? last.text : await run.demands.concluded(last)
+    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, text)
   }
 }

@@ -61,6 +61,22 @@ export class TurnReader extends DeadlineEntry {
     }
   }
 
+  /** Reads to the end of the turn. Cheaper than reading event by event. */
+  async readAll(): Promise<void> {
+    try {
+      const events = this.#events
+      if (events === undefined) return this.#close()
+      for (;;) {
+        const read = await events.next()
+        if (read.done === true) throw this.#brokenOff()
+        if (this.#take(read.value)) return
+      }
+    } catch (thrown) {
+      this.failure = { thrown }
+      this.#close()
+    }
+  }
+
   /** Returns whether the event was the last. */
   #take(event: ModelEvent): boolean {
     if (event.type === 'finish') {

@@ -109,13 +109,15 @@ export interface StorageConfig {
   readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
   readonly runs?: boolean
+  /** Default: `off` if there are keys, otherwise `all`. */
+  readonly payloads?: 'off' | 'errors' | 'all'
 }
 
 /** An OpenID Connect issuer whose users are callers. */
 export interface OidcConfig {
   readonly issuer: string
-  /** The audience of access tokens. */
-  readonly audience: string
+  /** The audiences of access tokens: one of them must be that of a token. */
+  readonly audience: string | readonly string[]
   readonly client_id: string
   /** `${VAR}` is replaced from the environment. */
   readonly client_secret?: string

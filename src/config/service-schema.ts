@@ -134,7 +134,14 @@ export const SERVICE_SCHEMA = {
         additionalProperties: false,
         properties: {
           issuer: { type: 'string', minLength: 1, description: 'As its discovery document has it; https.' },
-          audience: { type: 'string', minLength: 1, description: 'The audience that access tokens must have.' },
+          audience: {
+            type: ['string', 'array'],
+            minLength: 1,
+            minItems: 1,
+            maxItems: 100,
+            items: { type: 'string', minLength: 1 },
+            description: 'The audience that access tokens must have, or several of which they must have one.',
+          },
           client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
           client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
           tenant_claim: { type: 'string', minLength: 1, description: 'The claim that has the tenant.' },
@@ -225,6 +232,11 @@ export const SERVICE_SCHEMA = {
         description: 'durable: a call returns when its record is stored; batched (default): shortly before.',
       },
       runs: { type: 'boolean', description: 'false stores only the metrics of runs, not their contents.' },
+      payloads: {
+        enum: ['off', 'errors', 'all'],
+        description:
+          'Whether the parameters and results of calls are stored: of none, of failed calls, or of all. Default: off if the server has API keys or sign-in, otherwise all.',
+      },
     },
   },
   validation: {

@@ -21,6 +21,8 @@ export interface Spending {
 export interface AskableClient {
   /** Equal for calls of one client only. */
   readonly id: string
+  /** The caller that the client belongs to, which may have several. */
+  readonly caller?: string | undefined
   readonly capabilities: Readonly<Record<string, unknown>>
   /** The lowest level of log messages that it wants; undefined for none. */
   readonly logLevel?: string | undefined
@@ -72,18 +74,24 @@ export interface CallContext {
   readonly runId?: string | undefined
   /** The turn and the position of a call in a run that can wait for approval. */
   readonly callId?: string | undefined
+  /** The run has continued since its model made this call: it may have begun before. */
+  readonly continued?: boolean | undefined
   /** The model that requested the call, as `provider:model`. */
   readonly model?: string | undefined
   /** The caller's rate limits, checked before those of the tool. */
   readonly rates?: readonly CallerRate[] | undefined
   /** Receives the state of the first of `rates`, and of the limit that refuses a call. */
   readonly onRate?: ((state: RateState, rate: CallerRate) => void) | undefined
+  /** Whether the runs of the call are stored. If not, calls that would have to wait for approval are refused. Default: true. */
+  readonly stores?: boolean | undefined
   /** A repeated call with the same key returns the stored result of the first one. */
   readonly idempotencyKey?: string | undefined
   /** Stores the key of a write instead of the executor's store. Set by durable runs. */
   readonly once?: OnceStore | undefined
   /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
   readonly approvalId?: string | undefined
+  /** Calls of `write` tools need approval, even if their definition does not say so. Set by the loop. */
+  readonly asksWrites?: boolean | undefined
   /** The caller can't name an approval: if it repeats the call, the approval that it asked for counts. */
   readonly repeats?: boolean | undefined
   readonly traceparent?: string | undefined

@@ -14,7 +14,9 @@ export interface CancelSignal {
 export class Cancellation implements CancelSignal {
   aborted = false
   reason: unknown = undefined
-  #listeners: Set<AbortListener> | undefined = undefined
+  /** Most have one listener at a time, which needs no set. */
+  #listener: AbortListener | undefined = undefined
+  #others: Set<AbortListener> | undefined = undefined
   #controller: AbortController | undefined = undefined
 
   /** A real signal, created on first use. */
@@ -31,18 +33,25 @@ export class Cancellation implements CancelSignal {
     this.aborted = true
     this.reason = reason
     this.#controller?.abort(reason)
-    const listeners = this.#listeners ?? []
-    this.#listeners = undefined
-    for (const listener of listeners) notify(listener)
+    const [first, others] = [this.#listener, this.#others]
+    this.#listener = undefined
+    this.#others = undefined
+    if (first !== undefined) notify(first)
+    for (const listener of others ?? []) notify(listener)
   }
 
   addEventListener(_type: 'abort', listener: AbortListener): void {
-    this.#listeners ??= new Set()
-    this.#listeners.add(listener)
+    if (this.#listener === listener) return
+    if (this.#listener === undefined && this.#others === undefined) this.#listener = listener
+    else {
+      this.#others ??= new Set()
+      this.#others.add(listener)
+    }
   }
 
   removeEventListener(_type: 'abort', listener: AbortListener): void {
-    this.#listeners?.delete(listener)
+    if (this.#listener === listener) this.#listener = undefined
+    this.#others?.delete(listener)
   }
 }
 

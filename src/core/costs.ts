@@ -38,8 +38,8 @@ export interface Counter {
 
 /** What a call or a turn has set aside until its cost is stored. */
 export interface Hold {
+  readonly id: string
   readonly micros: number
-  readonly counters: readonly Counter[]
 }
 
 /** Who spends, and for which tool or model. */

@@ -14,6 +14,7 @@ interface DoneCall {
 /** Steps by their hashes. */
 interface StoredProgress {
   readonly approval?: string
+  readonly begun?: boolean
   readonly note?: unknown
   readonly done: Readonly<Record<string, readonly [call: string, result: ToolResult]>>
   readonly inner: Readonly<Record<string, StoredProgress>>
@@ -43,6 +44,8 @@ export class Progress {
   note: unknown
   /** The approval of the call itself. */
   approval: string | undefined
+  /** Set when the tool runs. */
+  begun: boolean
   readonly #stored: StoredProgress | undefined
   readonly #done = new Map<string, DoneCall>()
   readonly #inner = new Map<string, Progress>()
@@ -52,6 +55,12 @@ export class Progress {
     this.#stored = stored
     this.note = stored?.note
     this.approval = stored?.approval
+    this.begun = this.continues
+  }
+
+  /** Whether the tool ran before the call waited: its price per call is paid. */
+  get continues(): boolean {
+    return this.#stored?.begun === true
   }
 
   static parse(text: string, root: ProgressRoot): Progress {
@@ -100,8 +109,9 @@ export class Progress {
     }
     const inner = { ...this.#stored?.inner }
     for (const [step, progress] of this.#inner) inner[hash('sha256', step)] = progress.toJSON()
-    const { note, approval } = this
-    return { done, inner, ...(note !== undefined && { note }), ...(approval !== undefined && { approval }) }
+    const { note, approval, begun } = this
+    const own = { ...(note !== undefined && { note }), ...(approval !== undefined && { approval }) }
+    return { done, inner, ...own, ...(begun && { begun }) }
   }
 }
 

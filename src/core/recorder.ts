@@ -36,9 +36,17 @@ export interface CallRecord {
   /** The id of the API key that called, if there was one. */
   readonly keyId?: string | undefined
   readonly model: string | undefined
+  /** The parameters and the outcome as JSON without secrets, if they are to be stored. */
+  readonly payload?: CallPayload | undefined
   /** Monotonic; add `CallBatch.epoch` for the time of day. */
   readonly startedMs: number
   readonly executionTimeMs: number
+}
+
+export interface CallPayload {
+  readonly content: string
+  /** It is not stored if its tenant would store more bytes than these. */
+  readonly storageBytes: number
 }
 
 export interface CallBatch {

@@ -64,6 +64,23 @@ export function redactedJson(value: unknown): string {
   return JSON.stringify(value, withoutSecret)
 }
 
+/** The same, or undefined if it has more than `most` characters. It reads little more than that. */
+export function redactedJsonWithin(value: unknown, most: number): string | undefined {
+  let left = most
+  const tooLong = new Error('Too long')
+  try {
+    const text = JSON.stringify(value, (key, given: unknown) => {
+      left -= key.length + (typeof given === 'string' ? given.length : 1)
+      if (left < 0) throw tooLong
+      return withoutSecret(key, given)
+    })
+    return text.length <= most ? text : undefined
+  } catch (error) {
+    if (error === tooLong) return undefined
+    throw error
+  }
+}
+
 function withoutSecret(key: string, given: unknown): unknown {
   if (knownKey(key).secret) return REDACTED
   const value = withoutMedia(given)

@@ -8,6 +8,7 @@ export class AbortableStream<T> implements AsyncIterableIterator<T, void, undefi
   readonly #signal: CancelSignal
   readonly #source: AsyncIterator<T>
   readonly #abort = (): void => this.giveUp(this.#signal.reason)
+  readonly #fail = (reason: unknown): void => this.giveUp(reason)
   #reject: ((reason: unknown) => void) | undefined = undefined
 
   constructor(source: AsyncIterable<T>, signal: CancelSignal) {
@@ -22,18 +23,17 @@ export class AbortableStream<T> implements AsyncIterableIterator<T, void, undefi
 
   next(): Promise<IteratorResult<T, void>> {
     return new Promise((resolve, reject) => {
-      this.#reject = (reason) => {
-        this.return()
-        reject(reason)
-      }
-      if (this.#signal.aborted) this.#reject(this.#signal.reason)
-      else this.#source.next().then(resolve, this.#reject)
+      this.#reject = reject
+      if (this.#signal.aborted) this.giveUp(this.#signal.reason)
+      else this.#source.next().then(resolve, this.#fail)
     })
   }
 
   /** Fails the pending read. */
   giveUp(reason: unknown): void {
-    this.#reject?.(reason)
+    if (this.#reject === undefined) return
+    this.return()
+    this.#reject(reason)
   }
 
   /** Doesn't wait for the source: one that hangs would block the reader. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openToolServer } from './fixtures/open-tool-server.ts'
 import { rawRequest } from './fixtures/raw-request.ts'
@@ -127,6 +128,15 @@ describe('pages of other origins', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
+  test('learn that there is no sign-in, under any host name', async () => {
+    const server = await openToolServer({})
+    await server.key('acme')
+    const headers = { host: 'tools.example.com' }
+    for (const path of ['/.well-known/oauth-protected-resource/mcp', '/api/session/oidc']) {
+      expect((await rawRequest(server.url + path, { headers })).status).toBe(404)
+    }
+  })
+
   test('may read responses if it is an allowed origin', async () => {
     const server = await openToolServer({ hello: async () => 1 }, { server: { cors_origins: [ORIGIN] } })
     const headers = { 'x-api-key': await server.key('acme'), 'content-type': 'application/json' }
@@ -161,7 +171,60 @@ describe('pages of other origins', () => {
       expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
     }
   })
+
+  test.each(['legacy', 'auto'] as const)('may be MCP clients if they are allowed origins: %s', async (mode) => {
+    const server = await openToolServer({ hello: async () => 'hi' }, { server: { cors_origins: [ORIGIN] } })
+    const key = { authorization: `Bearer ${await server.key('acme')}` }
+    const connect = async (origin: string) => {
+      const client = new Client({ name: 'page', version: '1' }, { versionNegotiation: { mode } })
+      const options = { fetch: pageFetch(origin), requestInit: { headers: key } }
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), options))
+      onTestFinished(() => client.close())
+      return client
+    }
+    const client = await connect(ORIGIN)
+    expect(await client.callTool({ name: 'hello' })).toMatchObject({ content: [{ text: 'hi' }] })
+    await expect(connect('https://evil.example')).rejects.toThrow('blocked by CORS')
+    // A page can't be an allowed origin by its host alone.
+    const foreign = { method: 'POST', headers: { ...key, 'content-type': 'application/json' }, body: '{}' }
+    for (const origin of ['http://app.example.com', 'https://app.example.com:8443', 'https://evil.example']) {
+      expect((await ask(`${server.url}/mcp`, origin, foreign)).status).toBe(403)
+    }
+    const names = 'mcp-param-town, mcp-param-, x-other'
+    const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': names }
+    const { headers } = await ask(`${server.url}/mcp`, ORIGIN, { method: 'OPTIONS', headers: asked })
+    expect(headers['access-control-allow-headers']).toMatch(/Last-Event-ID, mcp-param-town$/)
+  })
 })
+
+const SAFE_REQUEST_HEADERS = /^(?:accept|accept-language|content-language)$/
+const SAFE_RESPONSE_HEADERS = ['cache-control', 'content-language', 'content-length', 'content-type', 'expires']
+
+/** `fetch` of a page in a browser: it asks before a request, and hides headers that the server doesn't expose. */
+function pageFetch(origin: string): typeof fetch {
+  const namesIn = (text: string | null) => (text ?? '').toLowerCase().split(/ *, */)
+  const check = (isAllowed: boolean) => {
+    if (!isAllowed) throw new TypeError('blocked by CORS')
+  }
+  return async (url, init = {}) => {
+    const sent = new Headers(init.headers)
+    const needed = [...sent.keys()].filter((name) => !SAFE_REQUEST_HEADERS.test(name))
+    const asked = { 'access-control-request-method': init.method ?? 'GET' }
+    const headers = { origin, ...asked, 'access-control-request-headers': needed.join(',') }
+    const { headers: allowed } = await fetch(url, { method: 'OPTIONS', headers })
+    check(allowed.get('access-control-allow-origin') === origin)
+    const names = namesIn(allowed.get('access-control-allow-headers'))
+    check(needed.every((name) => names.includes(name)))
+    sent.set('origin', origin)
+    const answer = await fetch(url, { ...init, headers: sent })
+    check(answer.headers.get('access-control-allow-origin') === origin)
+    const shown = new Set([...SAFE_RESPONSE_HEADERS, ...namesIn(answer.headers.get('access-control-expose-headers'))])
+    return new Response(answer.body, {
+      status: answer.status,
+      headers: [...answer.headers].filter(([name]) => shown.has(name)),
+    })
+  }
+}
 
 describe('clients that take too long', () => {
   test('have 10 s for headers, 60 s for a request and 30 s to read a response', async () => {

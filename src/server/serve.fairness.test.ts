@@ -17,6 +17,7 @@ const PARAMETERS = { type: 'object', properties: { state: { type: 'string' } } }
 /** More calls than one tenant has processes and connections, on any machine. */
 const MANY_PROCESSES = 16
 const MANY_CONNECTIONS = 140
+const MANY_CODE_RUNS = 6
 
 /** One tenant takes all that it can get of each shared resource, for good; the calls of another one must end. */
 describe('a greedy tenant', () => {
@@ -27,6 +28,7 @@ describe('a greedy tenant', () => {
     else response.writeHead(200, { 'content-type': 'application/json' }).end('"fine"')
   })
   const held = Promise.withResolvers<string>()
+  let holding = 0
   const ends = new AbortController()
   const greedyCalls: Promise<unknown>[] = []
   let server: TestServer
@@ -46,7 +48,10 @@ describe('a greedy tenant', () => {
     const handlers = new ToolHandlers()
     handlers.register('hang', isolated(HANDLERS, 'hang'))
     handlers.register('echo', isolated(HANDLERS, 'echo'))
-    handlers.register('hold', () => held.promise)
+    handlers.register('hold', () => {
+      holding++
+      return held.promise
+    })
     handlers.register('quick', () => 'quick')
     const tool = (name: string, implementation: object) => ({
       name,
@@ -72,7 +77,7 @@ describe('a greedy tenant', () => {
     ]
     server = await openTestServer(
       {
-        tools: { enabled: true, registry },
+        tools: { enabled: true, registry, code_mode: { enabled: true, tools: ['hold'], timeout_ms: 600_000 } },
         http: { allow_private: ['127.0.0.1'] },
         limits: { queued_jobs: 30, documents: 2 },
         knowledge: { embedder: 'none' },
@@ -108,9 +113,9 @@ describe('a greedy tenant', () => {
   const start = (tool_name: string, headers: Record<string, string>) =>
     post('/tools/execute', { tool_name, params: {} }, { ...headers, prefer: 'respond-async' })
   /** Calls that end with the test. */
-  const take = (tool_name: string, count: number) => {
+  const take = (tool_name: string, count: number, paramsOf = (n: number): object => ({ state: `${n}` })) => {
     // Identical calls would share one result.
-    const bodies = Array.from({ length: count }, (_, n) => ({ tool_name, params: { state: `${n}` } }))
+    const bodies = Array.from({ length: count }, (_, n) => ({ tool_name, params: paramsOf(n) }))
     const taken = bodies.map((body) => post('/tools/execute', body, greedy, { signal: ends.signal }))
     greedyCalls.push(...taken.map((answer) => answer.catch(() => {})))
   }
@@ -122,6 +127,13 @@ describe('a greedy tenant', () => {
     await vi.waitFor(() => expect(running()).toBe(MANY_PROCESSES))
     for (let n = 0; n < 3; n++) expect(await resultOf(call('echo', modest))).toMatchObject({ success: true })
     expect(running()).toBe(MANY_PROCESSES)
+  })
+
+  test('holds the places of code, and another tenant gets its own', async () => {
+    take('run_code', MANY_CODE_RUNS, (n) => ({ code: `return tools.hold({ state: '${n}' })` }))
+    await vi.waitFor(() => expect(holding).toBe(2), 30_000)
+    expect(await resultOf(call('run_code', modest, { code: 'return 1' }))).toMatchObject({ result: { result: 1 } })
+    expect(holding).toBe(2)
   })
 
   test('makes a service fail, and another tenant may still call it', async () => {
@@ -214,6 +226,6 @@ describe('a greedy tenant', () => {
   })
 
   test('still holds all of it', () => {
-    expect([running(), open.length]).toEqual([MANY_PROCESSES + MANY_CONNECTIONS, 128])
+    expect([running(), open.length]).toEqual([MANY_PROCESSES + MANY_CODE_RUNS + MANY_CONNECTIONS, 128])
   })
 })

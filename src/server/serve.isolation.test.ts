@@ -30,6 +30,7 @@ beforeAll(async () => {
       tenants: { 'tenant-a': { flags: { only_a: true } } },
       responses: [{ llm: 'mini', model: 'v1', prompt: 'Be brief.', tools: { enabled: true } }],
       limits: { calls_per_session: 1 },
+      storage: { payloads: 'all' },
     },
     { handlers },
   )
@@ -91,12 +92,16 @@ async function furnish(): Promise<Estate> {
     ask(owner, 'POST', { path: '/api/keys', body: { name: CALLER, role: 'user' } }),
   )
   const { runs } = await json<{ runs: { id: string }[] }>(ask(owner, 'GET', { path: '/api/runs' }))
+  const { rows } = await json<{ rows: { id: string }[] }>(ask(owner, 'GET', { path: '/audit?tool=tool_of_a' }))
+  const callId = String(rows[0]?.id)
+  await ask(owner, 'POST', { path: '/api/suites/saved/of-a/cases', body: { call_id: callId } })
   const opened = await ask(owner, 'POST', { path: '/mcp', body: INITIALIZE, headers: POST_HEADERS })
   const session = String(opened.headers.get('mcp-session-id'))
   return {
     keyId,
     jobId,
     runId: String(runs[0]?.id),
+    callId,
     durableRunId,
     responseId,
     suiteRunId,
@@ -175,7 +180,7 @@ describe('with the key of another tenant', () => {
 
 describe('authorization', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|connect|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|api\/connections\/:provider\/callback|\.well-known\/oauth-protected-resource(\/mcp(\/:name)?)?)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing(\/:thread)?|models(\/runs\/:id|\/suites\/:name)?|activity(\/:part(\/:id)?)?|approvals(\/:id)?|settings|connect|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|api\/connections\/:provider\/callback|\.well-known\/oauth-protected-resource(\/mcp(\/:name)?)?)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

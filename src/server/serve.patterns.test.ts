@@ -71,6 +71,18 @@ test('a key with patterns for tools sees and calls those tools only, everywhere'
   expect([first.status, await first.json()]).toMatchObject([403, { error_code: 'PERMISSION_DENIED' }])
 })
 
+test('a key sees the costs of its own tools and models only by name', async () => {
+  const { post, get, made, admin } = await openServer()
+  for (const tool_name of ['get_one', 'put_one']) await post('/tools/execute', { tool_name, params: {} }, admin)
+  await post('/chat', { message: 'Go.' }, admin)
+  const rows = async (by: string, key: string) => named((await get(`/api/costs?by=${by}`, key)).rows as never)
+  const key = await made({ tools: ['get_*'], models: ['other:*'] })
+  expect(await rows('tool', admin)).toEqual(['get_one', 'put_one'])
+  expect(await rows('tool', key)).toEqual(['get_one'])
+  expect(await rows('model', admin)).toEqual(['scripted:turns'])
+  expect(await rows('model', key)).toEqual([])
+})
+
 test('a key without the scope call calls no tool by tool_name', async () => {
   const { post, made } = await openServer()
   const body = { message: 'Go.', tool_name: 'put_one', tool_params: {} }

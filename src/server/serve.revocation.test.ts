@@ -145,7 +145,9 @@ test('a replay ends with its key, and a question that waited for another one is 
     await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     return ''
   }
-  const { url, key, installation } = await openScriptedServer(['Hi.', waiting, waiting, waiting])
+  const { url, key, installation } = await openScriptedServer(['Hi.', waiting, waiting, waiting], {
+    config: { storage: { payloads: 'all' } },
+  })
   const [admin, doomed] = [await key('acme'), await key('acme', 'operator')]
   const post = (path: string, body: object) =>
     fetch(url + path, {

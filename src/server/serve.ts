@@ -26,7 +26,8 @@ import { openAiRoutes } from './openai/openai-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { connectionRoutes } from './routes/connection-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
-import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { historyRoutes } from './routes/history-routes.ts'
+import { keyRoutes, tenantRoutes, userRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { objectiveRoutes } from './routes/objective-routes.ts'
@@ -37,6 +38,7 @@ import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
 import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
+import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
 
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
@@ -54,6 +56,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   modelRoutes,
   validationRoutes,
   suiteRoutes,
+  savedSuiteRoutes,
   mcpRoutes,
   mcpServerRoutes,
   packageRoutes,
@@ -62,7 +65,9 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   costRoutes,
   prometheusRoutes,
   auditRoutes,
+  historyRoutes,
   keyRoutes,
+  userRoutes,
   tenantRoutes,
   sessionRoutes,
   oidcRoutes,
@@ -213,7 +218,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.decorate('jobs', new Jobs({ installation, queue: await installation.openJobQueue(), tasks }))
   app.decorate('mcp', new McpEndpoint(installation, version))
   app.decorateRequest('caller')
-  const stopListening = installation.callers.onEnd((ids) => endCallers(app, ids))
+  const stopListening = installation.callers.onEnd((ids, why) => endCallers(app, ids, why === 'narrowed'))
   app.addHook('onClose', async () => stopListening())
   addGauges(app)
   parseJsonBodies(app)
@@ -240,12 +245,14 @@ export async function createApp(installation: Installation, options: AppOptions)
 }
 
 /** Ends everything that runs for revoked and expired keys: calls, durable runs, streams, MCP sessions and jobs. */
-function endCallers({ installation, traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
+function endCallers(app: FastifyInstance, ids: ReadonlySet<string>, isNarrowed: boolean): void {
+  const { installation, traffic, streams, mcp, jobs } = app
   traffic.cancelCalls(ids)
-  streams.end('key-ended', { error: 'The API key was revoked or has expired' }, ids)
+  const error = isNarrowed ? 'The rights of the API key have changed' : 'The API key was revoked or has expired'
+  streams.end('key-ended', { error }, ids)
   mcp.endCallers(ids)
-  void jobs.endCallers(ids)
-  void installation.durableRuns.endCallers(ids)
+  void jobs.endCallers(ids, isNarrowed)
+  void installation.durableRuns.endCallers(ids, isNarrowed)
 }
 
 /** HTTP server with header, request and idle timeouts, and a limit of connections. */

@@ -70,6 +70,7 @@ const LARGE: ReadonlySet<string> = new Set([
   'jobs',
   'once',
   'pauses',
+  'payloads',
   'run_steps',
   'runs',
 ])

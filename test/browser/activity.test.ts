@@ -124,22 +124,21 @@ describe('the audit log', () => {
     expect(JSON.parse(json.text)).toEqual(rows)
   })
 
-  test('is linked from a run and from a tool', async () => {
+  test('calls are linked from a run and from a tool', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/runs/${server.runId}`)
-    await page.getByRole('link', { name: 'Calls in the audit log' }).click()
-    await page.waitForURL(`${server.url}/activity?run_id=${server.runId}`)
+    await page.getByRole('link', { name: 'Its calls' }).click()
+    await page.waitForURL(`${server.url}/activity/calls?run_id=${server.runId}`)
     await page
       .getByText(/^(No matching calls|\d+ calls?)$/)
       .first()
       .waitFor()
     await page.goto(`${server.url}/tool/hello`)
     await page.getByRole('tab', { name: 'History' }).click()
-    await page.getByRole('link', { name: 'All calls in the audit log' }).click()
-    await page.waitForURL(`${server.url}/activity?tool=hello`)
+    await page.getByRole('link', { name: 'All calls' }).click()
+    await page.waitForURL(`${server.url}/activity/calls?tool=hello`)
     const { length } = await newest('&tool=hello')
     await page.getByText(`${length} calls`, { exact: true }).waitFor()
-    expect(await shownTools(page)).toEqual(Array(length).fill('hello'))
   })
 
   test('shows the runs of agents below a run, and what all of them cost', async () => {
@@ -154,12 +153,22 @@ describe('the audit log', () => {
     await sink.flush()
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/runs/top`)
-    const tree = page.getByRole('region', { name: 'Agents' })
-    await tree.getByText(/With its agents: 360 tokens, \$1\.5/).waitFor()
+    const tree = page.getByRole('table', { name: /Timeline/ })
+    await tree.getByRole('row', { name: /^Total .*2 agents .*360 \$1\.5$/ }).waitFor()
     expect(await violations()).toEqual([])
     await picture('run-agents')
     await tree.getByRole('link', { name: 'a:deep' }).click()
     await page.waitForURL(`${server.url}/runs/low`)
+  })
+
+  test('leads from a row to the parameters and the result of its call', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity?tool=broken`)
+    await page.getByRole('button', { name: 'broken' }).click()
+    await page.getByRole('link', { name: 'Parameters and result' }).click()
+    await page.getByRole('region', { name: 'Error' }).getByText('It broke').waitFor()
+    await page.getByRole('link', { name: 'Open its tool' }).click()
+    await page.waitForURL(`${server.url}/tool/broken`)
   })
 
   test('works with the keyboard alone', async () => {
@@ -239,4 +248,56 @@ test('limits the audit log to the scopes of the key', async () => {
   await page.getByRole('searchbox', { name: 'Tenant' }).fill('*')
   await page.getByText('1 call', { exact: true }).waitFor()
   expect(await downloaded(page, 'JSON')).toMatchObject({ text: expect.stringContaining('"tenant":"acme"') })
+})
+
+describe('runs and calls', () => {
+  test('runs are filtered by what the URL says, and new ones appear by themselves', async () => {
+    const { page, checkLooks } = await open()
+    await page.goto(`${server.url}/activity/runs?model=mini:other`)
+    const list = page.getByRole('list', { name: 'Runs' })
+    await page.getByText('4 runs', { exact: true }).waitFor()
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('error')
+    await page.waitForURL(/stop_reason=error/)
+    await page.getByText('No matching runs').waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await list.getByRole('link').first().waitFor()
+    await checkLooks('runs')
+    const made: StoredRun = {
+      ...{ id: 'fresh', tenant: 'local', caller: null, model: 'a:b', service: 'test', duration_ms: 10, steps: [] },
+      ...{ started_at: new Date().toISOString(), stop_reason: 'stop', iterations: 1, tool_calls: 0, cost: null },
+      ...{ prompt_tokens: 1, completion_tokens: 1, error: null, question: 'A fresh question', answer: 'Yes' },
+    }
+    server.installation.sink.run(made)
+    await list.getByRole('link', { name: /A fresh question/ }).click()
+    await page.waitForURL(`${server.url}/runs/fresh`)
+  })
+
+  test('a call is opened, run again with its parameters, and made a test that can be edited', async () => {
+    const { page, checkLooks } = await open()
+    await page.goto(`${server.url}/activity/calls?tool=hello&outcome=success`)
+    await page.getByText(/are stored for 7 days/).waitFor()
+    await page.getByRole('list', { name: 'Calls' }).getByRole('link').nth(1).click()
+    await page.getByRole('region', { name: 'Parameters' }).getByText('[redacted]').waitFor()
+    await checkLooks('call')
+    const address = page.url()
+    await page.getByRole('link', { name: 'Run again with these' }).click()
+    await page.getByText('Secrets were removed from them').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Parameters as JSON' }).inputValue()).toContain('"secret"')
+    await page.goto(address)
+    await page.getByRole('button', { name: 'Make this a test' }).click()
+    await page.getByRole('link', { name: 'Edit the test' }).click()
+    const test = page.getByRole('article', { name: /call-hello/ })
+    await test.getByRole('textbox', { name: 'What the user asks' }).fill('Say hello')
+    const expected = test.getByRole('textbox', { name: 'Expected, as JSON' })
+    const before = await expected.inputValue()
+    await expected.fill('{')
+    await test.getByText('Expected is not a JSON object.').waitFor()
+    await expected.fill(before)
+    await checkLooks('saved-suite')
+    await test.getByRole('button', { name: 'Save' }).click()
+    await test.getByRole('heading', { name: 'Say hello' }).waitFor()
+    await test.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Remove it' }).click()
+    await page.waitForURL(`${server.url}/models`)
+  })
 })

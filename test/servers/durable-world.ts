@@ -12,25 +12,37 @@ import { frame } from '../../src/models/fixtures/wire-frames.ts'
 import { ask, startDatabases } from '../postgres/databases.ts'
 import { type StartedServer, startServer } from './start-server.ts'
 
-/** The requests of each run, in order. Those of one turn are made at once. */
-const REQUESTS = ['model 1', 'look a', 'look b', 'pay 1', 'model 2', 'pay 2', 'model 3'] as const
-/** Each run dies while its server waits for one of these, or after the answer has arrived and before it is stored. */
-const RUNS: readonly string[] = REQUESTS.flatMap((request) => [`${request} asked`, `${request} answered`])
+/** A call of a run, such as `pay 1`. */
+type Called = `${'look' | 'pay' | 'send' | 'fee' | 'toll'} ${string}`
 
-const call = (run: string, index: number, name: string, id: string) => ({
-  ...{ index, id: `${name}-${id}`, type: 'function' },
-  function: { name, arguments: JSON.stringify({ run, id }) },
-})
-const TURNS: readonly ((run: string) => object)[] = [
-  (run) => ({ tool_calls: [call(run, 0, 'look', 'a'), call(run, 1, 'look', 'b'), call(run, 2, 'pay', '1')] }),
-  (run) => ({ tool_calls: [call(run, 0, 'pay', '2')] }),
-  () => ({ content: 'Done.' }),
+/** The calls of each turn. Those of one turn are made at once. `send` waits for approval. */
+const TURNS: readonly (readonly Called[])[] = [
+  ['look a', 'look b', 'pay 1'],
+  ['pay 2', 'send 3'],
 ]
+/** The next server allows one call of `fee`, and has no budget for `toll`. */
+const LIMITED: Readonly<Record<string, readonly (readonly Called[])[]>> = {
+  'fee 2 asked': [['fee 1', 'fee 2']],
+  'toll 1 asked': [['toll 1']],
+}
+/** Its approval is pending when the server dies. */
+const WAITING = 'approval pending'
+const REQUESTS = ['model 1', 'look a', 'look b', 'pay 1', 'model 2', 'pay 2', 'send 3', 'model 3'] as const
+/** Each run dies while its server waits for one of these, or after the answer has arrived and before it is stored. */
+const HELD = [...Object.keys(LIMITED), ...REQUESTS.flatMap((request) => [`${request} asked`, `${request} answered`])]
+export const RUNS: readonly string[] = [WAITING, ...HELD]
+
+const turnsOf = (run: string) => LIMITED[run] ?? TURNS
+/** The writes of a run. */
+const writesOf = (run: string) =>
+  turnsOf(run)
+    .flat()
+    .filter((called) => !called.startsWith('look'))
 
 interface Asked {
   readonly run?: string
   readonly id?: string
-  readonly messages?: readonly { readonly role: string; readonly content?: unknown }[]
+  readonly messages?: readonly { readonly role: string; readonly content?: unknown; readonly tool_calls?: unknown }[]
 }
 
 /** The provider and the tools of all runs. Holds the answer of each run at the request where its server dies. */
@@ -57,21 +69,41 @@ class World {
     const http = createServer().listen(0, '127.0.0.1')
     await once(http, 'listening')
     const world = new World(http, await mkdtemp(join(tmpdir(), 'toolyard-durable-')))
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+    await world.configure({}, [])
+    return world
+  }
+
+  /** The next server finds limits that the first one did not have. */
+  restrict(): Promise<void> {
+    return this.configure({ rate_limit: { calls: 1, per_ms: 3_600_000 } }, [
+      { scope: 'tool', match: 'toll', per: 'day', amount: 0 },
+    ])
+  }
+
+  async configure(fee: object, budgets: readonly object[]): Promise<void> {
+    const url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`
     const properties = { run: { type: 'string' }, id: { type: 'string' } }
-    const tool = (name: string, effect: string) => ({
-      ...{ name, description: name, effect, parameters: { type: 'object', properties, required: ['run', 'id'] } },
+    const tool = (name: string, more: object = {}) => ({
+      ...{ name, description: name, parameters: { type: 'object', properties, required: ['run', 'id'] } },
+      ...{ effect: 'write', ...more },
       implementation: { type: 'http', url: `${url}/${name}`, method: 'POST' },
     })
+    const registry = [
+      tool('look', { effect: 'read' }),
+      tool('pay'),
+      tool('send', { approval: true }),
+      tool('fee', fee),
+      tool('toll', { cost: { per_call: 1 } }),
+    ]
     const config = {
-      tools: { enabled: true, registry: [tool('look', 'read'), tool('pay', 'write')] },
+      tools: { enabled: true, registry },
+      budgets,
       http: { allow_private: ['127.0.0.1/32'] },
       providers: { openai: { base_url: `${url}/v1`, api_key: 'none' } },
       models: [{ id: 'openai:m', name: 'M', capabilities: ['function-calling'] }],
       server: { drain_ms: 0 },
     }
-    await writeFile(join(world.#folder, 'toolyard.config.json'), JSON.stringify(config))
-    return world
+    await writeFile(join(this.#folder, 'toolyard.config.json'), JSON.stringify(config))
   }
 
   get database(): string {
@@ -101,7 +133,7 @@ class World {
 
   #answer(url: string, { run: named, id, messages = [] }: Asked, response: ServerResponse): void {
     const results = messages.filter(({ role }) => role === 'tool')
-    const turn = results.length === 0 ? 0 : results.length === 3 ? 1 : 2
+    const turn = messages.filter(({ tool_calls }) => tool_calls !== undefined).length
     const run = named ?? String(messages.findLast(({ role }) => role === 'user')?.content)
     const name = url.startsWith('/v1') ? `model ${turn + 1}` : `${url.slice(1)} ${id}`
     this.seen.set(run, [...(this.seen.get(run) ?? []), name])
@@ -122,8 +154,12 @@ function turnText(run: string, turn: number): string {
       ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
       choices: [{ index: 0, delta, finish_reason }],
     })
-  const said = { role: 'assistant', ...TURNS[turn]?.(run) }
-  return `${chunk(said, null)}${chunk({}, turn < 2 ? 'tool_calls' : 'stop')}data: [DONE]\n\n`
+  const calls = turnsOf(run)[turn]?.map((called, index) => {
+    const [name, id] = called.split(' ')
+    return { index, id: `${name}-${id}`, type: 'function', function: { name, arguments: JSON.stringify({ run, id }) } }
+  })
+  const said = { role: 'assistant', ...(calls === undefined ? { content: 'Done.' } : { tool_calls: calls }) }
+  return `${chunk(said, null)}${chunk({}, calls === undefined ? 'stop' : 'tool_calls')}data: [DONE]\n\n`
 }
 
 /** What the test does to the store, from outside. */
@@ -146,6 +182,22 @@ export interface Outcome {
   unknown(run: string): number
 }
 
+interface Pending {
+  readonly id: string
+  readonly params: Asked
+}
+
+/** Approves the pending calls of runs, as a person does on the page. */
+async function approve(url: string, isApproved: (run: string) => boolean): Promise<void> {
+  const { approvals } = (await (await fetch(`${url}/api/approvals?status=pending`)).json()) as { approvals: Pending[] }
+  for (const { id, params } of approvals) {
+    if (!isApproved(params.run ?? '')) continue
+    const headers = { 'content-type': 'application/json', origin: url }
+    const body = JSON.stringify({ decision: 'approve' })
+    expect((await fetch(`${url}/api/approvals/${id}`, { method: 'POST', headers, body })).status).toBe(200)
+  }
+}
+
 /** Starts all runs on a server, kills it, and waits until the runs have ended on the next one. */
 async function kill(world: World, server: StartedServer, store: Store, next: () => Promise<StartedServer>) {
   const headers = { 'content-type': 'application/json', prefer: 'respond-async' }
@@ -156,7 +208,12 @@ async function kill(world: World, server: StartedServer, store: Store, next: () 
     locations.push(response.headers.get('location') ?? '')
     await response.body?.cancel()
   }
-  await vi.waitFor(() => expect([...world.held.keys()].sort()).toEqual([...RUNS].sort()), { timeout: 60_000 })
+  const held = async () => {
+    await approve(server.url, (run) => run !== WAITING)
+    expect([...world.held.keys()].sort()).toEqual([...HELD].sort())
+    expect((await store.runs()).filter(({ status }) => status === 'waiting')).toHaveLength(1)
+  }
+  await vi.waitFor(held, { timeout: 90_000, interval: 100 })
   const unlock = await store.lock()
   await world.answerLate()
   const died = once(server.process, 'exit')
@@ -167,7 +224,11 @@ async function kill(world: World, server: StartedServer, store: Store, next: () 
   await unlock()
   const { url } = await next()
   const ended = async () => (await store.runs()).filter(({ status }) => status === 'finished')
-  await vi.waitFor(async () => expect(await ended()).toHaveLength(RUNS.length), { timeout: 90_000, interval: 200 })
+  const done = async () => {
+    await approve(url, () => true)
+    expect(await ended()).toHaveLength(RUNS.length)
+  }
+  await vi.waitFor(done, { timeout: 120_000, interval: 200 })
   const after = { 'last-event-id': '1' }
   const events = await (await fetch(`${url}${locations.at(-1)}/events`, { headers: after })).text()
   return {
@@ -180,13 +241,14 @@ async function kill(world: World, server: StartedServer, store: Store, next: () 
 
 export function expectSameAnswers({ answers, events }: Outcome): void {
   expect(answers.map((answer) => JSON.parse(answer ?? '{}').content)).toEqual(RUNS.map(() => 'Done.'))
-  expect(events).toEqual(['2', '3', '4', '5', '6', 'end'])
+  expect(events).toEqual(['2', '3', '4', '5', '6', '7', '8', 'end'])
 }
 
 /** A stored answer is never asked for again, one that was not stored once. */
 export function expectModelAskedOnce({ count }: Outcome): void {
   for (const run of RUNS) {
-    for (const name of ['model 1', 'model 2', 'model 3']) {
+    for (let turn = 1; turn <= turnsOf(run).length + 1; turn++) {
+      const name = `model ${turn}`
       expect([run, name, count(run, name)]).toEqual([run, name, run.startsWith(name) ? 2 : 1])
     }
   }
@@ -194,11 +256,13 @@ export function expectModelAskedOnce({ count }: Outcome): void {
 
 export function expectWritesOnce({ count, unknown }: Outcome): void {
   for (const run of RUNS) {
-    for (const name of ['pay 1', 'pay 2']) expect([run, name, count(run, name)]).toEqual([run, name, 1])
-    if (run.startsWith('model')) expect([run, unknown(run)]).toEqual([run, 0])
-    if (/^pay . asked/.test(run)) expect([run, unknown(run)]).toEqual([run, 1])
+    // A call that a limit refuses when the run continues had begun before.
+    for (const name of writesOf(run)) expect([run, name, count(run, name)]).toEqual([run, name, 1])
+    const isLost = /^(pay|send) . asked/.test(run)
+    if (run.startsWith('model') || run === WAITING) expect([run, unknown(run)]).toEqual([run, 0])
+    else if (isLost || LIMITED[run] !== undefined) expect([run, unknown(run)]).toEqual([run, 1])
     // The result of a write may have been stored without the results of its turn.
-    expect([run, unknown(run)]).toEqual([run, expect.toSatisfy((times) => times <= 1)])
+    else expect([run, unknown(run)]).toEqual([run, expect.toSatisfy((times) => times <= 1)])
   }
 }
 
@@ -231,7 +295,11 @@ export async function killOnSqlite(): Promise<Outcome> {
         return runs as never
       },
     }
-    return await kill(world, await start(), store, start)
+    const next = async () => {
+      await world.restrict()
+      return start()
+    }
+    return await kill(world, await start(), store, next)
   } finally {
     for (const { process } of servers) process.kill('SIGKILL')
     await world.close()
@@ -246,7 +314,9 @@ export async function killOnPostgres(): Promise<Outcome> {
   onTestFinished(() => world.close())
   const url = await databases.create()
   const start = () => world.start({ TOOLYARD_DATABASE_URL: url })
-  const [server, other] = await Promise.all([start(), start()])
+  const server = await start()
+  await world.restrict()
+  const other = await start()
   onTestFinished(() => void [server, other].map(({ process }) => process.kill('SIGKILL')))
   const store: Store = {
     async lock() {

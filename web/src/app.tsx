@@ -16,6 +16,7 @@ const ToolPage = lazyPart(async () => (await import('./tools/tool-page.tsx')).To
 const TestingPage = lazyPart(async () => (await import('./testing/testing-page.tsx')).TestingPage)
 const ModelsPage = lazyPart(async () => (await import('./models/models-page.tsx')).ModelsPage)
 const SuiteRunPage = lazyPart(async () => (await import('./models/suites/suite-run-page.tsx')).SuiteRunPage)
+const SavedSuitePage = lazyPart(async () => (await import('./models/suites/saved-suite-page.tsx')).SavedSuitePage)
 const ActivityPage = lazyPart(async () => (await import('./activity/activity-page.tsx')).ActivityPage)
 const SettingsPage = lazyPart(async () => (await import('./settings/settings-page.tsx')).SettingsPage)
 const ConnectPage = lazyPart(async () => (await import('./settings/connections.tsx')).ConnectPage)
@@ -63,8 +64,9 @@ export const App = () => (
               <Switch>
                 <Route path="/" component={ToolsPage} />
                 <Route path="/tool/:name">{({ name }) => <ToolPage name={name} key={name} />}</Route>
-                <Route path="/tools-testing" component={TestingPage} />
+                <Route path="/tools-testing/:thread?">{({ thread }) => <TestingPage thread={thread} />}</Route>
                 <Route path="/models/runs/:id">{({ id }) => <SuiteRunPage id={id} key={id} />}</Route>
+                <Route path="/models/suites/:name">{({ name }) => <SavedSuitePage name={name} key={name} />}</Route>
                 <Route path="/models" component={ModelsPage} />
                 <Route path="/activity/*?" component={ActivityPage} />
                 <Route path="/approvals/:id">{({ id }) => <ApprovalPage id={id} key={id} />}</Route>

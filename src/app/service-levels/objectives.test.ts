@@ -112,6 +112,20 @@ describe('servers', () => {
     expect(told.map(({ id }) => id)).toEqual([told[0]?.id, told[0]?.id])
   })
 
+  test('an alert of a server that died is recorded and sent by another one', async () => {
+    const { pass, servers, start, recorded, changes } = await simulatedServers([SUCCESS])
+    const dying = await start(undefined, async () => {
+      recorded.pop()
+      throw new Error('The server died before the row was stored')
+    })
+    servers.splice(0, 1, dying)
+    await expect(pass(5, 20, 1)).rejects.toThrow('died')
+    expect([recorded, changes()]).toEqual([[], []])
+    servers.splice(0, 1, await start())
+    await pass(3, 20, 1)
+    expect([recorded, changes()]).toEqual([['alert.opened'], [`open fast ${ID}`]])
+  })
+
   test('servers with different objectives that take turns send one alert', async () => {
     const { pass, changes, servers, start } = await simulatedServers([SUCCESS])
     servers.push(await start())

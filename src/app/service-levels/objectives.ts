@@ -1,5 +1,5 @@
 import type { Config, ObjectiveConfig } from '../../config/config.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, within } from '../../core/clock.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { CallCounts, Ledger, ObjectiveCalls, VersionCall } from '../../core/storage/ledger.ts'
@@ -40,6 +40,8 @@ const DEFAULT_MIN_CALLS = 20
 /** The share of calls that may take longer than the 95th percentile. */
 const SLOW_SHARE = 0.05
 const EVERY_MS = 30_000
+/** The audit row of an alert must survive a crash. A ledger that does not respond delays no alert for longer. */
+const FLUSH_MS = 5_000
 /** The timers of servers are not exact. */
 const LEEWAY_MS = 1_000
 const MAX_HISTORY = 100
@@ -103,6 +105,8 @@ interface State {
   readonly reports: readonly Omit<ObjectiveReport, 'days'>[]
   /** What was not handed to the webhook yet: a server may stop in between. */
   readonly unsent: AlertNews | null
+  /** Whether `unsent` is logged and in the audit log. */
+  readonly announced?: boolean
 }
 
 const EMPTY: State = { evaluated_at: 0, alerts: [], reports: [], unsent: null }
@@ -116,6 +120,8 @@ interface ReaderParts {
 interface ObjectiveParts extends ReaderParts {
   readonly events: Pick<AuditEvents, 'record'>
   readonly log: Log
+  /** Settles when the recorded events are stored. */
+  readonly flush: () => Promise<void>
   /** Hands news to the webhook. Rejects if that fails. */
   readonly tell: (news: AlertNews) => Promise<void>
 }
@@ -227,19 +233,33 @@ export class Objectives extends ObjectiveReader {
     if (before === undefined ? this.targets.length === 0 : isIdle(before, this.targets)) return
     if (before !== undefined && Math.abs(now - before.evaluated_at) < EVERY_MS - LEEWAY_MS) return
     // Only one server gets past this. If it dies, the next evaluation is that of another one.
-    const claimed = { ...(before ?? EMPTY), evaluated_at: now }
-    if (!(await this.#replace(claimed, before))) return
-    if (claimed.unsent !== null) await this.#parts.tell(claimed.unsent)
+    const begun = { ...(before ?? EMPTY), evaluated_at: now }
+    if (!(await this.#replace(begun, before))) return
+    // Those of a server that died.
+    const claimed = await this.#send(begun)
+    if (claimed === undefined) return
     const measured = await this.measure(undefined)
     const reports = measured.map(({ report }) => report)
     const { alerts, changed } = nextAlerts(claimed.alerts, measured, now)
     const unsent = changed.length === 0 ? null : newsOf(changed, reports, now)
     const short = reports.map(({ days: _, ...report }) => report)
     const next: State = { evaluated_at: now, alerts, reports: short, unsent }
-    if (!(await this.#replace(next, claimed)) || unsent === null) return
-    await this.#announce(unsent)
+    if (await this.#replace(next, claimed)) await this.#send(next)
+  }
+
+  /** Logs, records and sends the news of a state. Undefined if another server does. */
+  async #send(state: State): Promise<State | undefined> {
+    const { unsent, announced = false, ...rest } = state
+    if (unsent === null) return state
+    const told: State = { ...state, announced: true }
+    if (!announced) {
+      await this.#announce(unsent)
+      await within(FLUSH_MS, this.#parts.flush(), this.#parts.clock)
+      if (!(await this.#replace(told, state))) return undefined
+    }
     await this.#parts.tell(unsent)
-    await this.#replace({ ...next, unsent: null }, next)
+    const sent: State = { ...rest, unsent: null }
+    return (await this.#replace(sent, told)) ? sent : undefined
   }
 
   async #announce({ alerts }: AlertNews): Promise<void> {

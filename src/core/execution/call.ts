@@ -6,7 +6,7 @@ import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { Log } from '../log.ts'
 import type { Progress } from '../progress.ts'
-import type { CallRecord } from '../recorder.ts'
+import type { CallPayload, CallRecord } from '../recorder.ts'
 import { boundedJson, knownKey, redactText } from '../redact.ts'
 import type { ParamsSnapshot } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
@@ -46,6 +46,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   cost: number | undefined = undefined
   /** What budgets have set aside for the call. */
   hold: Hold | undefined = undefined
+  payload: CallPayload | undefined = undefined
   timeoutMs = 0
   span: Span | undefined = undefined
   bound: Bound | undefined = undefined

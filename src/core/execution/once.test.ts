@@ -1,12 +1,28 @@
 import { describe, expect, test } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
+import type { CallContext } from '../call-context.ts'
 import { never, toolyard } from '../fixtures/code-yard.ts'
 import type { OnceState, OnceStore } from '../storage/once-store.ts'
 import type { Effect } from '../tool.ts'
-import { ToolExecutionError } from '../tool-result.ts'
+import { type ToolErrorCode, ToolExecutionError } from '../tool-result.ts'
 import { MemoryOnce } from './once.ts'
 
 const keyed = (key: string, more: object = {}) => ({ idempotencyKey: key, tenant: 'a', caller: 'one', ...more })
+
+const memory = (): OnceStore => {
+  const store = new MemoryOnce(new ManualClock())
+  return {
+    claim: (claim) => store.claim(claim),
+    look: (key) => store.look(key),
+    settle: (claim, result) => store.settle(claim, result),
+    release: (claim) => store.release(claim),
+  }
+}
+/** A store that knows this of all keys. */
+const knowing = (state: () => Promise<OnceState>): OnceStore => ({ ...memory(), claim: state, look: state })
+/** A call that its run may have begun before it continued. */
+const CONTINUED = { callId: '1.0', runId: 'r', continued: true }
+const SUM = { type: 'object', required: ['sum'], properties: { sum: { type: 'number' } } }
 
 describe('a call with an idempotency key', () => {
   test.each<Effect>(['write', 'idempotent', 'read'])(
@@ -98,9 +114,8 @@ describe('a call with an idempotency key', () => {
 
   test('that is still running elsewhere ends at its deadline with an unknown outcome', async () => {
     const store: OnceStore = {
+      ...memory(),
       claim: async () => ({ state: 'running' }),
-      settle: async () => {},
-      release: async () => {},
     }
     const { executor, add } = toolyard({ once: store })
     let runs = 0
@@ -110,7 +125,7 @@ describe('a call with an idempotency key', () => {
   })
 
   test("whose server died doesn't run again", async () => {
-    const store: OnceStore = { claim: async () => ({ state: 'lost' }), settle: async () => {}, release: async () => {} }
+    const store: OnceStore = { ...memory(), claim: async () => ({ state: 'lost' }) }
     const { executor, add } = toolyard({ once: store })
     let runs = 0
     add('pay', () => ++runs)
@@ -120,7 +135,7 @@ describe('a call with an idempotency key', () => {
   })
 
   test('of a run that continues is known to have begun, even if a limit refuses it now or it has changed', async () => {
-    const steps = { callId: '1.0', runId: 'r', rates: [{ key: 'a', calls: 1, perMs: 60_000, description: 'One call' }] }
+    const steps = { ...CONTINUED, rates: [{ key: 'a', calls: 1, perMs: 60_000, description: 'One call' }] }
     const done = { success: true, result: 'paid', tool_name: 'pay', execution_time_ms: 1 } as const
     const unknown = { error_code: 'EXECUTION_ERROR', outcome: 'unknown' }
     for (const [state, expected] of [
@@ -132,7 +147,7 @@ describe('a call with an idempotency key', () => {
       ],
       [{ state: 'fresh' }, { error_code: 'RATE_LIMITED' }],
     ] as const) {
-      const store: OnceStore = { claim: async () => state, settle: async () => {}, release: async () => {} }
+      const store = knowing(async () => state)
       const { executor, add } = toolyard({ once: store })
       add('look', () => 1, { effect: 'read' })
       add('pay', never)
@@ -145,30 +160,58 @@ describe('a call with an idempotency key', () => {
 
   test('of a run that continues is known to have begun, even if its tool runs as many calls as it may', async () => {
     let state: OnceState = { state: 'fresh' }
-    const store: OnceStore = { claim: async () => state, settle: async () => {}, release: async () => {} }
+    const store = knowing(async () => state)
     const { executor, add } = toolyard({ once: store })
     const paid = Promise.withResolvers<string>()
     add('pay', () => paid.promise, { max_concurrency: 1 })
     const running = executor.execute('pay', {})
     state = { state: 'lost' }
-    const result = await executor.execute('pay', {}, keyed('k', { callId: '1.0', runId: 'r' }))
+    const result = await executor.execute('pay', {}, keyed('k', CONTINUED))
     expect(result).toMatchObject({ error_code: 'EXECUTION_ERROR', outcome: 'unknown' })
     paid.resolve('paid')
     await running
   })
 
+  test.each<[string, (setup: ReturnType<typeof toolyard>) => void, ToolErrorCode, CallContext?]>([
+    ['its tool was removed', ({ registry }) => void registry.unregister('pay'), 'TOOL_NOT_FOUND'],
+    ['its parameters are invalid now', ({ add }) => add('pay', never, { parameters: SUM }), 'INVALID_PARAMETERS'],
+    ['its caller lost the permission', () => {}, 'PERMISSION_DENIED', { tools: ['look'] }],
+  ])('of a run that continues is known to have begun, even if %s', async (_why, change, refused, rights) => {
+    const unknown = { error_code: 'EXECUTION_ERROR', outcome: 'unknown' }
+    const done = { success: true, result: 'paid', tool_name: 'pay', execution_time_ms: 1 } as const
+    let state: OnceState = { state: 'fresh' }
+    const setup = toolyard({ once: knowing(async () => state) })
+    setup.add('pay', never)
+    change(setup)
+    const repeat = (more: CallContext) => setup.executor.execute('pay', {}, keyed('k', { ...rights, ...more }))
+    expect(await repeat(CONTINUED)).toMatchObject({ error_code: refused })
+    state = { state: 'lost' }
+    expect(await repeat(CONTINUED)).toMatchObject(unknown)
+    // Nobody looks for a call that its run makes for the first time.
+    expect(await repeat({ ...CONTINUED, continued: false })).toMatchObject({ error_code: refused })
+    state = { state: 'done', result: done }
+    expect(await repeat(CONTINUED)).toMatchObject({ result: 'paid' })
+    setup.executor.close()
+    expect(await repeat(CONTINUED)).toMatchObject({ result: 'paid' })
+  })
+
+  test('of a run that continues has an unknown outcome if it is refused and the store fails', async () => {
+    const down = async () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1:5432'))
+    const { executor } = toolyard({ once: knowing(down) })
+    expect(await executor.execute('pay', {}, keyed('k', CONTINUED))).toMatchObject({ outcome: 'unknown' })
+  })
+
   test("doesn't run if the store can't be read, and returns if the store can't be written", async () => {
     const log = captureLog()
     const down = async () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1:5432'))
-    const { executor, add } = toolyard({ once: { claim: down, settle: down, release: down }, log })
+    const { executor, add } = toolyard({ once: { claim: down, look: down, settle: down, release: down }, log })
     let runs = 0
     add('pay', () => ++runs)
     const refused = await executor.execute('pay', {}, keyed('k'))
     expect(refused).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', error: expect.not.stringContaining('10.0.0.1') })
     expect(runs).toBe(0)
 
-    const memory = new MemoryOnce(new ManualClock())
-    const half = toolyard({ once: { claim: (claim) => memory.claim(claim), settle: down, release: down }, log })
+    const half = toolyard({ once: { ...memory(), settle: down, release: down }, log })
     half.add('pay', () => ++runs)
     expect(await half.executor.execute('pay', {}, keyed('k'))).toMatchObject({ result: 1 })
     expect(log.lines.map(({ message }) => message)).toContain(

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { type Log, writeLog } from '../log.ts'
 import { snapshotResult } from '../snapshot.ts'
-import type { OnceClaim, OnceState, OnceStore } from '../storage/once-store.ts'
+import type { OnceClaim, OnceKey, OnceState, OnceStore } from '../storage/once-store.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { BoundTool } from './bound-tool.ts'
@@ -56,10 +56,19 @@ export class Once {
   async look(call: Call, tool: BoundTool, params: Params, signal: AbortSignal): Promise<unknown> {
     const claim = this.#keyClaim(call, tool, params)
     const store = this.#storeFor(call, tool)
-    const known = await this.#claim(call, store, claim, signal)
-    if (known !== undefined) return { result: replay(known) }
-    await store.release(claim)
-    return undefined
+    const known = await this.#await(call, claim, () => store.look(claim), signal)
+    return known && { result: replay(known) }
+  }
+
+  /**
+   * The result of a call that began before its run continued, whatever has become of the tool since. Throws if its outcome is
+   * unknown.
+   */
+  async begun({ context, tenant, caller = '', idempotencyKey: key = '' }: Call): Promise<Known | undefined> {
+    const state = await (context.once ?? this.#store).look({ tenant, caller, key }).catch(() => undefined)
+    if (state?.state === 'done') return { result: replay(state.result) }
+    if (state?.state === 'fresh') return undefined
+    throw unknownOutcome('The call began before the run continued, and its result is not known')
   }
 
   #storeFor({ context: { once } }: Call, { effect, approval }: BoundTool): OnceStore {
@@ -74,8 +83,12 @@ export class Once {
     work: () => unknown,
   ): Promise<unknown> {
     const store = this.#storeFor(call, tool)
-    const known = await this.#claim(call, store, claim, signal)
+    const known = await this.#await(call, claim, () => store.claim(claim), signal)
     if (known !== undefined) return replay(known)
+    if (signal.aborted) {
+      await store.release(claim)
+      throw signal.reason
+    }
     try {
       const value = snapshotResult(await work(), tool.limits.maxResultBytes)
       await this.#settle(store, claim, { ...this.#times(call), success: true, result: value })
@@ -113,35 +126,27 @@ export class Once {
     return { tenant: call.tenant, caller: call.caller ?? '', key, fingerprint, expiresAt }
   }
 
-  /** The stored result, or undefined if this call must run. */
-  async #claim(call: Call, store: OnceStore, claim: OnceClaim, signal: AbortSignal): Promise<ToolResult | undefined> {
+  /** The stored result of a key when it is known; undefined if the key is fresh. */
+  async #await(
+    call: Call,
+    claim: OnceClaim,
+    ask: () => Promise<OnceState>,
+    signal: AbortSignal,
+  ): Promise<ToolResult | undefined> {
     const isOfRun = call.context.callId !== undefined
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_POLL_MS)) {
-      const known = await store.claim(claim).catch((cause) => {
-        // The tenant stores too much.
-        if (cause instanceof ToolExecutionError) throw cause
-        const message = 'The store for idempotency keys is unavailable. The call did not run: try again later'
-        throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })
-      })
+      const known = await ask().catch(unavailable)
       if (known.state === 'done') return known.result
-      if (known.state === 'fresh') {
-        if (!signal.aborted) return undefined
-        await store.release(claim)
-        throw signal.reason
-      }
+      if (known.state === 'fresh') return undefined
       if (known.state === 'other') {
         // Nobody else uses the key of a step: the run continues, and the call has changed since.
-        if (isOfRun) {
-          const message = 'The call was begun before with other parameters: check whether it happened'
-          throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
-        }
+        if (isOfRun) throw unknownOutcome('The call was begun before with other parameters')
         const message = `The idempotency key '${claim.key}' was used for another call: use a new key`
         throw new ToolExecutionError('INVALID_PARAMETERS', message)
       }
       if (known.state === 'lost') {
         const what = isOfApproval(claim) ? 'the approved call' : `the call with the idempotency key '${claim.key}'`
-        const message = `The server that ran ${what} has died: check whether the call happened`
-        throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
+        throw unknownOutcome(`The server that ran ${what} has died`)
       }
       await pause(pauseMs, this.#clock, signal)
     }
@@ -158,6 +163,19 @@ export class Once {
   #times({ tool, startedMs }: Call): { tool_name: string; execution_time_ms: number } {
     return { tool_name: tool, execution_time_ms: Math.round(this.#clock.now() - startedMs) }
   }
+}
+
+/** A stored result: wrapped, because it may be null. */
+export type Known = { readonly result: unknown }
+
+const unknownOutcome = (why: string): ToolExecutionError =>
+  new ToolExecutionError('EXECUTION_ERROR', `${why}: check whether the call happened`, { outcome: 'unknown' })
+
+function unavailable(cause: unknown): never {
+  // The tenant stores too much.
+  if (cause instanceof ToolExecutionError) throw cause
+  const message = 'The store for idempotency keys is unavailable. The call did not run: try again later'
+  throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })
 }
 
 const ENDED_EARLY: ReadonlySet<string> = new Set(['TIMEOUT', 'CANCELLED'])
@@ -199,18 +217,20 @@ export class MemoryOnce implements OnceStore {
 
   async claim(claim: OnceClaim): Promise<OnceState> {
     const entries = this.#of(claim)
-    const entry = entries.get(nameOf(claim))
-    if (entry === undefined) {
+    const state = this.#look(claim)
+    if (state.state === 'fresh') {
       const isFull = () => entries.size >= MAX_ENTRIES || entries.calculatedSize >= MAX_CHARACTERS
       // A write must not run twice because its key was forgotten.
       if (this.#whenFull === 'refuse' && isFull() && (!entries.purgeStale() || isFull())) {
         throw new Error(`Tenant '${claim.tenant}' has too many idempotency keys in memory: use a store`)
       }
       this.#store(claim, '')
-      return { state: 'fresh' }
     }
-    if (entry.fingerprint !== claim.fingerprint) return { state: 'other' }
-    return entry.text === '' ? { state: 'running' } : { state: 'done', result: JSON.parse(entry.text) }
+    return state
+  }
+
+  async look(key: OnceKey): Promise<OnceState> {
+    return this.#look(key)
   }
 
   async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
@@ -221,7 +241,14 @@ export class MemoryOnce implements OnceStore {
     this.#of(claim).delete(nameOf(claim))
   }
 
-  #of({ tenant }: OnceClaim): LRUCache<string, Entry> {
+  #look({ fingerprint, ...key }: OnceKey): OnceState {
+    const entry = this.#of(key).get(nameOf(key))
+    if (entry === undefined) return { state: 'fresh' }
+    if (fingerprint !== undefined && entry.fingerprint !== fingerprint) return { state: 'other' }
+    return entry.text === '' ? { state: 'running' } : { state: 'done', result: JSON.parse(entry.text) }
+  }
+
+  #of({ tenant }: OnceKey): LRUCache<string, Entry> {
     const name = this.#whenFull === 'refuse' ? tenant : ''
     let entries = this.#entries.get(name)
     if (entries === undefined) {
@@ -245,4 +272,4 @@ export class MemoryOnce implements OnceStore {
   }
 }
 
-const nameOf = ({ tenant, caller, key }: OnceClaim): string => JSON.stringify([tenant, caller, key])
+const nameOf = ({ tenant, caller, key }: OnceKey): string => JSON.stringify([tenant, caller, key])

@@ -8,7 +8,7 @@ import { asToolError } from '../failure.ts'
 import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Rates } from '../rates.ts'
-import type { RecordSink } from '../recorder.ts'
+import type { CallPayload, CallRecord, RecordSink } from '../recorder.ts'
 import type { OnceStore } from '../storage/once-store.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
@@ -18,7 +18,7 @@ import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled, waitingPlace } from './call.ts'
 import { CodeContext, Execution, KindContext } from './execution.ts'
-import { Once } from './once.ts'
+import { type Known, Once } from './once.ts'
 import type { ResultCache } from './result-cache.ts'
 
 export interface ToolExecutorOptions {
@@ -31,6 +31,8 @@ export interface ToolExecutorOptions {
   readonly defaultTimeoutMs?: number
   /** Receive the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** What to store of the parameters and the outcome of a call. Must not throw. */
+  readonly payload?: PayloadOf
   /** Answers a call only when its record is written or reported as lost. */
   readonly durable?: boolean
   /** Shared rate limits. Default: those of this executor. */
@@ -51,6 +53,11 @@ export interface ToolExecutorOptions {
   /** Random jitter for retries, from 0 to 1. */
   readonly random?: () => number
 }
+
+export type PayloadOf = (
+  call: CallRecord,
+  outcome: { readonly result: unknown } | { readonly error: string },
+) => CallPayload | undefined
 
 interface RunnerParts extends Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'> {
   /** Makes the calls of tools that call others. */
@@ -132,12 +139,17 @@ export class Runner {
   }
 
   /** The stored answer of the call's idempotency key. Throws it if the answer is a failure. */
-  async stored(call: Call, tool: BoundTool, params: Params): Promise<{ readonly result: unknown } | undefined> {
+  async stored(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
     if (call.idempotencyKey === undefined) return undefined
     const execution = call.join(new Execution(tool, params, call, this.#log))
     const known = await call.waitFor(execution, this.#once.look(call, tool, params, execution.signal), this.#wheel)
     call.execution = undefined
-    return known as { readonly result: unknown } | undefined
+    return known as Known | undefined
+  }
+
+  /** The result of a call that began before its run continued. Throws if its outcome is unknown. */
+  begun(call: Call): Promise<Known | undefined> {
+    return this.#once.begun(call)
   }
 
   #start(call: Call, tool: BoundTool, execution: Execution): unknown {
@@ -158,6 +170,7 @@ export class Runner {
 
   #attempt(call: Call, tool: BoundTool, execution: Execution): unknown {
     call.attempts++
+    if (call.progress !== undefined) call.progress.begun = true
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
@@ -258,7 +271,6 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     client: _client,
     onRate: _rate,
     timeoutMs: _ms,
-    once: _once,
     visible: _offer,
     ...caller
   } = call.context

@@ -1,9 +1,15 @@
 import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
+import type { CallRecord } from '../recorder.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 
 /** More than this is a mistake, whether a definition or a result says it. */
 const MAX_PER_CALL = 1_000_000
+
+/** `progress` is that of a tool that calls others. */
+interface CostedCall {
+  readonly progress: { readonly continues: boolean } | undefined
+}
 
 /** The cost of a tool's calls. */
 export class ToolCost {
@@ -19,16 +25,23 @@ export class ToolCost {
     this.#path = from_result === undefined ? undefined : compile?.(from_result)
   }
 
+  /** The price per call: paid once by a call that waits for an approval and continues. */
+  perCallOf({ progress }: CostedCall): number {
+    return progress?.continues ? 0 : this.perCall
+  }
+
   /** Undefined if only the result of a call says what it costs. */
-  get expected(): number | undefined {
-    return this.#fromResult ? undefined : this.perCall
+  expected(call: CostedCall): number | undefined {
+    return this.#fromResult ? undefined : this.perCallOf(call)
   }
 
   /** The cost of a call in millionths; undefined if it is unknown. */
-  of({ attempts, code }: { readonly attempts: number; readonly code: unknown }, result: unknown): number | undefined {
+  of(call: CostedCall & Pick<CallRecord, 'attempts' | 'code'>, result: unknown): number | undefined {
+    const { attempts, code } = call
     // Refused calls and cached results cost nothing.
     if (attempts === 0) return 0
-    if (!this.#fromResult) return this.perCall
+    const perCall = this.perCallOf(call)
+    if (!this.#fromResult || (call.progress && code === 'APPROVAL_REQUIRED')) return perCall
     if (code !== undefined || this.#path === undefined) return undefined
     let found: unknown
     try {
@@ -38,7 +51,7 @@ export class ToolCost {
       return undefined
     }
     // A path may find several costs.
-    let micros = this.perCall
+    let micros = perCall
     for (const one of Array.isArray(found) ? found : [found]) {
       if (typeof one !== 'number' || !(one >= 0)) return undefined
       micros += toMicros(one)

@@ -15,14 +15,15 @@ import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
 import type { UserAccounts } from '../user-accounts.ts'
-import { Approvals } from './approvals.ts'
+import { Approvals, mayNeedApproval } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
 import type { Continuations } from './continuations.ts'
+import type { Known } from './once.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
-import { Runner, type ToolExecutorOptions } from './runner.ts'
+import { type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
 import type { ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
@@ -30,13 +31,9 @@ import { pinnedName, type RegisteredTool } from './tool-view.ts'
 /** Whether a call may run later, and with which timeout. */
 type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
 
-/** A stored result: wrapped, because it may be null. */
-type Known = { readonly result: unknown }
-
 const CLOSED = 'Toolyard is closed: no more tools can be called'
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
-const LIMITED: ReadonlySet<ToolErrorCode> = new Set(['RATE_LIMITED', 'SERVICE_UNAVAILABLE'])
 /** The maximum wait for the record of a durable call. The recorder reports lost records. */
 const RECORD_TIMEOUT_MS = 800
 
@@ -56,6 +53,7 @@ export class ToolExecutor {
   readonly #budgets: Budgets | undefined
   readonly #accounts: UserAccounts | undefined
   readonly #tracer: Tracer | undefined
+  readonly #payload: PayloadOf | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
@@ -84,6 +82,7 @@ export class ToolExecutor {
     this.#budgets = options.budgets
     this.#accounts = options.accounts
     this.#tracer = options.tracer
+    this.#payload = options.payload
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
@@ -125,7 +124,7 @@ export class ToolExecutor {
       }
       // The approval of a call that a tool makes is for that call.
       const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
-      const mayWait = tool.approval !== undefined || isNamed
+      const mayWait = isNamed || mayNeedApproval(call, tool)
       const guarded = mayWait && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
@@ -149,7 +148,7 @@ export class ToolExecutor {
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
       const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      const begun = tool && mayHaveBegun(failed, thrown) ? await this.#begunBefore(failed, tool) : undefined
+      const begun = mayHaveBegun(failed, thrown) ? await this.#begunBefore(failed) : undefined
       const held = begun === undefined && failed.progress ? await this.#continuations?.() : undefined
       envelope = begun ?? this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
     }
@@ -158,12 +157,13 @@ export class ToolExecutor {
   }
 
   /** What a call of a run came to that began before the run continued. */
-  async #begunBefore(call: Call, tool: BoundTool): Promise<ToolResult | undefined> {
+  async #begunBefore(call: Call): Promise<ToolResult | undefined> {
     try {
-      const known = await this.#runner.stored(call, tool, call.approval?.params ?? (call.params as Params))
+      const known = await this.#runner.begun(call)
       return known && this.#envelope(call, known.result)
     } catch (begun) {
-      return this.#fail(call, begun)
+      // The tool may be gone, but not what its call has done.
+      return this.#fail(call, begun, asToolError(begun, call.tool).extras)
     }
   }
 
@@ -174,14 +174,15 @@ export class ToolExecutor {
   async #takeBudgets(
     call: Call,
     tool: BoundTool,
-    { expected, perCall }: ToolCost,
+    cost: ToolCost,
     params: Params,
     isGuarded: boolean,
   ): Promise<Known | undefined> {
     const { tenant, keyId } = call
+    const expected = cost.expected(call)
     if (expected === 0) return undefined
     try {
-      const taken = await this.#budgets?.take({ tenant, keyId, tool: call.tool }, expected, perCall)
+      const taken = await this.#budgets?.take({ tenant, keyId, tool: call.tool }, expected, cost.perCallOf(call))
       call.hold = taken?.hold
       for (const warning of taken?.warnings ?? []) call.warn(warning)
       return undefined
@@ -364,15 +365,16 @@ export class ToolExecutor {
     return envelope
   }
 
-  #fail(call: Call, thrown: unknown): ToolResult {
+  #fail(call: Call, thrown: unknown, known?: FailureExtras): ToolResult {
     const error = asToolError(thrown, call.tool)
     const { code: error_code, message, cause } = error
-    const more = extrasOf(call, error)
+    const more = known ?? extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
-    const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
+    const text = withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message)
+    const execution_time_ms = this.#end(call, this.#clock.now(), error_code, undefined, text)
     const envelope = {
       success: false,
-      error: withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message),
+      error: text,
       error_code,
       tool_name: call.tool,
       execution_time_ms,
@@ -384,7 +386,7 @@ export class ToolExecutor {
     return envelope
   }
 
-  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown): number {
+  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {
     const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
@@ -392,15 +394,20 @@ export class ToolExecutor {
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
+    if (this.#payload !== undefined) call.payload = this.#payload(call, code === undefined ? { result } : { error })
     this.#recorder.add(call)
     return executionTimeMs
   }
 }
 
-/** A call of a run that a limit refuses may have begun before the run continued. As a mere refusal it would be made again. */
-function mayHaveBegun({ params, attempts, context, tool }: Call, thrown: unknown): boolean {
-  if (context.callId === undefined || attempts > 0 || params === undefined) return false
-  return LIMITED.has(asToolError(thrown, tool).code)
+/**
+ * A call of a run that is refused now may have begun before the run continued: its tool was removed, or has other parameters,
+ * permissions or limits since. As a mere refusal it would be made again.
+ */
+function mayHaveBegun({ attempts, context, idempotencyKey, tool }: Call, thrown: unknown): boolean {
+  if (context.continued !== true || idempotencyKey === undefined || attempts > 0) return false
+  const { code, extras } = asToolError(thrown, tool)
+  return code !== 'APPROVAL_REQUIRED' && extras.outcome === undefined
 }
 
 /** Computed only if there is a cache, or another call to join. */

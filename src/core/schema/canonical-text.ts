@@ -3,11 +3,26 @@ export function canonicalText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`
   const object = value as Record<string, unknown>
+  const keys = Object.keys(object)
+  if (isPlain(object, keys)) return JSON.stringify(object)
   let text = ''
-  for (const key of Object.keys(object).sort()) {
+  for (const key of keys.sort()) {
     text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${canonicalText(object[key])}`
   }
   return text === '' ? '{}' : `${text}}`
+}
+
+/** Most parameters are: a flat object with sorted keys, whose text is canonical as it is. */
+function isPlain(object: Values, keys: readonly string[]): boolean {
+  if (keys.length === 0 || Object.getPrototypeOf(object) !== Object.prototype) return false
+  let before = ''
+  for (const key of keys) {
+    const value = object[key]
+    const isFlat = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    if (!isFlat || key < before) return false
+    before = key
+  }
+  return true
 }
 
 /** Whether all items differ, in linear time. */

@@ -31,6 +31,8 @@ export interface DurableRun {
   /** The answer of a run that waits or has ended, sealed like `data` of a step. */
   readonly answer: string | null
   readonly created_at: number
+  /** When the last of its pauses was decided or has expired; null if it never waited. */
+  readonly woken_at: number | null
   readonly ended_at: number | null
 }
 
@@ -69,11 +71,11 @@ export interface DurableRunStore {
     at: number,
     results?: readonly OnceResult[],
   ): Promise<boolean>
-  /** Stores a step and claims the keys of the calls that it begins. Undefined where `append` returns false. */
+  /** Claims the keys of calls, with the step that begins them unless it is stored. Undefined where `append` returns false. */
   begin(
     id: string,
     fence: number,
-    step: DurableStep,
+    step: DurableStep | undefined,
     at: number,
     claims: readonly OnceClaim[],
   ): Promise<readonly OnceState[] | undefined>

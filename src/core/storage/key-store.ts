@@ -40,22 +40,30 @@ export interface StoredUser {
   readonly subject: string
   readonly name: string
   readonly role: string
+  /** The settings and the claim that the role comes from, as a hash. */
+  readonly basis: string
   /** When the token that says so was issued. Older ones don't replace it. Milliseconds since 1970. */
   readonly issued_at: number
   /** What the user has started may go on until then. Milliseconds since 1970. */
   readonly expires_at: number
+  /** When the user was last signed out by an administrator: older tokens are refused. Milliseconds since 1970. */
+  readonly revoked_at: number | null
 }
 
 export interface KeyStore {
   /** Includes revoked keys. */
   list(): Promise<readonly StoredKey[]>
   create(key: StoredKey): Promise<void>
+  /** Replaces the rights and the name of a key. Returns false if the key was changed or revoked since `before` was read. */
+  change(before: StoredKey, after: StoredKey): Promise<boolean>
   /** Also ends the sessions of the key. Returns false if there is no such key. Revoking twice changes nothing. */
   revoke(id: string, at: string): Promise<boolean>
   /** Includes users that have expired and were not removed yet. */
   users(): Promise<readonly StoredUser[]>
-  /** Replaces the user with the same id, unless its token is newer. */
-  putUser(user: StoredUser): Promise<void>
+  /** Replaces the user with the same id, unless its token is newer. Doesn't change `revoked_at`. */
+  putUser(user: Omit<StoredUser, 'revoked_at'>): Promise<void>
+  /** Also ends the sessions of the user. The user need not be stored: a token may be older than any that was used. */
+  revokeUser(user: Pick<StoredUser, 'id' | 'tenant'>, at: number): Promise<void>
 }
 
 /** A browser that is signed in, without the id that its cookie holds. Times are milliseconds since 1970. */

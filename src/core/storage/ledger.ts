@@ -1,5 +1,6 @@
 import type { Hold } from '../costs.ts'
 import type { ToolFigures } from '../metrics/tool-metrics.ts'
+import type { CallPayload } from '../recorder.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
 
@@ -26,6 +27,8 @@ export interface CallEntry {
   readonly params: string | null
   /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
   readonly approval?: { readonly id: string; readonly params: string | null } | undefined
+  /** The parameters and the outcome, if they are to be stored. */
+  readonly payload?: CallPayload | undefined
   /** Set if the tool called other tools, or was called by one. */
   readonly nesting?: { readonly call_id?: string | undefined; readonly parent_id?: string | undefined } | undefined
   readonly code: ToolErrorCode | null
@@ -76,6 +79,8 @@ export interface Ledger {
     turns?: readonly TurnEntry[],
   ): Promise<void>
   audit(filter: AuditFilter): Promise<AuditPage>
+  /** One row, with the stored parameters and outcome of its call. */
+  row(tenant: string | undefined, id: string): Promise<RowWithPayload | undefined>
   verify(): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
   models(query: MetricsQuery): Promise<ModelMetrics>
@@ -162,8 +167,10 @@ interface SummedCalls {
   /** Failed writes that may have happened. */
   readonly unknown: number
   readonly denied: number
-  /** In units of the currency; null if the cost of all calls is unknown. */
+  /** In units of the currency; null if no call has a known cost. */
   readonly cost: number | null
+  /** Calls that ran, and whose cost is unknown. They are in no sum. */
+  readonly unknown_costs: number
 }
 
 /** The calls of one caller of one tool. */
@@ -310,6 +317,12 @@ export interface AuditRow {
   readonly detail: string | null
   /** Covers this row and the hash of the previous one. */
   readonly hash: string
+}
+
+export interface RowWithPayload {
+  readonly row: AuditRow
+  /** JSON text: `params`, `result` or `error`, and `shortened` if it is not complete; null if it is not stored. */
+  readonly payload: string | null
 }
 
 export interface AuditFilter {

@@ -15,6 +15,9 @@ export interface OnceResult {
   readonly result: ToolResult
 }
 
+/** A key to look at. Without a fingerprint, whatever call it is for. */
+export type OnceKey = Pick<OnceClaim, 'tenant' | 'caller' | 'key'> & { readonly fingerprint?: string }
+
 /**
  * `fresh`: the claim succeeded, run the call; `done`: the stored result; `running`: another server runs it; `lost`: its
  * server died before it ended; `other`: the key belongs to another call.
@@ -25,6 +28,8 @@ export type OnceState =
 
 export interface OnceStore {
   claim(claim: OnceClaim): Promise<OnceState>
+  /** The state of a key, without claiming it. `fresh`: nobody has claimed it. */
+  look(key: OnceKey): Promise<OnceState>
   settle(claim: OnceClaim, result: ToolResult): Promise<void>
   /** Frees the key of a call that did not happen. */
   release(claim: OnceClaim): Promise<void>

@@ -66,6 +66,14 @@ export interface RunFilter {
   readonly tenant: string
   readonly model?: string | undefined
   readonly stopReason?: string | undefined
+  /** Only runs that called this tool. */
+  readonly tool?: string | undefined
+  /** The id of the API key. */
+  readonly caller?: string | undefined
+  /** Inclusive, in milliseconds since 1970. */
+  readonly from?: number | undefined
+  /** Exclusive. */
+  readonly to?: number | undefined
   readonly limit: number
   readonly cursor?: string | undefined
 }

@@ -2,6 +2,8 @@ import type { BudgetScope, Counter } from '../costs.ts'
 
 /** What a call or turn asks for before it starts. Amounts are in millionths of the currency. */
 export interface HoldRequest {
+  /** Unique: the call or turn gives back what it has set aside by this id. */
+  readonly id: string
   /** `amount` is what may be spent; without `refuses` it is only compared. */
   readonly counters: readonly (Counter & { readonly amount: number; readonly refuses: boolean })[]
   /** What the call or turn may cost. */
@@ -42,7 +44,10 @@ export interface SpendingReport {
 
 /** What was spent, by day and month. The ledger adds to it. */
 export interface SpendingStore {
-  /** Sets aside what each request may cost, in order, unless one of its counters is spent. Atomic across servers. */
-  hold(requests: readonly HoldRequest[]): Promise<readonly HoldAnswer[]>
+  /**
+   * Sets aside what each request may cost, in order, unless one of its counters is spent. Atomic across servers. Gives back
+   * `released` first: ids of requests whose answer was lost.
+   */
+  hold(requests: readonly HoldRequest[], released?: readonly string[]): Promise<readonly HoldAnswer[]>
   report(query: SpendingQuery): Promise<SpendingReport>
 }

@@ -201,14 +201,20 @@ export class AgentKind implements Kind {
   }
 
   /** The headers can only lower the limits of the other server. */
-  #ask(tool: ToolDefinition, params: Params, context: HandlerContext, { parent }: { readonly parent: ParentCall }) {
+  #ask(
+    tool: ToolDefinition,
+    params: Params,
+    context: HandlerContext,
+    { parent, stores }: CallContext & { readonly parent: ParentCall },
+  ) {
     const bound = this.#remotes.get(tool) ?? this.#parts.http.bind(remoteTool(tool))
     this.#remotes.set(tool, bound)
     const send = bound() as Handler
     const left = Math.max(1, Math.floor(parent.deadline - this.#parts.clock.now()))
     const { model } = agentOf(tool)
     const messages = messagesFor(tool, params)
-    return send({ model, messages, [CHAIN_HEADER]: (parent.agents ?? []).join(', '), [TIME_HEADER]: left }, context)
+    const asked = { model, messages, ...(stores === false && { store: false }) }
+    return send({ ...asked, [CHAIN_HEADER]: (parent.agents ?? []).join(', '), [TIME_HEADER]: left }, context)
   }
 }
 
@@ -263,6 +269,7 @@ function remoteTool(tool: ToolDefinition): ToolDefinition {
       properties: {
         model: { type: 'string' },
         messages: { type: 'array', items: { type: 'object' } },
+        store: { type: 'boolean' },
         [CHAIN_HEADER]: { type: 'string' },
         [TIME_HEADER]: { type: 'integer' },
       },

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { jsonrepair } from 'jsonrepair'
+import type { CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Handler } from '../../core/handler.ts'
+import type { Handler, HandlerContext } from '../../core/handler.ts'
 import { parseJson } from '../../core/json-depth.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { LIMITS } from '../../core/snapshot.ts'
@@ -20,8 +21,8 @@ export interface ModelTool {
 }
 
 export interface ModelToolParts {
-  /** Looked up on every call; undefined if no model is configured. */
-  readonly model: () => Promise<Model | undefined>
+  /** Looked up on every call, for its caller; undefined if no model is configured. */
+  readonly model: (caller: CallContext) => Promise<Model | undefined>
   /** Vectors of short texts by the model in the box; absent if there is none. */
   readonly embed?: (
     texts: readonly string[],
@@ -67,18 +68,26 @@ const MAX_REPLY = 200_000
 export class ModelAsker {
   readonly tool: string
   readonly #model: ModelToolParts['model']
+  readonly #caller: CallContext
   /** Models whose provider rejects response schemas. */
-  readonly #plain = new Set<string>()
+  readonly #plain: Set<string>
 
-  constructor(tool: string, model: ModelToolParts['model']) {
+  constructor(tool: string, model: ModelToolParts['model'], caller: CallContext = {}, plain = new Set<string>()) {
     this.tool = tool
     this.#model = model
+    this.#caller = caller
+    this.#plain = plain
+  }
+
+  /** Asks for the caller of a call, which pays for it. */
+  for({ rights, tenant }: HandlerContext): ModelAsker {
+    return new ModelAsker(this.tool, this.#model, { ...rights, tenant }, this.#plain)
   }
 
   /** Whether a model is configured. One that can't be opened counts: asking it says what is wrong. */
   async hasModel(): Promise<boolean> {
     try {
-      return (await this.#model()) !== undefined
+      return (await this.#model(this.#caller)) !== undefined
     } catch {
       return true
     }
@@ -87,7 +96,7 @@ export class ModelAsker {
   /** Throws a `ToolExecutionError` if the model fails, and the signal's reason on abort. */
   async ask(messages: readonly Message[], schema: JsonSchema, signal: AbortSignal): Promise<string> {
     try {
-      const model = await this.#model()
+      const model = await this.#model(this.#caller)
       if (model === undefined) throw this.#noModel()
       return await this.#askShaped(model, { messages, tools: [], temperature: 0, signal }, schema, signal)
     } catch (error) {

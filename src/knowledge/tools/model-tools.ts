@@ -47,8 +47,10 @@ const FORMATS: Readonly<Record<Format, string>> = {
 const SUMMARY_SCHEMA = answerSchema({ summary: { type: 'string' } })
 
 function summarizeTool({ model }: ModelToolParts): ModelTool {
-  const asker = new ModelAsker('summarize', model)
-  const handler: Handler = async (params, { signal }) => {
+  const shared = new ModelAsker('summarize', model)
+  const handler: Handler = async (params, context) => {
+    const { signal } = context
+    const asker = shared.for(context)
     const text = requireText(params, 'text', MAX_TEXT)
     const format = readFormat(readText(params, 'format', 100) ?? 'paragraph')
     const method = await methodOf(asker)
@@ -118,8 +120,10 @@ const NAMES = { type: 'array', items: { type: 'string' } }
 const ENTITIES_SCHEMA = answerSchema({ entities: { type: 'object', additionalProperties: NAMES } })
 
 function extractEntitiesTool({ model }: ModelToolParts): ModelTool {
-  const asker = new ModelAsker('extract_entities', model)
-  const handler: Handler = async (params, { signal }) => {
+  const shared = new ModelAsker('extract_entities', model)
+  const handler: Handler = async (params, context) => {
+    const { signal } = context
+    const asker = shared.for(context)
     const text = requireText(params, 'text', MAX_TEXT)
     const types = readNames(params, 'entity_types') ?? DEFAULT_TYPES
     const method = await methodOf(asker)
@@ -191,8 +195,10 @@ const INTENT_SCHEMA = answerSchema({
 })
 
 function classifyIntentTool({ model, embed }: ModelToolParts): ModelTool {
-  const asker = new ModelAsker('classify_intent', model)
-  const handler: Handler = async (params, { signal, tenant }) => {
+  const shared = new ModelAsker('classify_intent', model)
+  const handler: Handler = async (params, context) => {
+    const { signal, tenant } = context
+    const asker = shared.for(context)
     const text = requireText(params, 'text', MAX_TEXT)
     const categories = readNames(params, 'categories') ?? DEFAULT_INTENTS
     const method = await methodOf(asker)

@@ -40,8 +40,9 @@ const TAKEN = answerSchema({ tags: TAGS })
 
 /** `tag_chunk_docs`: splits a document and tags its chunks, by a model or by their keywords. */
 export function tagChunkDocsTool({ model, clock }: ModelToolParts): ModelTool {
-  const asker = new ModelAsker('tag_chunk_docs', model)
+  const shared = new ModelAsker('tag_chunk_docs', model)
   const handler: Handler = async (params, context) => {
+    const asker = shared.for(context)
     const content = requireText(params, 'content', MAX_TEXT)
     const chunkSize = readInteger(params, 'chunk_size') ?? DEFAULT_CHUNK_SIZE
     // Without overlap, the chunks add up to the document.

@@ -6,6 +6,7 @@ import { silentLog } from '../../core/log.ts'
 import { guardParameters } from '../../core/schema/guard-schema.ts'
 import type { McpConnection } from './mcp-connection.ts'
 import { McpServers } from './mcp-servers.ts'
+import type { PinStore } from './pinned-tools.ts'
 import { ServerLibrary } from './server-library.ts'
 
 const EVERYTHING = new URL(
@@ -16,12 +17,14 @@ const pins = { read: async () => undefined, write: async () => {} }
 
 let registry = new ToolRegistry()
 
-async function library(...names: string[]) {
+async function library(given: string | { pins: PinStore; pin: true }, ...more: string[]) {
+  const names = typeof given === 'string' ? [given, ...more] : more
+  const { pin = false, pins: store = pins } = typeof given === 'string' ? {} : given
   registry = new ToolRegistry()
   const reach = { type: 'stdio', command: process.execPath, args: [EVERYTHING.pathname, 'stdio'], env: {} } as const
-  const parts = { registry, log: silentLog, clock: systemClock, pins }
+  const parts = { registry, log: silentLog, clock: systemClock, pins: store }
   const servers = new McpServers(
-    names.map((name) => ({ name, reach })),
+    names.map((name) => ({ name, reach, ...(pin && { pin }) })),
     parts,
   )
   onTestFinished(() => servers.close())
@@ -63,6 +66,14 @@ describe('resources and prompts of servers', () => {
     expect(await contents({ flags: { ...off, echo: true } })).toEqual(all)
   })
 
+  test('belong to nobody while the tools of the server wait for approval', async () => {
+    const pinned = { ...pins, read: async () => ({ echo: 'another' }) }
+    const found = await library({ pins: pinned, pin: true }, 'everything')
+    expect(registry.definitions()).toEqual([])
+    expect([await found.listResources(), await found.listPrompts()]).toEqual([[], []])
+    expect(await found.readResource('demo://resource/static/document/features.md')).toBeUndefined()
+  })
+
   test('of two servers: a prompt whose name is taken has that of its server before it', async () => {
     const found = await library('one', 'two')
     const names = (await found.listPrompts()).map(({ name }) => name)
@@ -71,6 +82,9 @@ describe('resources and prompts of servers', () => {
     expect(await found.getPrompt(names.find((name) => name.startsWith('two__')) ?? '', {})).toBeDefined()
   })
 })
+
+/** What only a server that was asked may add to its answers. */
+const QUESTION = { resultType: 'input_required', requestState: 's', inputRequests: {} }
 
 /** A server that lists this, without a process. */
 function fake(name: string, lists: Record<string, unknown>, forward = {}) {
@@ -81,7 +95,8 @@ function fake(name: string, lists: Record<string, unknown>, forward = {}) {
       asked.push(method)
       return lists[method] ?? {}
     },
-    readResource: async ({ uri }: { uri: string }) => ({ contents: [{ uri, text: `${name} ${uri}` }] }),
+    readResource: async ({ uri }: { uri: string }) => ({ contents: [{ uri, text: `${name} ${uri}` }], ...QUESTION }),
+    getPrompt: async () => ({ messages: [{ role: 'user', content: { type: 'text', text: name } }], ...QUESTION }),
     subscribeResource: async ({ uri }: { uri: string }) => void asked.push(`subscribe ${uri}`),
     unsubscribeResource: async ({ uri }: { uri: string }) => void asked.push(`unsubscribe ${uri}`),
   }
@@ -129,6 +144,35 @@ describe('resources of several servers', () => {
     })
   })
 
+  test('stay with the server that listed them first, as do prompts', async () => {
+    const lists: Record<string, unknown> = {}
+    const prompts = (...names: string[]) => ({ 'prompts/list': { prompts: names.map((name) => ({ name })) } })
+    const greedy = fake('greedy', lists)
+    const good = fake('good', { ...uris('x://1'), ...prompts('ask') })
+    const found = libraryOf(greedy, good)
+    const read = async () => [await found.readResource('x://1'), await found.getPrompt('ask', {})]
+    const ofGood = [
+      { contents: [{ uri: 'x://1', text: 'good x://1' }] },
+      { messages: [{ role: 'user', content: { type: 'text', text: 'good' } }] },
+    ]
+    expect(await read()).toEqual(ofGood)
+    Object.assign(lists, uris('x://1'), prompts('ask', 'good__ask'))
+    const both = ['resources', 'prompts'] as const
+    for (const what of both) found.changed(greedy.connection, what)
+    expect(await read()).toEqual(ofGood)
+    expect((await found.listResources()).map(({ uri }) => uri)).toEqual(['greedy+x://1', 'x://1'])
+    const names = (await found.listPrompts()).map(({ name }) => name)
+    expect(names).toEqual(['greedy__ask', 'greedy__good__ask', 'ask'])
+    // A server that is connected again has not listed anything yet.
+    const connection = good.connection as { capabilities: unknown }
+    const { capabilities } = connection
+    connection.capabilities = undefined
+    found.connected(good.connection)
+    await found.listResources()
+    connection.capabilities = capabilities
+    expect(await read()).toEqual(ofGood)
+  })
+
   test('are not asked of a server that forwards none', async () => {
     const off = fake('off', uris('x://1'), { resources: false, prompts: false })
     const found = libraryOf(off, fake('on', uris('x://1')))
@@ -159,9 +203,9 @@ test('a server is told once of all that follow a resource, and once when the las
   const found = libraryOf(one)
   const told = vi.fn()
   const stops = await Promise.all([1, 2].map(() => found.subscribe('x://1', {}, () => told())))
-  found.updated(one.connection, 'x://1')
-  found.updated(one.connection, 'x://1')
-  found.updated(one.connection, 'x://2')
+  found.followed.updated(one.connection, 'x://1')
+  found.followed.updated(one.connection, 'x://1')
+  found.followed.updated(one.connection, 'x://2')
   await expect.poll(() => told.mock.calls.length).toBe(2)
   found.connected(one.connection)
   stops[0]?.()
@@ -169,6 +213,50 @@ test('a server is told once of all that follow a resource, and once when the las
   await expect.poll(() => one.asked).toContain('unsubscribe x://1')
   expect(one.asked).toEqual(['subscribe x://1', 'subscribe x://1', 'unsubscribe x://1'])
   expect(await found.subscribe('x://1', { tools: [] }, told)).toBeUndefined()
+})
+
+test('a caller follows 100 resources of a server, a tenant 250, and all together 1,000', async () => {
+  const one = fake('one', uris('x://1'))
+  const found = libraryOf(one)
+  const follow = (tenant: string, caller: string, n: number) =>
+    found.subscribe(`x://${tenant}/${n}`, { tenant, caller }, () => {})
+  const stops = []
+  for (let n = 0; n < 100; n++) stops.push(await follow('a', 'ada', n))
+  await expect(follow('a', 'ada', 100)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  // Another session of the caller follows the same one.
+  expect(await follow('a', 'ada', 1)).toBeDefined()
+  for (let n = 100; n < 250; n++) await follow('a', n < 200 ? 'bob' : 'cleo', n)
+  await expect(follow('a', 'cleo', 250)).rejects.toThrow("Tenant 'a' may follow 250 resources of MCP server 'one'")
+  stops[0]?.()
+  stops[1]?.()
+  expect(await follow('a', 'cleo', 250)).toBeDefined()
+  await expect(follow('a', 'ada', 251)).rejects.toThrow('Tenant')
+  for (const tenant of ['b', 'c', 'd']) for (let n = 0; n < 250; n++) await follow(tenant, `${n % 5}`, n)
+  await expect(follow('e', 'eve', 0)).rejects.toThrow('All callers together')
+})
+
+test('lists are named once for each change, and callers with the same servers share them', async () => {
+  const many = Array.from({ length: 500 }, (_, index) => `x://${index}`)
+  const servers = Array.from({ length: 5 }, (_, index) => fake(`s${index}`, uris(...many)))
+  let asked = 0
+  const found = new ServerLibrary({
+    connections: () => {
+      asked++
+      return servers.map(({ connection }) => connection)
+    },
+    isUsable: (connection, { tools }) => tools === undefined || tools.includes(connection.settings.name),
+    log: silentLog,
+    clock: systemClock,
+  })
+  const first = await found.listResources()
+  expect(first).toHaveLength(2_500)
+  // The work doesn't grow with the entries.
+  expect(asked).toBeLessThan(20)
+  expect(await found.listResources({ tenant: 'other' })).toBe(first)
+  expect(await found.listResources({ tools: ['s1'] })).toHaveLength(500)
+  found.changed((servers[0] as (typeof servers)[0]).connection, 'resources')
+  expect(await found.listResources()).not.toBe(first)
+  expect(await found.listResources()).toEqual(first)
 })
 
 test('lets the process do other work between the checks of listed tools', async () => {

@@ -182,7 +182,7 @@ export class McpServers {
     const { client } = context
     const account = await this.#tokensOf(connection.settings, context)
     const isAsking = client !== undefined && mayAsk(connection.settings, client)
-    const asked = isAsking ? client : NO_CLIENT
+    const asked = isAsking ? client : undefined
     const isPrivate = isAsking || account !== undefined
     const result = isPrivate
       ? (await this.#asking(server)).call(call, asked, context.tenant, account)
@@ -278,7 +278,7 @@ export class McpServers {
       authProvider: authProvider && (() => authProvider(settings)),
       extend: (client) => {
         client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-          this.library.updated(connection, params.uri),
+          this.library.followed.updated(connection, params.uri),
         )
         extend?.(client)
       },
@@ -332,7 +332,8 @@ export class McpServers {
     const own = this.#parts.registry
       .definitions(context)
       .filter(({ implementation }) => implementation?.type === 'mcp' && implementation.server === server)
-    if (own.length === 0) return context.tools === undefined
+    // Nobody knows yet who may use tools that wait for approval.
+    if (own.length === 0) return context.tools === undefined && this.waiting(server).length === 0
     return own.some(
       (tool) => missingPermission(tool, context) === undefined && context.visible?.has(tool.name) !== false,
     )
@@ -363,12 +364,6 @@ export class McpServers {
     log.error({ server }, `Check: ${check}`)
     log.warn({ server }, `Continuing with local tools only (${local.map(({ name }) => name).join(', ')})`)
   }
-}
-
-const NO_CLIENT: AskableClient = {
-  id: '',
-  capabilities: {},
-  ask: () => Promise.reject(new Error('There is no client to ask')),
 }
 
 const accountOf = (settings: McpServerSettings | undefined): string | undefined =>

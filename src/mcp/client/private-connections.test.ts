@@ -25,16 +25,19 @@ test('a server forwards prompts and resources by default, and asks no client', (
   expect(forwardedCapabilities(every, { elicitation: {} })).toEqual({ elicitation: { form: {} } })
 })
 
-test('a tenant has 8 connections at most, and a server 16', async () => {
+test('a caller has 4 connections at most, a tenant 8, and a server 16', async () => {
   const connections = new PrivateConnections(settings, { log: silentLog, clock: new ManualClock() })
   const cancel = new AbortController()
   onTestFinished(() => connections.close())
-  const call = (id: string, tenant: string) => {
-    const client = { id, capabilities: { elicitation: {} }, ask: async () => ({}) }
+  const call = (id: string, tenant: string, caller = `${tenant} ${id}`) => {
+    const client = { id, caller, capabilities: { elicitation: {} }, ask: async () => ({}) }
     const { signal } = cancel
     return connections.call({ tool: 'a', arguments: {}, signal, onProgress: () => {} }, client, tenant)
   }
-  const running = Array.from({ length: 8 }, (_, index) => call(`a${index % 2}`, 'acme').catch(() => 'ended'))
+  // Each session of an older client is a client of its own.
+  const running = Array.from({ length: 4 }, (_, index) => call(`s${index}`, 'acme', 'ada').catch(() => 'ended'))
+  await expect(call('s4', 'acme', 'ada')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  running.push(...Array.from({ length: 4 }, (_, index) => call(`a${index % 2}`, 'acme').catch(() => 'ended')))
   await expect(call('a', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
   running.push(...Array.from({ length: 8 }, (_, index) => call(`b${index}`, 'globex').catch(() => 'ended')))
   await expect(call('c', 'initech')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })

@@ -10,8 +10,10 @@ import { forwardedCapabilities, forwardingOf, type McpServerSettings, type Token
 interface PrivateConnection {
   readonly key: string
   readonly tenant: string
+  readonly caller: string | undefined
   readonly connection: McpConnection
   call: RunningCall | undefined
+  calls: number
   /** The level that the server was told. */
   logLevel: string | undefined
   cancelEnd: () => void
@@ -25,6 +27,7 @@ interface RunningCall {
 
 const MAX_CONNECTIONS = 16
 const MAX_PER_TENANT = 8
+const MAX_PER_CALLER = 4
 const IDLE_MS = 5 * 60_000
 const MAX_QUESTIONS = 20
 const MAX_QUESTION_CHARACTERS = 1024 * 1024
@@ -56,15 +59,25 @@ export class PrivateConnections {
     return this.#open.size
   }
 
-  async call(call: ServerCall, client: AskableClient, tenant: string, account?: UserTokens): Promise<unknown> {
-    const used = this.#take(client, tenant, account)
-    const running = { client, report: call.onProgress, questions: 0 }
+  async call(
+    call: ServerCall,
+    /** Undefined: nobody can be asked. */
+    client: AskableClient | undefined,
+    tenant: string,
+    account?: UserTokens,
+  ): Promise<unknown> {
+    const asked = client ?? NO_CLIENT
+    const used = this.#take(asked, tenant, account)
+    const running = { client: asked, report: call.onProgress, questions: 0 }
     used.call = running
+    used.calls++
     try {
-      return await used.connection.call({ ...call, meta: await this.#askForLogs(used, client, call.signal) })
+      return await used.connection.call({ ...call, meta: await this.#askForLogs(used, asked, call.signal) })
     } finally {
-      used.call = undefined
-      this.#endLater(used)
+      if (--used.calls === 0) {
+        used.call = undefined
+        this.#endLater(used)
+      }
     }
   }
 
@@ -73,28 +86,39 @@ export class PrivateConnections {
   }
 
   #take(client: AskableClient, tenant: string, account: UserTokens | undefined): PrivateConnection {
+    const caller = account?.user ?? client.caller
     const capabilities = forwardedCapabilities(forwardingOf(this.#settings), client.capabilities)
     const key = JSON.stringify([client.id, capabilities, account?.user ?? null])
     const idle = [...this.#open].filter(({ call }) => call === undefined)
-    const known = idle.find((one) => one.key === key)
+    // Calls of one user without a client to ask need no connections of their own.
+    const mayShare = account !== undefined && client.id === NO_CLIENT.id
+    const known = (mayShare ? [...this.#open] : idle).find((one) => one.key === key)
     if (known !== undefined) {
       known.cancelEnd()
       this.#open.delete(known)
       this.#open.add(known)
       return known
     }
-    const ofTenant = (ones: readonly PrivateConnection[]) => ones.filter((one) => one.tenant === tenant)
-    const isFull = this.#open.size >= MAX_CONNECTIONS
-    const hasMost = ofTenant([...this.#open]).length >= MAX_PER_TENANT
-    const victim = hasMost ? ofTenant(idle)[0] : isFull ? idle[0] : undefined
-    if ((isFull || hasMost) && victim === undefined) {
-      const message = `MCP server '${this.#settings.name}' has too many calls that may ask their clients: try again later`
+    const isOfTenant = (one: PrivateConnection) => one.tenant === tenant
+    const isOfCaller = (one: PrivateConnection) => isOfTenant(one) && one.caller === caller
+    // The narrowest share that is used up has to give a place.
+    const full = (
+      [
+        [isOfCaller, MAX_PER_CALLER],
+        [isOfTenant, MAX_PER_TENANT],
+        [() => true, MAX_CONNECTIONS],
+      ] as const
+    ).find(([isOf, most]) => [...this.#open].filter(isOf).length >= most)
+    const victim = full && idle.find(full[0])
+    if (full !== undefined && victim === undefined) {
+      const message = `MCP server '${this.#settings.name}' has too many calls that need a connection of their own: try again later`
       throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { repeat: { neverLeft: true } })
     }
     if (victim !== undefined) void this.#end(victim)
     const opened: PrivateConnection = {
       key,
       tenant,
+      caller,
       connection: new McpConnection(
         { ...(account === undefined ? this.#settings : withoutToken(this.#settings)), capabilities },
         {
@@ -107,6 +131,7 @@ export class PrivateConnections {
         },
       ),
       call: undefined,
+      calls: 0,
       logLevel: undefined,
       cancelEnd: () => {},
     }
@@ -122,6 +147,7 @@ export class PrivateConnections {
       if (++call.questions > MAX_QUESTIONS) throw refusal(`a call may ask ${MAX_QUESTIONS} times`)
       const params = isObject(request.params) ? request.params : {}
       if (JSON.stringify(params).length > MAX_QUESTION_CHARACTERS) throw refusal('the request is larger than 1 MB')
+      if (params.mode === 'url' && !isWebAddress(params.url)) throw refusal('its url is not an http or https address')
       return (await call.client.ask({ method, params: this.#shown(params) })) as never
     }
     for (const name of capabilities) {
@@ -165,6 +191,19 @@ export class PrivateConnections {
     this.#open.delete(one)
     await one.connection.close().catch(() => {})
   }
+}
+
+/** A client may open any other one with whatever program is installed for it. */
+function isWebAddress(url: unknown): boolean {
+  const { protocol, username } = (typeof url === 'string' && URL.parse(url)) || {}
+  return username === '' && (protocol === 'https:' || protocol === 'http:')
+}
+
+/** Stands for the client of a call that has none. */
+const NO_CLIENT: AskableClient = {
+  id: '',
+  capabilities: {},
+  ask: () => Promise.reject(new Error('There is no client to ask')),
 }
 
 /** The tokens of the user of a call, for the requests of one connection. */

@@ -1,25 +1,24 @@
 import type {
-  Client,
   CompleteRequestParams,
   CompleteResult,
   GetPromptResult,
-  McpSubscription,
   Prompt,
   ReadResourceResult,
   Resource,
   ResourceTemplateType,
 } from '@modelcontextprotocol/client'
+import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Library } from '../server/library.ts'
 import { cleanText } from '../stdio/clean-text.ts'
+import { askServer, FollowedResources } from './followed-resources.ts'
 import { listAll } from './listed-tool.ts'
 import type { McpConnection } from './mcp-connection.ts'
 import { forwardingOf } from './server-settings.ts'
 
-const REQUEST_TIMEOUT_MS = 10_000
 /** A list is asked for again after this time, and when the server says that it changed. */
 const LIST_MS = 60_000
 const MAX_ENTRIES = 1_000
@@ -27,10 +26,8 @@ const MAX_ENTRY_CHARACTERS = 16_384
 const MAX_URI_CHARACTERS = 2_048
 const MAX_COMPLETIONS = 100
 const MAX_COMPLETION_CHARACTERS = 1_000
-/** Resources of one server that clients follow. */
-const MAX_FOLLOWED = 1_000
-/** Updates of a resource within this time are told once. */
-const SETTLE_MS = 100
+/** Lists that are stored as callers with the same servers see them. */
+const MAX_VIEWS = 100
 
 type List = 'resources' | 'resourceTemplates' | 'prompts'
 
@@ -54,11 +51,16 @@ interface Named<Entry> {
   readonly name: string
 }
 
-/** A resource that clients follow. */
-interface Followed {
-  readonly listeners: Set<() => void>
-  subscription: Promise<McpSubscription | undefined>
-  cancelTell: (() => void) | undefined
+/** The server of each resource or prompt, by the URI or name that the server gives it. */
+type Owners = ReadonlyMap<unknown, McpConnection>
+
+/** What clients are shown of lists, until one of them changes. */
+interface NamedList {
+  readonly lists: readonly (readonly unknown[])[]
+  readonly named: readonly Named<unknown>[]
+  readonly owners: Owners
+  /** By the servers that a caller may use. */
+  readonly views: LRUCache<string, readonly object[]>
 }
 
 export interface LibraryParts {
@@ -76,21 +78,23 @@ export interface LibraryParts {
 export class ServerLibrary implements Library {
   readonly #parts: LibraryParts
   readonly #lists = new Map<McpConnection, Map<List, CachedList>>()
+  readonly #named = new Map<List, NamedList>()
   readonly #prefixes = new Map<McpConnection, string>()
-  readonly #followed = new Map<McpConnection, Map<string, Followed>>()
+  readonly followed: FollowedResources
   readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
 
   constructor(parts: LibraryParts) {
     this.#parts = parts
+    this.followed = new FollowedResources(parts.clock)
   }
 
   async listResources(context: CallContext = {}): Promise<readonly Resource[]> {
-    return this.#visible(await this.#resources(), context).map(({ entry, name }) => ({ ...entry, uri: name }))
+    return this.#view<Resource>(await this.#resources(), context, ({ entry, name }) => ({ ...entry, uri: name }))
   }
 
   async listResourceTemplates(context: CallContext = {}): Promise<readonly ResourceTemplateType[]> {
-    const visible = this.#visible(await this.#templates(), context)
-    return visible.map(({ entry, name }) => ({ ...entry, uriTemplate: name }))
+    const named = await this.#templates()
+    return this.#view<ResourceTemplateType>(named, context, ({ entry, name }) => ({ ...entry, uriTemplate: name }))
   }
 
   async readResource(uri: string, context: CallContext = {}): Promise<ReadResourceResult | undefined> {
@@ -98,14 +102,14 @@ export class ServerLibrary implements Library {
     if (found === undefined) return undefined
     const { connection, entry } = found
     try {
-      const read = await this.#ask(connection, (client, signal) =>
+      const read = await askServer(connection, (client, signal) =>
         client.readResource({ uri: entry }, { signal, cacheMode: 'bypass' }),
       )
       const contents = read.contents.map((one) => ({
         ...one,
         uri: one.uri === entry ? uri : this.#outward(connection, one.uri),
       }))
-      return { ...read, contents }
+      return { ...metaOf(read), contents }
     } catch (error) {
       if (await isAnswer(error)) return undefined
       throw error
@@ -113,7 +117,7 @@ export class ServerLibrary implements Library {
   }
 
   async listPrompts(context: CallContext = {}): Promise<readonly Prompt[]> {
-    return this.#visible(await this.#prompts(), context).map(({ entry, name }) => ({ ...entry, name }))
+    return this.#view<Prompt>(await this.#prompts(), context, ({ entry, name }) => ({ ...entry, name }))
   }
 
   async getPrompt(
@@ -121,29 +125,27 @@ export class ServerLibrary implements Library {
     args: Readonly<Record<string, string>>,
     context: CallContext = {},
   ): Promise<GetPromptResult | undefined> {
-    const found = this.#visible(await this.#prompts(), context).find((one) => one.name === name)
+    const found = this.#entry<Prompt>(await this.#prompts(), context, name)
     if (found === undefined) return undefined
     const { connection, entry } = found
     const params = { name: entry.name, arguments: { ...args } }
-    const prompt = await this.#ask(connection, (client, signal) => client.getPrompt(params, { signal }))
+    const prompt = await askServer(connection, (client, signal) => client.getPrompt(params, { signal }))
     const messages = prompt.messages.map((one) => ({ ...one, content: this.#block(connection, one.content) }))
-    return { ...prompt, messages }
+    const { description } = prompt
+    return { ...metaOf(prompt), ...(description !== undefined && { description }), messages }
   }
 
   async complete(params: CompleteRequestParams, context: CallContext = {}): Promise<CompleteResult | undefined> {
     const { ref, argument } = params
     const isPrompt = ref.type === 'ref/prompt'
-    const named: readonly Named<Prompt | ResourceTemplateType>[] = isPrompt
-      ? await this.#prompts()
-      : await this.#templates()
-    const name = isPrompt ? ref.name : ref.uri
-    const found = this.#visible(named, context).find((one) => one.name === name)
+    const list: NamedList = isPrompt ? await this.#prompts() : await this.#templates()
+    const found = this.#entry<Prompt | ResourceTemplateType>(list, context, isPrompt ? ref.name : ref.uri)
     if (found?.connection.capabilities?.completions === undefined) return found && NO_COMPLETIONS
     const own: CompleteRequestParams['ref'] = isPrompt
       ? { ...ref, name: (found.entry as Prompt).name }
       : { ...ref, uri: (found.entry as ResourceTemplateType).uriTemplate }
     const asked = { ref: own, argument, ...(params.context && { context: params.context }) }
-    const { completion } = await this.#ask(found.connection, (client, signal) => client.complete(asked, { signal }))
+    const { completion } = await askServer(found.connection, (client, signal) => client.complete(asked, { signal }))
     const { values, total, hasMore } = completion
     const short = values.filter((value) => value.length <= MAX_COMPLETION_CHARACTERS).slice(0, MAX_COMPLETIONS)
     return { completion: { values: short, ...(total !== undefined && { total }), hasMore: hasMore === true } }
@@ -152,31 +154,7 @@ export class ServerLibrary implements Library {
   async subscribe(uri: string, context: CallContext, listener: () => void): Promise<(() => void) | undefined> {
     const found = await this.#find(uri, context)
     if (found?.connection.capabilities?.resources?.subscribe !== true) return undefined
-    const { connection, entry } = found
-    const all = this.#followed.get(connection) ?? new Map<string, Followed>()
-    this.#followed.set(connection, all)
-    const known = all.get(entry)
-    if (known === undefined && all.size >= MAX_FOLLOWED) return undefined
-    const followed = known ?? {
-      listeners: new Set(),
-      subscription: this.#follow(connection, entry),
-      cancelTell: undefined,
-    }
-    all.set(entry, followed)
-    followed.listeners.add(listener)
-    const stop = (): void => {
-      if (!followed.listeners.delete(listener) || followed.listeners.size > 0) return
-      all.delete(entry)
-      followed.cancelTell?.()
-      void this.#unfollow(connection, entry, followed).catch(() => {})
-    }
-    try {
-      await followed.subscription
-      return stop
-    } catch (error) {
-      stop()
-      throw error
-    }
+    return this.followed.add(found.connection, found.entry, context, listener)
   }
 
   onChange(listener: (what: 'resources' | 'prompts') => void): () => void {
@@ -197,19 +175,7 @@ export class ServerLibrary implements Library {
   /** Reads the lists of a new connection again, and follows what clients follow. */
   connected(connection: McpConnection): void {
     this.#lists.delete(connection)
-    for (const [uri, followed] of this.#followed.get(connection) ?? []) {
-      followed.subscription = this.#follow(connection, uri)
-      followed.subscription.catch(() => {})
-    }
-  }
-
-  updated(connection: McpConnection, uri: string): void {
-    const followed = this.#followed.get(connection)?.get(uri)
-    if (followed === undefined) return
-    followed.cancelTell ??= this.#parts.clock.after(SETTLE_MS, () => {
-      followed.cancelTell = undefined
-      for (const listener of followed.listeners) listener()
-    })
+    this.followed.connected(connection)
   }
 
   /** A result of a server with the URIs that clients use. */
@@ -218,7 +184,7 @@ export class ServerLibrary implements Library {
     const connection = [...this.#parts.connections()].find(({ settings }) => settings.name === server)
     const hasResources = result.content.some((block) => isObject(block) && String(block.type).startsWith('resource'))
     if (connection === undefined || !hasResources) return result
-    await this.#all('resources')
+    await this.#resources()
     return { ...result, content: result.content.map((block: unknown) => this.#block(connection, block)) }
   }
 
@@ -233,15 +199,29 @@ export class ServerLibrary implements Library {
   /** By the lists that were read last. */
   #outward(connection: McpConnection, uri: string): string {
     if (!forwardingOf(connection.settings).resources || !this.#areSeveral() || /^https?:/i.test(uri)) return uri
-    const lists = this.#sharing('resources').map((one) => ({ one, uris: this.#lists.get(one)?.get('resources')?.last }))
-    const owner = lists.find(({ uris }) => uris?.some((entry) => (entry as Resource).uri === uri))
-    return owner?.one === connection && !this.#isPrefixed(uri) ? uri : this.#prefixOf(connection) + uri
+    const owner = this.#named.get('resources')?.owners.get(uri)
+    return owner === connection && !this.#isPrefixed(uri) ? uri : this.#prefixOf(connection) + uri
   }
 
-  #visible<Entry>(named: readonly Named<Entry>[], context: CallContext): Named<Entry>[] {
-    const sharing = [...new Set(named.map(({ connection }) => connection))]
-    const usable = new Set(sharing.filter((connection) => this.#parts.isUsable(connection, context)))
-    return named.filter(({ connection }) => usable.has(connection))
+  /** What a caller is shown of a list. Callers with the same servers get the same one. */
+  #view<Entry extends object>(
+    { named, views }: NamedList,
+    context: CallContext,
+    shown: (one: Named<Entry>) => Entry,
+  ): readonly Entry[] {
+    const usable = [...this.#parts.connections()].filter((connection) => this.#parts.isUsable(connection, context))
+    const key = JSON.stringify(usable.map(({ settings }) => settings.name))
+    const known = views.get(key)
+    if (known !== undefined) return known as readonly Entry[]
+    const set = new Set(usable)
+    const view = (named as readonly Named<Entry>[]).filter(({ connection }) => set.has(connection)).map(shown)
+    views.set(key, view)
+    return view
+  }
+
+  #entry<Entry>({ named }: NamedList, context: CallContext, name: string): Named<Entry> | undefined {
+    const found = (named as readonly Named<Entry>[]).find((one) => one.name === name)
+    return found && this.#parts.isUsable(found.connection, context) ? found : undefined
   }
 
   /** The server of a URI, and the URI that it knows. */
@@ -249,44 +229,69 @@ export class ServerLibrary implements Library {
     if (uri.length > MAX_URI_CHARACTERS) return undefined
     const sharing = this.#sharing('resources')
     const named = this.#areSeveral() ? sharing.find((one) => uri.startsWith(this.#prefixOf(one))) : sharing[0]
-    const listed = named === undefined ? (await this.#resources()).find(({ name }) => name === uri) : undefined
+    const listed = named === undefined ? (await this.#resources()).named.find(({ name }) => name === uri) : undefined
     const connection = named ?? listed?.connection
     if (connection === undefined || !this.#parts.isUsable(connection, context)) return undefined
     return { connection, entry: this.#areSeveral() && named ? uri.slice(this.#prefixOf(named).length) : uri }
   }
 
-  async #resources(): Promise<Named<Resource>[]> {
-    const taken = new Set<string>()
-    return (await this.#all<Resource>('resources')).flatMap(({ connection, entry }) => {
-      const { uri } = entry
-      if (typeof uri !== 'string' || uri.length > MAX_URI_CHARACTERS) return []
-      const isFree = !taken.has(uri) && !(this.#areSeveral() && this.#isPrefixed(uri))
-      const name = isFree ? uri : this.#prefixOf(connection) + uri
-      if (taken.has(name)) return []
-      taken.add(name)
-      return [{ connection, entry, name }]
+  #resources(): Promise<NamedList> {
+    return this.#nameAll<Resource>('resources', (owners) => {
+      const prefixes = this.#areSeveral() ? this.#sharing('resources').map((one) => this.#prefixOf(one)) : []
+      return ({ connection, entry: { uri } }) => {
+        if (typeof uri !== 'string' || uri.length > MAX_URI_CHARACTERS) return undefined
+        const isFree = owners.get(uri) === connection && !prefixes.some((prefix) => uri.startsWith(prefix))
+        return isFree ? uri : this.#prefixOf(connection) + uri
+      }
     })
   }
 
-  async #templates(): Promise<Named<ResourceTemplateType>[]> {
-    const all = await this.#all<ResourceTemplateType>('resourceTemplates')
-    return all
-      .filter(({ entry }) => typeof entry.uriTemplate === 'string')
-      .map(({ connection, entry }) => {
-        const prefix = this.#areSeveral() ? this.#prefixOf(connection) : ''
-        return { connection, entry, name: prefix + entry.uriTemplate }
-      })
+  #templates(): Promise<NamedList> {
+    return this.#nameAll<ResourceTemplateType>('resourceTemplates', () => {
+      const areSeveral = this.#areSeveral()
+      return ({ connection, entry: { uriTemplate } }) => {
+        if (typeof uriTemplate !== 'string') return undefined
+        return areSeveral ? this.#prefixOf(connection) + uriTemplate : uriTemplate
+      }
+    })
   }
 
-  async #prompts(): Promise<Named<Prompt>[]> {
-    const taken = new Set<string>()
-    return (await this.#all<Prompt>('prompts')).flatMap(({ connection, entry }) => {
-      if (typeof entry.name !== 'string') return []
-      const name = [entry.name, `${connection.settings.name}__${entry.name}`].find((one) => !taken.has(one))
-      if (name === undefined) return []
-      taken.add(name)
-      return [{ connection, entry, name }]
+  #prompts(): Promise<NamedList> {
+    return this.#nameAll<Prompt>('prompts', (owners) => {
+      const others = this.#sharing('prompts').map((one) => ({ one, prefix: `${one.settings.name}__` }))
+      return ({ connection, entry: { name } }) => {
+        if (typeof name !== 'string') return undefined
+        const isForeign = others.some(({ one, prefix }) => one !== connection && name.startsWith(prefix))
+        const isFree = owners.get(name) === connection && !isForeign
+        return isFree ? name : `${connection.settings.name}__${name}`
+      }
     })
+  }
+
+  /** Names the entries of all servers, once for each change of their lists. Names are unique. */
+  async #nameAll<Entry>(
+    list: List,
+    naming: (owners: Owners) => (one: Omit<Named<Entry>, 'name'>) => string | undefined,
+  ): Promise<NamedList> {
+    const sharing = this.#sharing(list === 'prompts' ? 'prompts' : 'resources')
+    const lists = await Promise.all(sharing.map((connection) => this.#list(connection, list)))
+    const known = this.#named.get(list)
+    if (known?.lists.length === lists.length && known.lists.every((one, index) => one === lists[index])) return known
+    const taken = new Set<string>()
+    const owners = ownersOf(sharing, lists, known?.owners)
+    const nameOf = naming(owners)
+    const named = lists.flatMap((entries, index) =>
+      entries.flatMap((each) => {
+        const one = { connection: sharing[index] as McpConnection, entry: each as Entry }
+        const name = nameOf(one)
+        if (name === undefined || taken.has(name)) return []
+        taken.add(name)
+        return [{ ...one, name }]
+      }),
+    )
+    const made: NamedList = { lists, named, owners, views: new LRUCache({ max: MAX_VIEWS }) }
+    this.#named.set(list, made)
+    return made
   }
 
   #sharing(what: 'resources' | 'prompts'): McpConnection[] {
@@ -318,16 +323,6 @@ export class ServerLibrary implements Library {
     return this.#sharing('resources').some((connection) => uri.startsWith(this.#prefixOf(connection)))
   }
 
-  async #all<Entry>(list: List): Promise<Omit<Named<Entry>, 'name'>[]> {
-    const sharing = this.#sharing(list === 'prompts' ? 'prompts' : 'resources')
-    const lists = await Promise.all(
-      sharing.map(async (connection) =>
-        (await this.#list(connection, list)).map((entry) => ({ connection, entry: entry as Entry })),
-      ),
-    )
-    return lists.flat()
-  }
-
   #list(connection: McpConnection, list: List): Promise<readonly unknown[]> {
     const lists = this.#lists.get(connection) ?? new Map<List, CachedList>()
     this.#lists.set(connection, lists)
@@ -335,9 +330,9 @@ export class ServerLibrary implements Library {
     const now = this.#parts.clock.now()
     if (known !== undefined && now - known.atMs < LIST_MS) return known.entries
     if (connection.capabilities?.[list === 'prompts' ? 'prompts' : 'resources'] === undefined) {
-      return Promise.resolve(known?.last ?? [])
+      return Promise.resolve(known?.last ?? NONE)
     }
-    const cached: CachedList = { entries: this.#read(connection, list), atMs: now, last: known?.last ?? [] }
+    const cached: CachedList = { entries: this.#read(connection, list), atMs: now, last: known?.last ?? NONE }
     lists.set(list, cached)
     return cached.entries.then(
       (entries) => {
@@ -354,7 +349,7 @@ export class ServerLibrary implements Library {
   }
 
   async #read(connection: McpConnection, list: List): Promise<readonly unknown[]> {
-    const listed = await this.#ask(connection, (client, signal) => listAll(client, METHODS[list], list, signal))
+    const listed = await askServer(connection, (client, signal) => listAll(client, METHODS[list], list, signal))
     return listed
       .filter(isObject)
       .flatMap((entry) => {
@@ -364,28 +359,33 @@ export class ServerLibrary implements Library {
       })
       .slice(0, MAX_ENTRIES)
   }
-
-  #follow(connection: McpConnection, uri: string): Promise<McpSubscription | undefined> {
-    return this.#ask(connection, async (client, signal) => {
-      if (client.getProtocolEra() !== 'legacy')
-        return client.listen({ resourceSubscriptions: [uri] }, { timeout: REQUEST_TIMEOUT_MS })
-      await client.subscribeResource({ uri }, { signal })
-      return undefined
-    })
-  }
-
-  async #unfollow(connection: McpConnection, uri: string, { subscription }: Followed): Promise<void> {
-    const listening = await subscription
-    if (listening !== undefined) return listening.close()
-    if (connection.connected)
-      await this.#ask(connection, (client, signal) => client.unsubscribeResource({ uri }, { signal }))
-  }
-
-  async #ask<T>(connection: McpConnection, ask: (client: Client, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
-    return ask(await connection.client(signal), signal)
-  }
 }
+
+/** A name belongs to the server that listed it first, until that server lists it no more: no other one can take it. */
+function ownersOf(
+  sharing: readonly McpConnection[],
+  lists: readonly (readonly unknown[])[],
+  before: Owners = new Map(),
+): Owners {
+  const listing = new Set(sharing.filter((_, index) => lists[index]?.length !== 0))
+  // A server that can't be reached keeps its names.
+  const owners = new Map([...before].filter(([, connection]) => !listing.has(connection)))
+  for (const [index, entries] of lists.entries()) {
+    const connection = sharing[index] as McpConnection
+    for (const each of entries) {
+      const { uri, name } = each as Partial<Resource>
+      const key = uri ?? name
+      if (!owners.has(key) || before.get(key) === connection) owners.set(key, connection)
+    }
+  }
+  return owners
+}
+
+/** The same one for each server without a list, which thus never changes. */
+const NONE: readonly unknown[] = []
+
+/** Nothing else of an answer passes: a server must not say what only this one may say, such as that input is required. */
+const metaOf = ({ _meta }: { readonly _meta?: Readonly<Record<string, unknown>> | undefined }) => _meta && { _meta }
 
 const NO_COMPLETIONS: CompleteResult = { completion: { values: [], hasMore: false } }
 

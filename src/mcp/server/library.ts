@@ -46,19 +46,33 @@ export interface ServedPart {
   readonly resources?: readonly string[]
 }
 
+/** `..` or `.` between slashes, however they are encoded. */
+const DOT_SEGMENT = /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|$)/i
+
 /** The prompts and resources of a part. What the caller may use is decided as if there were no parts. */
 export function libraryOf(library: Library, { prompts = [], resources = [] }: ServedPart): Library {
   const whole = (context: CallContext): CallContext => ({ ...context, visible: undefined })
   const isPrompt = (name: string): boolean => matchesGlobs(prompts, name)
-  const isResource = (uri: string): boolean => matchesGlobs(resources, uri)
+  // A pattern of a folder doesn't match what is beside it.
+  const isResource = (uri: string): boolean => !DOT_SEGMENT.test(uri) && matchesGlobs(resources, uri)
+  /** Each list is filtered once: it stays the same until it changes. */
+  const keep = <Entry extends object>(isKept: (entry: Entry) => boolean) => {
+    const known = new WeakMap<readonly Entry[], readonly Entry[]>()
+    return (all: readonly Entry[]): readonly Entry[] => {
+      const kept = known.get(all) ?? all.filter(isKept)
+      known.set(all, kept)
+      return kept
+    }
+  }
+  const ownResources = keep<Resource>(({ uri }) => isResource(uri))
+  const ownTemplates = keep<ResourceTemplateType>(({ uriTemplate }) => isResource(uriTemplate))
+  const ownPrompts = keep<Prompt>(({ name }) => isPrompt(name))
   const { complete, subscribe, onChange } = library
   return {
-    listResources: async (context) =>
-      (await library.listResources(whole(context))).filter(({ uri }) => isResource(uri)),
-    listResourceTemplates: async (context) =>
-      (await library.listResourceTemplates(whole(context))).filter(({ uriTemplate }) => isResource(uriTemplate)),
+    listResources: async (context) => ownResources(await library.listResources(whole(context))),
+    listResourceTemplates: async (context) => ownTemplates(await library.listResourceTemplates(whole(context))),
     readResource: async (uri, context) => (isResource(uri) ? library.readResource(uri, whole(context)) : undefined),
-    listPrompts: async (context) => (await library.listPrompts(whole(context))).filter(({ name }) => isPrompt(name)),
+    listPrompts: async (context) => ownPrompts(await library.listPrompts(whole(context))),
     getPrompt: async (name, args, context) =>
       isPrompt(name) ? library.getPrompt(name, args, whole(context)) : undefined,
     ...(complete && {
@@ -82,6 +96,8 @@ type Access = <T>(name: string, params: Params, context: CallContext, read: () =
 export interface LibraryHost {
   readonly library: Library
   readonly access: Access
+  /** Counts a request that is not recorded against the limits of a caller. */
+  readonly count: (context: CallContext) => Promise<void>
   readonly log: Log
 }
 
@@ -93,7 +109,7 @@ const CURSOR_PREFIX = 'after:'
 /** Adds the request handlers of a library to a connection. */
 export function serveLibrary(
   methods: Server,
-  { library, access, log }: LibraryHost,
+  { library, access, count, log }: LibraryHost,
   caller: { readonly context: CallContext },
 ): void {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
@@ -113,13 +129,19 @@ export function serveLibrary(
   const read = <T>(what: string, method: string, params: Params, work: () => Promise<T>): Promise<T> =>
     ask(what, () => access(`mcp ${method}`, params, { ...caller.context, source: 'mcp' }, work))
 
+  const list = <Entry>(what: string, work: () => Promise<readonly Entry[]>): Promise<readonly Entry[]> =>
+    ask(what, async () => {
+      await count({ ...caller.context, source: 'mcp' })
+      return work()
+    })
+
   methods.setRequestHandler('resources/list', async ({ params }) => {
-    const all = await ask('The list of resources', () => library.listResources(caller.context))
+    const all = await list('The list of resources', () => library.listResources(caller.context))
     const { entries: resources, ...next } = pageOf(all, ({ uri }) => uri, params?.cursor)
     return { resources, ...next }
   })
   methods.setRequestHandler('resources/templates/list', async ({ params }) => {
-    const all = await ask('The list of templates', () => library.listResourceTemplates(caller.context))
+    const all = await list('The list of templates', () => library.listResourceTemplates(caller.context))
     const { entries: resourceTemplates, ...next } = pageOf(all, ({ uriTemplate }) => uriTemplate, params?.cursor)
     return { resourceTemplates, ...next }
   })
@@ -132,7 +154,7 @@ export function serveLibrary(
     })
   })
   methods.setRequestHandler('prompts/list', async ({ params }) => {
-    const all = await ask('The list of prompts', () => library.listPrompts(caller.context))
+    const all = await list('The list of prompts', () => library.listPrompts(caller.context))
     const { entries: prompts, ...next } = pageOf(all, ({ name }) => name, params?.cursor)
     return { prompts, ...next }
   })
@@ -148,7 +170,9 @@ export function serveLibrary(
     methods.setRequestHandler('completion/complete', ({ params }) => {
       const { ref, argument } = params
       const what = `'${shortened(ref.type === 'ref/prompt' ? ref.name : ref.uri)}'`
-      return read(`The completion of ${what}`, 'completion/complete', { ref, argument }, async () => {
+      // Secrets are recognised by the names of their fields.
+      const recorded = { ref, argument: { [argument.name]: argument.value } }
+      return read(`The completion of ${what}`, 'completion/complete', recorded, async () => {
         const found = await library.complete?.(params, caller.context)
         if (found === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${what} not found`)
         return found
@@ -233,15 +257,17 @@ export function pageOf<Entry>(
   cursor: string | undefined,
 ): { readonly entries: Entry[]; readonly nextCursor?: string } {
   const after = cursor === undefined ? undefined : readCursor(cursor)
-  const rest = all
-    .map((entry) => [keyOf(entry), entry] as const)
-    .filter(([key]) => after === undefined || key > after)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-  const page = rest.slice(0, PAGE_SIZE)
-  const last = page.at(-1)?.[0]
-  const entries = page.map(([, entry]) => entry)
-  return rest.length > PAGE_SIZE && last !== undefined ? { entries, nextCursor: writeCursor(last) } : { entries }
+  const sorted = (SORTED.get(all) ?? all.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) as readonly Entry[]
+  SORTED.set(all, sorted)
+  const start = after === undefined ? 0 : sorted.findIndex((entry) => keyOf(entry) > after)
+  const rest = start === -1 ? [] : sorted.slice(start)
+  const entries = rest.slice(0, PAGE_SIZE)
+  const last = entries.at(-1)
+  return rest.length > PAGE_SIZE && last !== undefined ? { entries, nextCursor: writeCursor(keyOf(last)) } : { entries }
 }
+
+/** Lists stay the same until they change: they are sorted once. */
+const SORTED = new WeakMap<readonly unknown[], readonly unknown[]>()
 
 export const writeCursor = (name: string): string => Buffer.from(CURSOR_PREFIX + name).toString('base64url')
 

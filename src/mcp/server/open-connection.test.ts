@@ -1,8 +1,9 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ProtocolError } from '@modelcontextprotocol/server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { type Era, httpYard, until } from './fixtures/http-yard.ts'
-import type { Library } from './library.ts'
+import { type Library, libraryOf } from './library.ts'
 
 const NOTE = { uri: 'note://1', name: 'note', mimeType: 'text/plain' }
 
@@ -101,8 +102,31 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
       { ...by, tool: 'mcp prompts/get', code: 'EXECUTION_ERROR' },
       { ...by, tool: 'mcp resources/read', code: 'RATE_LIMITED' },
       { ...by, tool: 'mcp prompts/get', code: 'RATE_LIMITED' },
-      { ...by, tool: 'mcp completion/complete', code: 'RATE_LIMITED' },
+      { ...by, tool: 'mcp completion/complete', code: 'RATE_LIMITED', params: { ref, argument: { who: 'A' } } },
     ])
+  })
+
+  test('lists and follows within the limits of its caller', async () => {
+    const rate = { key: 'caller', calls: 5, perMs: 60_000, description: "Caller 'ada' may make 5 calls a minute" }
+    const contextOf = () => ({ tenant: 'acme', caller: 'ada', rates: [rate] })
+    const { client, records, executor } = await httpYard({ library: memoryLibrary() }, { contextOf })
+    const connected = await client(era)
+    const list = () => connected.request({ method: 'resources/list' })
+    await list()
+    await connected.request({ method: 'resources/templates/list' })
+    await connected.request({ method: 'prompts/list' })
+    const uris = ['note://1', 'note://2', 'note://3']
+    if (era === 'modern') {
+      const { honoredFilter } = await connected.listen({ resourceSubscriptions: uris })
+      expect(honoredFilter.resourceSubscriptions).toEqual(['note://1', 'note://2'])
+    } else {
+      for (const uri of uris.slice(0, 2)) await connected.subscribeResource({ uri })
+      await expect(connected.subscribeResource({ uri: 'note://3' })).rejects.toThrow(rate.description)
+    }
+    await expect(list()).rejects.toMatchObject({ data: { error_code: 'RATE_LIMITED' } })
+    executor.flush()
+    const recorded = uris.map((uri) => ({ tool: 'mcp resources/subscribe', params: { uri } }))
+    expect(records).toMatchObject(recorded)
   })
 
   test('gets no resource over 1 MB', async () => {
@@ -165,6 +189,45 @@ test('lists of prompts have pages of 100, sorted by name', async () => {
   expect([first.prompts.length, first.nextCursor]).toEqual([100, expect.any(String)])
   expect((await connected.listPrompts()).prompts.map(({ name }) => name)).toEqual(names.toSorted())
   await expect(connected.listPrompts({ cursor: 'x' })).rejects.toThrow('cursor')
+})
+
+test('a part of a folder has nothing from beside it', async () => {
+  const read: string[] = []
+  const library = {
+    ...memoryLibrary(),
+    readResource: async (uri: string) => {
+      read.push(uri)
+      return { contents: [] }
+    },
+  }
+  const part = libraryOf(library, { tools: [], resources: ['note://faq/*'] })
+  const beside = ['../x', 'a/../../x', '%2e%2E/x', '..%2fx', 'a\\..\\..\\x', './../x', 'a/..', 'a/..?x', '.%2e%5cx']
+  for (const path of beside) {
+    expect([path, await part.readResource(`note://faq/${path}`, {})]).toEqual([path, undefined])
+    expect(await part.subscribe?.(`note://faq/${path}`, {}, () => {})).toBeUndefined()
+  }
+  for (const path of ['a..b', '...', 'a/.hidden', 'v1.2/x']) await part.readResource(`note://faq/${path}`, {})
+  expect(read).toEqual(['note://faq/a..b', 'note://faq/...', 'note://faq/a/.hidden', 'note://faq/v1.2/x'])
+})
+
+test('an approval is opened at the address of the server for people', async () => {
+  const details = { approval: { id: 'a 1', expires_at: '2030-01-01T00:00:00.000Z' } }
+  const approvals = {
+    path: '/approvals/',
+    origin: 'https://tools.example.com',
+    mayDecide: () => false,
+    decide: vi.fn(),
+  }
+  const { client, add } = await httpYard({ approvals })
+  add('pay', () => Promise.reject(new ToolExecutionError('APPROVAL_REQUIRED', 'Ask', { details })))
+  const connected = await client('modern', {}, { capabilities: { elicitation: { url: {} } } })
+  const asked: unknown[] = []
+  connected.setRequestHandler('elicitation/create', ({ params }) => {
+    asked.push(params)
+    return { action: 'accept' }
+  })
+  await connected.callTool({ name: 'pay' })
+  expect(asked).toMatchObject([{ mode: 'url', url: 'https://tools.example.com/approvals/a%201' }])
 })
 
 test('without a library neither is offered', async () => {

@@ -74,6 +74,7 @@ export function callHandler(
     const asking = offered && new AskingCall(caller.context, subject, context)
     const client: AskableClient = {
       id: offered ? ownerOf(caller.context) : connectionId,
+      caller: caller.context.caller,
       capabilities: offered ?? capabilities() ?? {},
       logLevel,
       ask: asking?.ask ?? sender(context),
@@ -148,7 +149,7 @@ const offeredBy = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>
 
 /** Asks the person at the client: the asker itself if it may decide, otherwise to open the approval in the web UI. */
 function question(
-  { path }: CallApprovals,
+  { path, origin }: CallApprovals,
   id: string,
   { name: tool, arguments: params = {} }: CallToolRequest['params'],
   own: boolean,
@@ -168,10 +169,10 @@ function question(
     return inputRequired({ inputRequests: { [APPROVAL]: form }, requestState: id })
   }
   const host = http?.req?.headers.get('host')
-  if (elicitation.url === undefined || !host) return undefined
+  if (elicitation.url === undefined || (origin === undefined && !host)) return undefined
   const scheme = http?.req?.headers.get('x-forwarded-proto') === 'https' ? 'https' : 'http'
   const message = `The tool '${tool}' runs only with approval. Open the approval in the web UI`
-  const url = `${scheme}://${host}${path}${encodeURIComponent(id)}`
+  const url = `${origin ?? `${scheme}://${host}`}${path}${encodeURIComponent(id)}`
   return inputRequired({ inputRequests: { [APPROVAL]: inputRequired.elicitUrl({ message, url }) }, requestState: id })
 }
 

@@ -137,7 +137,7 @@ const text = (words: string) => ({ type: 'text', text: words }) as const
 
 export interface ToolServerOptions {
   readonly registry: ToolRegistry
-  readonly executor: Pick<ToolExecutor, 'execute' | 'access'>
+  readonly executor: Pick<ToolExecutor, 'execute' | 'access' | 'count'>
   readonly version: string
   readonly log?: Log
   readonly clock?: Clock
@@ -182,6 +182,8 @@ interface Answer {
 export interface CallApprovals {
   /** The path of approvals in the web UI, which the id follows. */
   readonly path: string
+  /** Of the server for people; undefined: the one that the client uses. */
+  readonly origin?: string | undefined
   /** Whether this caller may decide about its own call of a tool. */
   mayDecide(tool: string, context: CallContext): boolean
   /** Decides about its own call. */
@@ -232,7 +234,11 @@ export class ToolServer {
     this.clock = options.clock ?? systemClock
     this.questions = new OpenQuestions(this.clock)
     const { log } = this
-    this.library = library && { library, log, access: (...read) => executor.access(...read) }
+    this.library = library && {
+      ...{ library, log },
+      access: (...read) => executor.access(...read),
+      count: (context) => executor.count(context),
+    }
     this.extend = options.extend
     this.#executor = executor
     this.pages = new ToolPages(registry, (tool) => tool.effect ?? effectOf?.(tool))

@@ -3,7 +3,7 @@ import type { ChatQuestion } from '../../app/durable-run-data.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type Clock, within } from '../../core/clock.ts'
 import { writeLog } from '../../core/log.ts'
-import type { ChatKey, ChatStore, ChatTurn } from '../../core/storage/chat-store.ts'
+import type { ChatKey, ChatTurn, ChatTurns } from '../../core/storage/chat-store.ts'
 import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
@@ -28,7 +28,7 @@ export interface OpenTurn {
 /** The conversations of chats. Each belongs to one caller, and answers one question at a time. */
 export class Conversations {
   readonly #installation: Installation
-  readonly #unrecorded: ChatStore
+  readonly #unrecorded: ChatTurns
   readonly #running = new Map<string, Promise<void>>()
 
   constructor(installation: Installation) {
@@ -76,7 +76,7 @@ export class Conversations {
   }
 
   /** The operator may not want conversations in the store. */
-  #chats(): ChatStore {
+  #chats(): ChatTurns {
     const { storage, config } = this.#installation
     return config.storage?.runs === false ? this.#unrecorded : storage.chats
   }
@@ -114,7 +114,7 @@ const turnOf = (messages: readonly Message[]): Message[] =>
     .map((message) => (message.role === 'tool' ? textMessage(message) : message))
 
 /** Chats that are only in memory. */
-export class MemoryChats implements ChatStore {
+export class MemoryChats implements ChatTurns {
   readonly #chats: TenantCache<readonly ChatTurn[]>
 
   constructor(clock: Clock) {
@@ -127,6 +127,11 @@ export class MemoryChats implements ChatStore {
 
   async add(key: ChatKey, turn: ChatTurn): Promise<void> {
     this.#chats.set(key.tenant, nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
+  }
+
+  async addResponse(key: ChatKey, turn: ChatTurn): Promise<boolean> {
+    await this.add(key, turn)
+    return true
   }
 
   async remove(key: ChatKey): Promise<void> {

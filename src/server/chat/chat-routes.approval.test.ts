@@ -95,6 +95,38 @@ test.each([
   expect([record.started_at, record.duration_ms >= 3_600_000]).toEqual([started_at, true])
 })
 
+test('asks before each write of a test that wants it, also after the run was continued', async () => {
+  const { post, pay, ended, installation, redefine } = await openPaying({}, [call, { calls: [{ name: 'pay' }] }])
+  redefine({ approval: false })
+  const local = { id: 'local', name: 'local', source: 'rest' } as const
+  const allow = (id: string) => installation.approvals.decide('local', id, { decision: 'approve' }, local)
+  const test = { model: 'scripted:turns', query: 'Pay twice', ask_writes: true }
+  const { run_id, approvals: asked } = JSON.parse((await post('/api/tools/test', test)).text)
+  expect([asked, pay.mock.calls.length]).toEqual([approvals, 0])
+  await allow(asked[0].id)
+  const next = await vi.waitFor(async () => {
+    const { pauses } = await installation.storage.pauses.list({ tenant: 'local', status: 'pending', now: 0, limit: 9 })
+    expect(pauses).toMatchObject([{ tool: 'pay', run_id }])
+    return pauses[0]?.id ?? ''
+  })
+  expect(pay).toHaveBeenCalledTimes(1)
+  await allow(next)
+  expect(await ended(run_id)).toMatchObject({ content: 'It is paid.' })
+  expect(pay).toHaveBeenCalledTimes(2)
+})
+
+test('a read, and a write of a test that does not ask, run at once', async () => {
+  const { post, pay, redefine } = await openPaying({}, [call, 'Paid.', call])
+  redefine({ approval: false })
+  const test = { model: 'scripted:turns', query: 'Pay' }
+  expect(JSON.parse((await post('/api/tools/test', test)).text)).toMatchObject({ stop_reason: 'stop' })
+  redefine({ approval: false, effect: 'read' })
+  expect(JSON.parse((await post('/api/tools/test', { ...test, ask_writes: true })).text)).toMatchObject({
+    stop_reason: 'stop',
+  })
+  expect(pay).toHaveBeenCalledTimes(2)
+})
+
 test('/v1/chat/completions answers a waiting run with a sentence', async () => {
   const { post } = await openPaying()
   const { text } = await post('/v1/chat/completions', {
@@ -184,6 +216,7 @@ test('/chat refuses a requested call that needs approval, and asks no model', as
 
 describe('a durable run', () => {
   const ask = { message: 'Go', durable: true }
+  const completion = { model: 'scripted:turns', messages: [{ role: 'user', content: 'Go' }] }
 
   test('is answered as any other, stored step by step, and shown with its status', async () => {
     const { post, url, stored } = await openPaying({ definition: {} })
@@ -207,6 +240,35 @@ describe('a durable run', () => {
     expect((await post('/chat', { ...ask, message: 'Other' }, headers)).status).toBe(400)
     expect(model.requests).toHaveLength(2)
   })
+
+  test.each([
+    ['/chat', ask, {}, 202],
+    ['/chat', ask, { accept: 'text/event-stream' }, 202],
+    ['/v1/chat/completions', completion, { 'toolyard-durable': 'true' }, 409],
+    ['/v1/chat/completions', completion, { 'toolyard-durable': 'true', prefer: 'respond-async' }, 202],
+  ])(
+    'is found by a request with the same key that comes at the same time: %s %j %j',
+    async (path, body, more, works) => {
+      const released = Promise.withResolvers<string>()
+      const { post, model, installation, ended } = await openPaying({ definition: {} }, [() => released.promise])
+      const key = { 'idempotency-key': 'k', ...more }
+      const first = post(path, body, key)
+      await vi.waitFor(() => expect(model.requests).toHaveLength(1), { timeout: 30_000 })
+      const [id = ''] = await installation.storage.durableRuns.owned()
+      // As if both had looked for the run before one of them started it.
+      const unaware = () => vi.spyOn(installation.storage.durableRuns, 'get').mockResolvedValueOnce(undefined)
+      unaware()
+      const second = await post(path, body, key)
+      expect([second.status, second.text]).toEqual([works, expect.stringContaining(id)])
+      released.resolve('Done.')
+      await first
+      await ended(id)
+      unaware()
+      const third = await post(path, body, key)
+      expect([third.status, third.text]).toEqual([200, expect.stringContaining('Done.')])
+      expect(model.requests).toHaveLength(1)
+    },
+  )
 
   test('whose start was refused runs its requested call once when it is started again with the same key', async () => {
     const config = { limits: { durable_runs: 1 } }

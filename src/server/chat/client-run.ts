@@ -64,13 +64,23 @@ export class ClientRun {
   readonly #app: FastifyInstance
   readonly #cancellation = new Cancellation()
 
-  constructor(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, session?: string, id?: string) {
-    this.id = id ?? randomUUID()
+  constructor(
+    app: FastifyInstance,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    {
+      session,
+      id = randomUUID(),
+      stores,
+    }: { session?: string | undefined; id?: string | undefined; stores?: boolean } = {},
+  ) {
+    this.id = id
     const { traceparent } = request.headers
     this.#app = app
     this.context = {
       ...contextOfRequest(request, app.installation, 'rest', session),
       runId: this.id,
+      stores,
       signal: this.#cancellation,
       onRate: ({ waitMs }) => {
         this.waitMs = waitMs

@@ -173,7 +173,7 @@ export class Authenticator {
     if (caller !== undefined) return caller
     const { issuer } = this
     if (issuer !== undefined && key !== undefined && request.headers.authorization && Issuer.isToken(key)) {
-      return issuer.known(key) ?? this.#verify(issuer, key, request)
+      return issuer.known(key, mcpPath(request)) ?? this.#verify(issuer, key, request)
     }
     // Without keys, any key is ignored: many clients can't send none.
     return this.#orLocal(undefined, request)
@@ -183,7 +183,7 @@ export class Authenticator {
   async #verify(issuer: Issuer, token: string, request: IncomingMessage): Promise<Caller> {
     this.#unknown.check(request)
     try {
-      return await issuer.verify(token)
+      return await issuer.verify(token, mcpPath(request))
     } catch (error) {
       const local = this.#orLocal(undefined, request)
       if (local !== undefined) return local
@@ -197,9 +197,9 @@ export class Authenticator {
   }
 
   /** Clients of /mcp learn where they get a token (RFC 9728). */
-  #challenge({ url = '', headers }: IncomingMessage, sentToken = false): string {
-    const [path] = /^\/mcp(?:\/[\w.-]+)?(?=[/?]|$)/.exec(url) ?? []
-    const origin = path === undefined || this.issuer === undefined ? undefined : this.publicUrl(headers)
+  #challenge(request: IncomingMessage, sentToken = false): string {
+    const path = mcpPath(request)
+    const origin = path === undefined || this.issuer === undefined ? undefined : this.publicUrl(request.headers)
     if (origin === undefined) return 'Bearer'
     return `Bearer ${sentToken ? 'error="invalid_token", ' : ''}resource_metadata="${origin}${RESOURCE_METADATA}${path}"`
   }
@@ -214,6 +214,9 @@ export class Authenticator {
     return known
   }
 }
+
+/** The path of a request if it is one of MCP: `/mcp`, or that of a part of the tools. */
+const mcpPath = ({ url = '' }: IncomingMessage): string | undefined => /^\/mcp(?:\/[\w.-]+)?(?=[/?]|$)/.exec(url)?.[0]
 
 /** The key of a request. A malformed header counts as a wrong key, not as none. */
 function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {

@@ -1,17 +1,10 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
-import {
-  Client,
-  type OAuthClientProvider,
-  type StoredOAuthClientInformation,
-  type StoredOAuthTokens,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-} from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Caller } from '../../app/callers.ts'
 import type { Config } from '../../config/config.ts'
-import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
 import { INITIALIZE, POST_HEADERS } from '../../mcp/server/fixtures/http-yard.ts'
-import { openIssuer, signed } from '../fixtures/open-issuer.ts'
+import { openIssuer, signed, TestUser } from '../fixtures/open-issuer.ts'
 import type { TestServer } from '../fixtures/open-server.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
 import { toolConfig } from '../fixtures/open-tool-server.ts'
@@ -81,13 +74,13 @@ describe('the MCP endpoint', () => {
     expect(elsewhere.headers['www-authenticate']).toBe('Bearer')
   })
 
-  test("lets the SDK's client sign in by itself and call a tool", async () => {
+  test.each(['/mcp', '/mcp/small'])("lets the SDK's client sign in by itself and call a tool at %s", async (path) => {
     issuer.state.user = 'bob'
     onTestFinished(() => {
       issuer.state.user = 'ada'
     })
     const provider = new TestUser()
-    const url = new URL(`${server.url}/mcp`)
+    const url = new URL(server.url + path)
     const first = new StreamableHTTPClientTransport(url, { authProvider: provider })
     const client = new Client({ name: 'test', version: '1' })
     await expect(client.connect(first)).rejects.toThrow(UnauthorizedError)
@@ -99,42 +92,44 @@ describe('the MCP endpoint', () => {
   })
 })
 
-/** What the SDK needs of an application: it stores everything, and its user signs in at once. */
-class TestUser implements OAuthClientProvider {
-  readonly redirectUrl = 'http://127.0.0.1/callback'
-  readonly clientMetadata = {
-    client_name: 'test',
-    redirect_uris: [this.redirectUrl],
-    token_endpoint_auth_method: 'none',
-    application_type: 'web' as const,
+describe('audiences', () => {
+  const PUBLIC = 'https://tools.example.com'
+  const statusOf = async (at: TestServer, path: string, aud: unknown) => {
+    const headers = { authorization: `Bearer ${issuer.token({ aud })}`, ...POST_HEADERS, host: 'tools.example.com' }
+    const message = { method: 'POST', body: JSON.stringify(INITIALIZE) }
+    return (await rawRequest(at.url + path, { ...(path.startsWith('/mcp') && message), headers })).status
   }
-  answer: URLSearchParams | undefined
-  #client: StoredOAuthClientInformation | undefined
-  #tokens: StoredOAuthTokens | undefined
-  #verifier = ''
 
-  clientInformation() {
-    return this.#client
-  }
-  saveClientInformation(client: StoredOAuthClientInformation) {
-    this.#client = client
-  }
-  tokens() {
-    return this.#tokens
-  }
-  saveTokens(tokens: StoredOAuthTokens) {
-    this.#tokens = tokens
-  }
-  saveCodeVerifier(verifier: string) {
-    this.#verifier = verifier
-  }
-  codeVerifier() {
-    return this.#verifier
-  }
-  async redirectToAuthorization(url: URL) {
-    this.answer = new URL((await browse(url.href, this.redirectUrl)).address).searchParams
-  }
-}
+  test('may be several, and those of a path of MCP count there only', async () => {
+    const { config, handlers } = toolConfig({ who: { run: async () => 'done' } })
+    const audience = ['api://one', 'api://two', `${PUBLIC}/mcp/other`]
+    const at = await openTestServer(
+      {
+        ...config,
+        server: { public_url: PUBLIC },
+        roles: ROLES,
+        auth: { oidc: { ...issuer.settings, audience } },
+        mcp: { servers_out: { small: { tools: ['who'] }, other: { tools: ['who'] } } },
+      },
+      { handlers },
+    )
+    onTestFinished(() => at.close())
+    const paths = ['/api/tools/list', '/mcp', '/mcp/small', '/mcp/other']
+    const all = async (aud: unknown) => Promise.all(paths.map((path) => statusOf(at, path, aud)))
+    expect(await all('api://two')).toEqual([200, 200, 200, 200])
+    expect(await all(['api://zero', 'api://one'])).toEqual([200, 200, 200, 200])
+    expect(await all(`${PUBLIC}/mcp`)).toEqual([401, 200, 401, 401])
+    expect(await all(`${PUBLIC}/mcp/small`)).toEqual([401, 401, 200, 401])
+    expect(await all(`${PUBLIC}/mcp/other`)).toEqual([401, 401, 401, 200])
+    expect(await all([`https://evil.example/mcp`, 7, ''])).toEqual([401, 401, 401, 401])
+    // A token that was verified at its path is refused at others, also from the cache.
+    const authorization = `Bearer ${issuer.token({ aud: `${PUBLIC}/mcp/small` })}`
+    const headers = { authorization, ...POST_HEADERS, host: 'tools.example.com' }
+    const post = async (path: string) =>
+      (await rawRequest(at.url + path, { method: 'POST', headers, body: JSON.stringify(INITIALIZE) })).status
+    expect([await post('/mcp/small'), await post('/mcp'), await post('/mcp/small')]).toEqual([200, 401, 200])
+  })
+})
 
 /** A browser with cookies, which follows redirects to the end. */
 class Browser {
@@ -367,6 +362,40 @@ describe('access tokens', () => {
     await expect(stream.text()).rejects.toThrow()
   })
 
+  test('and sessions of a user end when an administrator signs the user out', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const sub = 'mallory'
+    const [token, unused, admin] = [issuer.token({ sub }), issuer.token({ sub }), issuer.token()]
+    expect(await status(token)).toBe(200)
+    const caller = server.installation.callers.byId('user:acme/mallory')
+    const cookie = await server.app.authenticator.sessions.start(caller as Caller, { headers: {}, socket: {} } as never)
+    const signedIn = { cookie: cookie.split(';')[0] ?? '' }
+    const page = async () => (await ask('/api/tools/list', undefined, { headers: signedIn })).status
+    expect(await page()).toBe(200)
+    const users = async () => JSON.parse((await ask('/api/users', admin)).text).users as { id: string }[]
+    expect(await users()).toContainEqual(expect.objectContaining({ id: 'user:acme/mallory', revoked_at: null }))
+    const revoke = (id: string) =>
+      ask('/api/users/revoke', admin, {
+        method: 'POST',
+        body: JSON.stringify({ id }),
+        headers: { 'content-type': 'application/json' },
+      })
+    expect((await revoke('user:globex/mallory')).status).toBe(404)
+    expect(await page()).toBe(200)
+    expect((await revoke('user:acme/mallory')).status).toBe(204)
+    const refused = await ask('/mcp', token, { method: 'POST' })
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('error=')])
+    expect(await Promise.all([page(), status(unused), status(admin)])).toEqual([401, 401, 200])
+    expect(server.installation.callers.isValid('user:acme/mallory')).toBe(false)
+    expect((await users()).find(({ id }) => id === 'user:acme/mallory')).toMatchObject({
+      revoked_at: expect.any(String),
+    })
+    vi.setSystemTime(Date.now() + 32_000)
+    expect(await status(issuer.token({ sub }))).toBe(200)
+    expect([await page(), await status(token)]).toEqual([401, 401])
+  })
+
   test('of one user in two tenants are two callers', async () => {
     const idOf = async (tenant: string) => JSON.parse((await ask('/api/session', issuer.token({ tenant }))).text).id
     expect(await idOf('globex')).toBe('user:globex/ada')
@@ -390,19 +419,41 @@ describe('access tokens', () => {
     vi.setSystemTime(Date.now() + 300_000)
     expect(await status(old)).toBe(401)
   })
-  test('are refused with 503 while the issuer fails, and keys still work', async () => {
+
+  test('are verified while another endpoint of the issuer fails', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
+    onTestFinished(() => {
+      issuer.state.down = false
+    })
+    issuer.rotate()
+    // Later than in the tests before.
+    vi.setSystemTime(Date.now() + 1_000_000)
+    issuer.state.down = '/token'
+    const address = await new Browser().open(`${server.url}/api/session/oidc`)
+    expect(address).toBe(`${server.url}/?sign_in=unavailable`)
+    expect(await status(issuer.token())).toBe(200)
+  })
+
+  test('are verified with the last signing keys while the issuer fails, for an hour, and keys still work', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    onTestFinished(() => {
+      issuer.state.down = false
+    })
+    expect(await status(issuer.token())).toBe(200)
     // The signing keys are read again after five minutes.
-    vi.setSystemTime(Date.now() + 700_000)
+    vi.setSystemTime(Date.now() + 1_700_000)
     issuer.state.down = true
     const asked = issuer.asked('GET /jwks')
+    expect([await status(issuer.token()), await status(issuer.token({}, { kid: 'other' }))]).toEqual([200, 401])
+    expect([await status(key), issuer.asked('GET /jwks')]).toEqual([200, asked + 1])
+    expect(server.log.at('warn').at(-1)).toMatchObject({ problem: 'it answered with status 503', endpoint: 'keys' })
+    vi.setSystemTime(Date.now() + 3_600_000)
     const answers = [await ask('/api/tools/list', issuer.token()), await ask('/api/tools/list', issuer.token())]
     expect(answers.map((answer) => [answer.status, answer.text])).toEqual(
       answers.map(() => [503, expect.stringContaining('the issuer does not answer')]),
     )
-    expect([await status(key), issuer.asked('GET /jwks')]).toEqual([200, asked + 1])
-    expect(server.log.at('warn').at(-1)).toMatchObject({ problem: 'it answered with status 503' })
-    issuer.state.down = false
+    expect(await status(key)).toBe(200)
   })
 })

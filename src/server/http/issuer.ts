@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { AuthorizationServer, Client } from 'oauth4webapi'
-import { type Caller, MAX_SUBJECT_LENGTH } from '../../app/callers.ts'
+import { basisOf, type Caller, CLOCK_TOLERANCE_MS, MAX_SUBJECT_LENGTH, userId } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { TENANT_NAME } from '../../app/tenants.ts'
 import type { OidcConfig } from '../../config/config.ts'
@@ -12,20 +12,24 @@ import { boundedFetch } from '../../mcp/client/bounded-fetch.ts'
 import { HttpProblem } from './problem.ts'
 
 const TIMEOUT_MS = 10_000
-/** After a failure, the issuer is not asked again for so long: anyone can send tokens. */
+/** After a failure, an endpoint of the issuer is not asked again for so long: anyone can send tokens. */
 const PAUSE_MS = 5_000
+/** While the issuer fails, its signing keys count for so long after they were read. */
+const STALE_KEYS_MS = 3_600_000
 const METADATA_MS = 3_600_000
 /** A verified token is not verified again for so long. A withdrawn signing key counts until then. */
 const VERIFIED_MS = 300_000
 const MAX_VERIFIED = 10_000
-/** How far the clocks of issuer and server may differ. */
-const TOLERANCE_S = 30
+const TOLERANCE_S = CLOCK_TOLERANCE_MS / 1_000
 const MAX_NAME_LENGTH = 100
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 export const SIGN_IN_SCOPE = 'openid profile'
 
 type Claims = Readonly<Record<string, unknown>>
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
+/** A failure of one says nothing about the others. */
+type Endpoint = 'discovery' | 'keys' | 'token'
 
 /** What the browser keeps between the start and the end of a sign-in. */
 export interface SignInSecrets {
@@ -57,33 +61,66 @@ export class SignInError extends Error {
   }
 }
 
+interface Verified {
+  readonly caller: Caller
+  readonly audiences: readonly string[]
+  readonly issuedAt: number
+  readonly until: number
+}
+
 /** The configured OpenID Connect issuer: verifies access tokens, and signs users of the web UI in. */
 export class Issuer {
   readonly settings: OidcConfig
   readonly #installation: Installation
-  readonly #fetch: (url: string, init: RequestInit) => Promise<Response>
-  readonly #verified = new LRUCache<string, { readonly caller: Caller; readonly until: number }>({ max: MAX_VERIFIED })
+  readonly #fetches: Readonly<Record<Endpoint, Fetch>>
+  readonly #verified = new LRUCache<string, Verified>({ max: MAX_VERIFIED })
   #metadata: { readonly found: Promise<AuthorizationServer>; readonly until: number } | undefined
-  #pausedUntil = Number.NEGATIVE_INFINITY
+  readonly #pausedUntil = new Map<Endpoint, number>()
+  #keys: { readonly text: string; readonly at: number } | undefined
 
   constructor(settings: OidcConfig, installation: Installation) {
     this.settings = settings
     this.#installation = installation
     const send = boundedFetch(guardedFetch(new URL(settings.issuer), installation.config.http?.allow_private))
-    this.#fetch = async (url, init) => {
-      const { clock, log } = installation
-      if (clock.now() < this.#pausedUntil) throw unavailable()
-      try {
-        const response = await send(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
-        if (response.status < 500) return response
-        throw new Error(`it answered with status ${response.status}`)
-      } catch (error) {
-        this.#pausedUntil = clock.now() + PAUSE_MS
-        const { message } = error as Error
-        writeLog(log, 'warn', { issuer: settings.issuer, problem: message }, 'The OpenID Connect issuer failed')
-        throw unavailable()
+    const to =
+      (endpoint: Endpoint): Fetch =>
+      async (url, init) => {
+        const { clock, log } = installation
+        if (clock.now() < (this.#pausedUntil.get(endpoint) ?? 0)) throw unavailable()
+        try {
+          const response = await send(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+          if (response.status < 500) return response
+          throw new Error(`it answered with status ${response.status}`)
+        } catch (error) {
+          this.#pausedUntil.set(endpoint, clock.now() + PAUSE_MS)
+          const { message } = error as Error
+          const details = { issuer: settings.issuer, endpoint, problem: message }
+          writeLog(log, 'warn', details, 'The OpenID Connect issuer failed')
+          throw unavailable()
+        }
       }
+    const keys = to('keys')
+    this.#fetches = {
+      discovery: to('discovery'),
+      token: to('token'),
+      keys: (...request) => this.#keysBy(keys, request),
     }
+  }
+
+  /** The signing keys, or the last ones while the issuer fails. */
+  async #keysBy(fetch: Fetch, request: Parameters<Fetch>): Promise<Response> {
+    const now = this.#installation.clock.wall()
+    try {
+      const response = await fetch(...request)
+      const text = await response.text()
+      if (response.status === 200 && isKeySet(text)) this.#keys = { text, at: now }
+      else if (this.#keys === undefined) return new Response(text, response)
+    } catch (error) {
+      if (this.#keys === undefined) throw error
+    }
+    const { text, at } = this.#keys
+    if (now - at >= STALE_KEYS_MS) throw unavailable()
+    return new Response(text, { headers: { 'content-type': 'application/json' } })
   }
 
   /** Whether a text may be a token, and not a key. */
@@ -91,21 +128,25 @@ export class Issuer {
     return JWT.test(text)
   }
 
-  /** The caller of a token that was verified before. */
-  known(token: string): Caller | undefined {
+  /** The caller of a token that was verified before, and is for this path. */
+  known(token: string, path?: string): Caller | undefined {
     const known = this.#verified.get(hash('sha256', token))
-    return known !== undefined && known.until > this.#installation.clock.wall() ? known.caller : undefined
+    if (known === undefined || known.until <= this.#installation.clock.wall()) return undefined
+    if (this.#audienceOf(known.audiences, path) === undefined) return undefined
+    return this.#installation.callers.isRevoked(known.caller.id, known.issuedAt) ? undefined : known.caller
   }
 
-  /** Verifies an access token (RFC 9068). Rejects with a SignInError. */
-  async verify(token: string): Promise<Caller> {
+  /** Verifies an access token (RFC 9068) for a path of MCP, or for all others. Rejects with a SignInError. */
+  async verify(token: string, path?: string): Promise<Caller> {
     const oauth = await import('oauth4webapi')
     const server = await this.#server()
     // The library takes the token from a request.
     const request = new Request(this.settings.issuer, { headers: { authorization: `Bearer ${token}` } })
+    const audience = this.#audienceOf(audiencesOf(unverified(token)), path)
+    if (audience === undefined) throw new SignInError('refused', 'it is for another audience')
     const claims = await oauth
-      .validateJwtAccessToken(server, request, this.settings.audience, {
-        ...(await this.#options()),
+      .validateJwtAccessToken(server, request, audience, {
+        ...(await this.#options('keys')),
         [oauth.clockSkew]: this.#skew(),
         [oauth.clockTolerance]: TOLERANCE_S,
       })
@@ -115,8 +156,21 @@ export class Issuer {
     const now = this.#installation.clock.wall()
     const expiresAt = (claims.exp + TOLERANCE_S) * 1_000
     const caller = await this.#callerOf(claims, expiresAt)
-    this.#verified.set(hash('sha256', token), { caller, until: Math.min(expiresAt, now + VERIFIED_MS) })
+    this.#verified.set(hash('sha256', token), {
+      caller,
+      audiences: audiencesOf(claims),
+      issuedAt: issuedAt(claims),
+      until: Math.min(expiresAt, now + VERIFIED_MS),
+    })
     return caller
+  }
+
+  /** The audience by which a token counts at a path. Those of `/mcp/<name>` count there only. */
+  #audienceOf(audiences: readonly string[], path: string | undefined): string | undefined {
+    const { public_url } = this.#installation.config.server ?? {}
+    const own = public_url === undefined || path === undefined ? undefined : `${public_url}${path}`
+    const allowed = [this.settings.audience].flat().filter((one) => [undefined, path].includes(partOf(one)))
+    return audiences.find((one) => one === own || allowed.includes(one))
   }
 
   /** The address at the issuer where a user signs in. */
@@ -156,7 +210,6 @@ export class Issuer {
     const secret = this.#secret()
     const authentication = secret === undefined ? oauth.None() : oauth.ClientSecretBasic(secret)
     try {
-      const options = await this.#options()
       const parameters = oauth.validateAuthResponse(server, client, answer, secrets.state)
       const response = await oauth.authorizationCodeGrantRequest(
         server,
@@ -165,11 +218,11 @@ export class Issuer {
         parameters,
         redirectUri,
         secrets.verifier,
-        options,
+        await this.#options('token'),
       )
       const checks = { expectedNonce: secrets.nonce, requireIdToken: true }
       const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, checks)
-      await oauth.validateApplicationLevelSignature(server, response, options)
+      await oauth.validateApplicationLevelSignature(server, response, await this.#options('keys'))
       const claims = oauth.getValidatedIdTokenClaims(tokens) as Claims
       return await this.#callerOf(claims, Number.POSITIVE_INFINITY)
     } catch (error) {
@@ -195,13 +248,18 @@ export class Issuer {
       throw new SignInError('no_tenant', `its claim "${tenant_claim}" has no valid name of a tenant`)
     }
     const values = [claimOf(claims, role_claim)].flat()
-    const role = Object.entries(roles).find(([value]) => values.includes(value))?.[1]
+    const [claim, role] = Object.entries(roles).find(([value]) => values.includes(value)) ?? []
+    const issued_at = issuedAt(claims)
+    if (callers.isRevoked(userId(tenant, subject), issued_at)) {
+      throw new SignInError('refused', 'an administrator has signed the user out since: sign in again')
+    }
     const store = (user: Parameters<typeof storage.keys.putUser>[0]) =>
       storage.keys.putUser(user).catch((err: unknown) => writeLog(log, 'error', { err }, 'A user could not be stored'))
-    const issued_at = Number(claims.iat) * 1_000 || 0
-    const user = { tenant, subject, name: nameOf(claims, subject), role: role ?? '', issued_at }
-    const caller = role === undefined ? undefined : await callers.signIn(user, expiresAt, store)
-    if (caller === undefined) throw new SignInError('no_role', `no role is mapped to its claim "${role_claim}"`)
+    if (claim === undefined || role === undefined) throw noRole(role_claim)
+    const basis = basisOf(this.settings, claim)
+    const user = { tenant, subject, name: nameOf(claims, subject), role, basis, issued_at }
+    const caller = await callers.signIn(user, expiresAt, store)
+    if (caller === undefined) throw noRole(role_claim)
     return caller
   }
 
@@ -210,35 +268,36 @@ export class Issuer {
     const now = this.#installation.clock.now()
     const before = this.#metadata
     if (before !== undefined && now < before.until) return before.found
-    const found = this.#discover()
-    this.#metadata = { found, until: now + METADATA_MS }
-    return found.catch((error: unknown) => {
-      this.#metadata = before
+    // Requests that come meanwhile get the older one as well, if this fails.
+    const found = this.#discover().catch((error: unknown) => {
+      this.#metadata = before && { ...before, until: this.#installation.clock.now() + PAUSE_MS }
       if (before === undefined) throw error
       return before.found
     })
+    this.#metadata = { found, until: now + METADATA_MS }
+    return found
   }
 
   async #discover(): Promise<AuthorizationServer> {
     const oauth = await import('oauth4webapi')
     const issuer = new URL(this.settings.issuer)
     try {
-      const response = await oauth.discoveryRequest(issuer, await this.#options())
+      const response = await oauth.discoveryRequest(issuer, await this.#options('discovery'))
       return await oauth.processDiscoveryResponse(issuer, response)
     } catch (error) {
       if (error instanceof SignInError) throw error
-      this.#pausedUntil = this.#installation.clock.now() + PAUSE_MS
-      const { log } = this.#installation
+      const { log, clock } = this.#installation
+      this.#pausedUntil.set('discovery', clock.now() + PAUSE_MS)
       const problem = (error as Error).message
       writeLog(log, 'warn', { issuer: issuer.href, problem }, 'The OpenID Connect issuer has no usable configuration')
       throw unavailable()
     }
   }
 
-  async #options() {
+  async #options(endpoint: Endpoint) {
     const oauth = await import('oauth4webapi')
     return {
-      [oauth.customFetch]: this.#fetch as never,
+      [oauth.customFetch]: this.#fetches[endpoint] as never,
       // The configuration allows http for issuers on this machine only.
       [oauth.allowInsecureRequests]: this.settings.issuer.startsWith('http:'),
     }
@@ -261,6 +320,33 @@ export class Issuer {
 
 const unavailable = (why = 'the issuer does not answer; try again later, or use an API key'): SignInError =>
   new SignInError('unavailable', why)
+
+function isKeySet(text: string): boolean {
+  try {
+    const { keys } = JSON.parse(text)
+    return Array.isArray(keys) && keys.length > 0
+  } catch {
+    return false
+  }
+}
+
+/** The path of a part of the tools, if an audience is one. */
+const partOf = (audience: string): string | undefined => /^https?:\/\/[^/]+(\/mcp\/[\w.-]+)$/.exec(audience)?.[1]
+
+const audiencesOf = ({ aud }: Claims): readonly string[] => [aud].flat().filter((one) => typeof one === 'string')
+
+/** Only to choose what to verify. */
+function unverified(token: string): Claims {
+  try {
+    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+const noRole = (claim: string): SignInError => new SignInError('no_role', `no role is mapped to its claim "${claim}"`)
+
+const issuedAt = ({ iat }: Claims): number => Number(iat) * 1_000 || 0
 
 /** A claim by its name, or by its path such as `realm_access.roles`. */
 function claimOf(claims: Claims, name: string): unknown {
@@ -287,7 +373,6 @@ const REASONS: Readonly<Record<string, string>> = {
   OAUTH_UNSUPPORTED_OPERATION: 'its algorithm is not supported',
 }
 const CLAIM_REASONS: Readonly<Record<string, string>> = {
-  aud: 'it is for another audience',
   exp: 'it has expired',
   iss: 'it is from another issuer',
   nbf: 'it is not valid yet',

@@ -9,10 +9,13 @@ export const SECURITY_HEADERS = {
 } as const
 
 const EXPOSED =
-  'Location, WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset'
+  'Location, WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Mcp-Session-Id'
 const METHODS = 'GET, POST, DELETE'
 const HEADERS =
-  'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, Toolyard-Durable, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID'
+  'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, Toolyard-Durable, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID'
+/** MCP clients repeat some parameters as headers. */
+const PARAMETER = /^mcp-param-[\w-]{1,64}$/i
+const MAX_PARAMETERS = 20
 const PREFLIGHT_SECONDS = '600'
 
 /** CORS headers, if the configuration allows any origin. */
@@ -35,10 +38,12 @@ export function preflightHeaders(
   if (headers['access-control-request-method'] === undefined) return undefined
   const allowed = corsHeaders(installation, headers)
   if (allowed['access-control-allow-origin'] === undefined) return undefined
+  const asked = headers['access-control-request-headers']?.split(',', 100).map((name) => name.trim()) ?? []
+  const parameters = asked.filter((name) => PARAMETER.test(name)).slice(0, MAX_PARAMETERS)
   return {
     ...allowed,
     'access-control-allow-methods': METHODS,
-    'access-control-allow-headers': HEADERS,
+    'access-control-allow-headers': [HEADERS, ...parameters].join(', '),
     'access-control-max-age': PREFLIGHT_SECONDS,
   }
 }

@@ -1,12 +1,16 @@
 import type { CallerLimit, Scope } from '../../app/callers.ts'
+import type { PayloadPolicy } from '../../app/payloads.ts'
 import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import type { Role } from '../../config/roles.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
+import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
+import type { TrafficMessage, TrafficRequest } from '../../mcp/client/traffic-log.ts'
+import type { Message } from '../../models/model.ts'
 import type { CatalogueEntry } from '../../packages/sources.ts'
 import type { ValidationReport } from '../../validation/reports/build-report.ts'
 import type { BudgetLimits } from '../../validation/running/suite-budget.ts'
@@ -38,7 +42,7 @@ export const limitsOf = ({ budget = DEFAULT_USD, budget_tokens }: SuiteRequest):
 
 export interface KnownSuite {
   readonly id: string
-  readonly kind: 'generated' | 'file' | 'bfcl'
+  readonly kind: 'generated' | 'file' | 'saved' | 'bfcl'
   /** The name in reports. */
   readonly name: string
   /** For files only: other suites are created when they run. */
@@ -115,6 +119,46 @@ export interface SuiteRunView extends ListedSuiteRun {
   readonly report: ValidationReport | null
 }
 
+/** The last messages between Toolyard and an MCP server. */
+export interface McpTraffic {
+  readonly contents: boolean
+  readonly messages: readonly (Omit<TrafficMessage, 'at' | 'content'> & {
+    readonly time: string
+    readonly content?: unknown
+  })[]
+  readonly requests: readonly (Omit<TrafficRequest, 'at'> & { readonly time: string })[]
+  readonly stderr: string
+}
+
+/** A row of the audit log, with what is stored of its call. */
+export interface ShownCall {
+  readonly row: AuditRow
+  readonly payload: {
+    readonly params?: unknown
+    readonly result?: unknown
+    readonly error?: string
+    /** Whether a part was too long to be stored. */
+    readonly shortened?: true
+  } | null
+  readonly payloads: PayloadPolicy
+  /** Whether its run is stored. */
+  readonly run: boolean
+}
+
+export interface ShownChat {
+  readonly id: string
+  readonly caller: string
+  readonly turns: number
+  readonly bytes: number
+  readonly started_at: string
+  readonly updated_at: string
+  readonly question: string
+}
+
+export interface ChatView extends Pick<ShownChat, 'id' | 'caller'> {
+  readonly turns: readonly { readonly id: string; readonly messages: readonly Message[] }[]
+}
+
 /** The run of an agent below another run. */
 export interface AgentRun extends Omit<ListedRun, 'question' | 'answer'> {
   readonly agents: readonly AgentRun[]
@@ -184,6 +228,8 @@ export interface Session {
   readonly user?: string
   /** Whether users can sign in at the configured issuer. */
   readonly sign_in?: boolean
+  /** Whether the parameters and results of calls are stored; only for callers with the scope `observe`. */
+  readonly payloads?: PayloadPolicy
   /** The version of the server. */
   readonly version: string
 }

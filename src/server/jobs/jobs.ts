@@ -162,10 +162,14 @@ export class Jobs {
     return this.get(caller, id, task)
   }
 
-  /** Cancels the jobs of callers whose keys have ended: those that run here, and on any server those that wait. */
-  async endCallers(ids: ReadonlySet<string>): Promise<void> {
+  /**
+   * Cancels the jobs of callers whose keys have ended: those that run here, and on any server those that wait. If the keys only
+   * may do less than before, those that wait start with the new rights.
+   */
+  async endCallers(ids: ReadonlySet<string>, isNarrowed = false): Promise<void> {
     const { storage, log } = this.#installation
     for (const run of this.#runs.values()) if (ids.has(run.job.caller ?? '')) run.cancel('cancelled')
+    if (isNarrowed) return
     try {
       for (const caller of ids) {
         for (;;) {

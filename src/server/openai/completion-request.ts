@@ -49,6 +49,7 @@ export const COMPLETION_SCHEMA = {
     n: { type: ['integer', 'null'], description: 'Only 1.' },
     response_format: { ...OBJECT, description: 'Of type "text" (default), "json_object" or "json_schema".' },
     prompt_cache_key: CACHE_KEY,
+    store: { ...BOOLEAN, description: 'false: the run is not stored.' },
     logprobs: BOOLEAN,
     modalities: { type: ['array', 'null'] },
   },
@@ -147,6 +148,7 @@ export interface CompletionBody {
   readonly n?: Optional<number>
   readonly response_format?: Optional<Wire>
   readonly prompt_cache_key?: Optional<string>
+  readonly store?: Optional<boolean>
   readonly logprobs?: Optional<boolean>
   readonly modalities?: Optional<readonly unknown[]>
   readonly functions?: unknown

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Cancellation } from '../../core/cancellation.ts'
+import type { Taken } from '../../core/costs.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
 import type { Embedder } from '../../knowledge/embedding/embedder.ts'
 import { ModelError } from '../../models/model-error.ts'
+import { turnCost } from '../../models/model-info.ts'
 import { ClientRun } from '../chat/client-run.ts'
 import { route } from '../http/route.ts'
 import { refuse } from './completion-request.ts'
@@ -47,7 +49,7 @@ export function embeddingRoutes(app: FastifyInstance): void {
       requireFit(texts, body, embedder)
       const vectors = await embed(app, request, reply, texts, embedder)
       const isText = body.encoding_format === 'base64'
-      const tokens = Math.ceil(texts.reduce((sum, { length }) => sum + length, 0) / CHARACTERS_PER_TOKEN)
+      const tokens = tokensOf(texts)
       return {
         object: 'list',
         model: embedder.id,
@@ -62,7 +64,7 @@ export function embeddingRoutes(app: FastifyInstance): void {
   )
 }
 
-/** The request counts as a call of the caller, and ends with it. */
+/** The request counts as a call of the caller, and ends with it. What was embedded is charged like a turn of a model. */
 async function embed(
   app: FastifyInstance,
   request: FastifyRequest,
@@ -70,14 +72,24 @@ async function embed(
   texts: readonly string[],
   embedder: Embedder,
 ): Promise<Float32Array[]> {
+  const { manager, budgets } = app.installation
+  const { prices } = (await manager.getModels()).list().find(({ id }) => id === embedder.id) ?? {}
+  const costOf = (embedded: readonly string[]) => {
+    const tokens = tokensOf(embedded)
+    return turnCost(prices, { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens })
+  }
   const run = new ClientRun(app, request, reply)
+  const { tenant } = request.caller
+  const spender = { tenant, keyId: run.context.keyId, model: embedder.id }
+  const vectors: Float32Array[] = []
+  let taken: Taken | undefined
   try {
-    await app.installation.manager.getExecutor().count(run.context)
+    await manager.getExecutor().count(run.context)
+    taken = await budgets.take(spender, costOf(texts))
     const { signal } = run.context.signal as Cancellation
-    const vectors: Float32Array[] = []
     for (let at = 0; at < texts.length; at += embedder.batch) {
       const batch = texts.slice(at, at + embedder.batch)
-      vectors.push(...(await embedder.embed(batch, 'document', signal, request.caller.tenant)))
+      vectors.push(...(await embedder.embed(batch, 'document', signal, tenant)))
     }
     return vectors
   } catch (error) {
@@ -85,9 +97,14 @@ async function embed(
     const status = error.status === 429 || error.status === 503 ? 503 : error.status === 504 ? 504 : 502
     throw new OpenAiError(status, error.message, { code: 'model_failed' })
   } finally {
+    const embedded = texts.slice(0, vectors.length)
+    if (embedded.length > 0 || taken?.hold !== undefined) budgets.turn(spender, costOf(embedded), taken?.hold)
     run.done()
   }
 }
+
+const tokensOf = (texts: readonly string[]): number =>
+  Math.ceil(texts.reduce((sum, { length }) => sum + length, 0) / CHARACTERS_PER_TOKEN)
 
 function readTexts(input: string | readonly unknown[]): readonly string[] {
   const texts = typeof input === 'string' ? [input] : input

@@ -33,6 +33,20 @@ describe('POST /v1/chat/completions', () => {
     expect(await run.json()).toMatchObject({ question: '[image image/png, 67 bytes]' })
   })
 
+  test('asks the provider to cache, by a key that tenants do not share', async () => {
+    const { url, model, key } = await openScriptedServer(['1', '2', '3', '4', '5'])
+    const [acme, colleague, globex] = [await key('acme'), await key('acme'), await key('globex')]
+    const hint = { prompt_cache_key: 'tickets' }
+    await completionOf(clientOf(url, acme), hint)
+    await completionOf(clientOf(url, colleague), hint)
+    await clientOf(url, acme).responses.create({ model: MODEL, input: 'Go', ...hint })
+    await completionOf(clientOf(url, globex), hint)
+    await completionOf(clientOf(url, acme))
+    const [first, ...others] = model.requests.map(({ cache }) => cache?.key)
+    expect(first).toMatch(/^[0-9a-f]{32}$/)
+    expect(others.map((one) => one === first)).toEqual([true, true, false, false])
+  })
+
   test('refuses images for a model that does not take them, and names those that do', async () => {
     const { url, installation, model } = await openScriptedServer([])
     const refused = completionOf(clientOf(url), { messages: seen })

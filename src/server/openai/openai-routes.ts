@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { StartedBefore } from '../../app/durable-runs.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import type { Availability } from '../../models/model-catalogue.ts'
 import { splitModelId } from '../../models/model-info.ts'
@@ -6,7 +7,13 @@ import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/cl
 import { answerStarted, START_HEADERS, type Start, startedBefore, startOf } from '../chat/durable-run-routes.ts'
 import type { EventStream } from '../http/event-stream.ts'
 import { object, route } from '../http/route.ts'
-import { type AskedCompletion, COMPLETION_SCHEMA, type CompletionBody, readCompletion } from './completion-request.ts'
+import {
+  type AskedCompletion,
+  COMPLETION_SCHEMA,
+  type CompletionBody,
+  readCompletion,
+  refuse,
+} from './completion-request.ts'
 import { type CompletionHead, CompletionStream, completion, finishReason } from './completion-stream.ts'
 import { embeddingRoutes } from './embedding-routes.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'
@@ -44,7 +51,9 @@ class Completions {
     const { prices } = models.info(asked.model)
     const messages = this.#handedBack.restore(caller, asked.messages)
     const start = request.headers['toolyard-durable'] === 'true' ? startOf(request, body) : undefined
-    const run = new ClientRun(this.#app, request, reply, undefined, start?.id)
+    const stores = body.store !== false
+    if (start !== undefined && !stores) refuse('store', 'A durable run is stored: leave store or Toolyard-Durable out')
+    const run = new ClientRun(this.#app, request, reply, { id: start?.id, stores })
     const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
     const answering: Answering = {
       asked,
@@ -65,13 +74,20 @@ class Completions {
   async #events({ caller }: FastifyRequest, run: RunRequest, start: Start | undefined): Promise<RunEvents | undefined> {
     const { durableRuns } = this.#app.installation
     if (start === undefined) return durableRuns.pausing(run)
-    const before = await startedBefore(this.#app, caller, start)
-    if (before?.answer !== undefined) return answered(before.answer)
+    const { fingerprint } = start
+    let before = await startedBefore(this.#app, caller, start)
     if (before === undefined) {
-      const { fingerprint } = start
-      const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint }, start.async)
-      if (!start.async) return events
-    } else if (!start.async) {
+      try {
+        const events = await durableRuns.start(run, fingerprint === undefined ? {} : { fingerprint }, start.async)
+        return start.async ? undefined : events
+      } catch (error) {
+        // By another request with the same key, at the same time.
+        before = error instanceof StartedBefore ? await startedBefore(this.#app, caller, start) : undefined
+        if (before === undefined) throw error
+      }
+    }
+    if (before.answer !== undefined) return answered(before.answer)
+    if (!start.async) {
       const message = `The run '${before.run.id}' still works: follow it at /api/runs/${before.run.id}/events`
       throw new OpenAiError(409, message, { code: 'still_running' })
     }

@@ -8,7 +8,7 @@ import { type AskedRun, type Optional, readFormat, readTools, type Wire } from '
 import type { StoredResponse } from './stored-responses.ts'
 
 const MAX_ITEMS = 5_000
-/** Each is read from the store, with its conversation. */
+/** Each response is read from the store, with its conversation, and an item counts as often as it is referred to. */
 const MAX_REFERENCED = { responses: 100, characters: 8_000_000 } as const
 
 /** The body of `POST /v1/responses`. Other fields are ignored. */
@@ -119,7 +119,13 @@ export const itemId = (kind: 'msg' | 'fc', response: string, index: number): str
 /** Replaces references by the items of earlier responses. */
 async function dereferenced(items: readonly unknown[], find: Find): Promise<unknown[]> {
   const found = new Map<string, StoredResponse['response']['output']>()
+  const lengths = new Map<unknown, number>()
   let characters = 0
+  const count = (more: number): void => {
+    characters += more
+    if (found.size <= MAX_REFERENCED.responses && characters <= MAX_REFERENCED.characters) return
+    throw invalid('input', 'input refers to too many earlier responses: use previous_response_id instead')
+  }
   const whole: unknown[] = []
   for (const [index, item] of items.entries()) {
     const { type, id } = Object(item) as Wire
@@ -130,14 +136,14 @@ async function dereferenced(items: readonly unknown[], find: Find): Promise<unkn
     const response = `resp_${ITEM.exec(String(id))?.[1]}`
     if (!found.has(response)) {
       const { response: stored, size = 0 } = (await find(response)) ?? {}
-      characters += size
-      if (found.size >= MAX_REFERENCED.responses || characters > MAX_REFERENCED.characters) {
-        throw invalid('input', 'input refers to too many earlier responses: use previous_response_id instead')
-      }
       found.set(response, stored?.output ?? [])
+      count(size)
     }
     const referenced = found.get(response)?.find((one) => one.id === id)
     if (referenced === undefined) throw notFound(String(id), `input[${index}]`)
+    const length = lengths.get(id) ?? JSON.stringify(referenced).length
+    lengths.set(id, length)
+    count(length)
     whole.push(referenced)
   }
   return whole

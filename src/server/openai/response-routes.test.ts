@@ -7,8 +7,10 @@ import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { TextSeal } from '../../app/sealed-text.ts'
 import { image } from '../../core/fixtures/media.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { ModelCatalogue } from '../../models/model-catalogue.ts'
 import { ModelError } from '../../models/model-error.ts'
-import { ManualClock, wordEmbedder } from '../../testing/stand-ins.ts'
+import { ManualClock, scripted, wordEmbedder } from '../../testing/stand-ins.ts'
 import { newStoredKey } from '../fixtures/new-stored-key.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { clientOf, MODEL, note } from './fixtures/openai-client.ts'
@@ -237,6 +239,48 @@ describe('stored responses', () => {
     expect(taken.status).toBe(400)
   })
 
+  test.each(['responses', 'chat'] as const)(
+    'are none with store false: %s leaves no run and no approval',
+    async (api) => {
+      const pay = vi.fn(() => 'paid')
+      const ours = (name: string, implementation: object, approval = false) => ({
+        ...{ name, description: name, parameters: { type: 'object' }, implementation, approval },
+      })
+      const handler = (name: string) => ({ type: 'internal', handler: name })
+      const nested = { type: 'agent', model: MODEL, tools: ['take_note'] }
+      const registry = [
+        ours('take_note', handler('take_note')),
+        ours('pay', handler('pay'), true),
+        ours('helper', nested),
+      ] as ToolDefinition[]
+      const calls = ['helper', 'pay'].map((name) => ({ name, arguments: {} }))
+      const { url, installation, model } = await openScriptedServer([{ calls }, note, 'Noted.', 'Done.', 'Stored.'], {
+        tools: { take_note: () => 'noted', pay },
+        config: { tools: { enabled: true, registry } },
+      })
+      const client = clientOf(url)
+      const send = (store: boolean) =>
+        api === 'responses'
+          ? ask(client, { store })
+          : client.chat.completions.create({ model: MODEL, store, messages: [{ role: 'user', content: 'Go' }] })
+      await send(false)
+      const told = JSON.stringify(model.requests[3]?.messages)
+      expect(told).toContain('needs approval')
+      await send(true)
+      await installation.sink.flush()
+      const { storage } = installation
+      const { runs } = await storage.runs.list({ tenant: 'local', limit: 10 })
+      expect(runs.map(({ answer }) => answer)).toEqual(['Stored.'])
+      expect(await storage.pauses.list({ tenant: 'local', limit: 10, now: 0 })).toMatchObject({ pauses: [] })
+      expect(pay).not.toHaveBeenCalled()
+      const durable = client.post('/chat/completions', {
+        body: { model: MODEL, store: false, messages: [{ role: 'user', content: 'Go' }] },
+        headers: { 'toolyard-durable': 'true' },
+      })
+      await expect(durable).rejects.toMatchObject({ status: 400, param: 'store' })
+    },
+  )
+
   test('are encrypted if there is a key, each for its own place', async () => {
     const { installation, url } = await openScriptedServer(['Secret answer.', 'Second.'])
     Object.assign(installation, { seal: new TextSeal('0123456789'.repeat(7)) })
@@ -273,6 +317,17 @@ describe('stored responses', () => {
     const ids = Array.from({ length: 101 }, (_, n) => n.toString(16).padStart(32, '0'))
     const others = ids.map((hex) => ({ type: 'item_reference', id: `msg_${hex}_0` }) as const)
     await expect(ask(client, { input: [reference, ...others] })).rejects.toMatchObject(NOT_FOUND)
+  })
+
+  test('are counted as often as input refers to them', async () => {
+    const { url, model } = await openScriptedServer([{ text: 'x'.repeat(100_000) }, 'Two.'])
+    const client = clientOf(url)
+    const { output } = await ask(client)
+    const reference = { type: 'item_reference', id: String(output[0]?.id) } as const
+    const input = [...Array<typeof reference>(100).fill(reference), { role: 'user', content: 'Go' } as const]
+    const problem = { status: 400, message: expect.stringContaining('refers to too many') }
+    await expect(ask(client, { input })).rejects.toMatchObject(problem)
+    expect(model.requests).toHaveLength(1)
   })
 
   test('expire after 7 days', async () => {
@@ -328,6 +383,42 @@ describe('POST /v1/embeddings', () => {
     const broken = wordEmbedder({ before: () => Promise.reject(new ModelError('It is busy', { status: 429 })) })
     installation.manager.getEmbedder = async () => broken
     await expect(embeddings.create(asked)).rejects.toMatchObject({ status: 503, code: 'model_failed' })
+  })
+
+  test('is charged by the prices of the model, as far as it was embedded', async () => {
+    const budgets = [{ scope: 'tenant', per: 'day', amount: 0.000_012 }] as const
+    const { url, installation, key } = await openScriptedServer([], { config: { budgets } })
+    let fails = false
+    const embedder = wordEmbedder({
+      batch: 1,
+      before: async () => {
+        if (fails && embedder.requests.length % 2 === 0) throw new ModelError('It is busy', { status: 429 })
+      },
+    })
+    installation.manager.getEmbedder = async () => embedder
+    const info = { id: embedder.id, name: 'Words', capabilities: [], prices: { input: 1, output: 0 } }
+    const catalogue = new ModelCatalogue([{ name: 'scripted', model: () => scripted() }], [info])
+    installation.manager.getModels = async () => catalogue
+    const text = await key('acme')
+    const { embeddings } = clientOf(url, text)
+    const spent = async () => {
+      await installation.sink.flush()
+      const answer = await fetch(`${url}/api/costs?by=model`, { headers: { 'x-api-key': text } })
+      return ((await answer.json()) as { total: { cost: number } }).total.cost
+    }
+    // 4 characters per token, at a millionth for each.
+    await embeddings.create({ model: embedder.id, input: ['x'.repeat(8), 'y'.repeat(8)] })
+    expect(await spent()).toBe(0.000_004)
+    fails = true
+    const half = embeddings.create({ model: embedder.id, input: ['x'.repeat(8), 'y'.repeat(8)] })
+    await expect(half).rejects.toMatchObject({ status: 503 })
+    expect(await spent()).toBe(0.000_006)
+    fails = false
+    await embeddings.create({ model: embedder.id, input: 'x'.repeat(28) })
+    await installation.sink.flush()
+    const refused = embeddings.create({ model: embedder.id, input: 'x' })
+    await expect(refused).rejects.toMatchObject({ status: 429, message: expect.stringContaining('budget') })
+    expect(await spent()).toBe(0.000_013)
   })
 
   test('counts as a call of its key, which must be allowed to use the model', async () => {

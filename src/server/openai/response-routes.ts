@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RunEvent } from '../../chat/run.ts'
+import { RESPONSE_PREFIX } from '../../core/storage/chat-store.ts'
 import type { Message } from '../../models/model.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
 import { pathParameter, route } from '../http/route.ts'
@@ -29,13 +30,12 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
     const conversation = calls.restore(caller, await readInput(body, (id) => responses.get(caller, id)))
     requireMedia(conversation, model, () => models.list(caller.models).map(({ id }) => models.get(id)), 'input')
     await requireFormat(asked, 'text.format')
-    if (body.store !== false) await responses.requireRoom(caller)
     const { instructions } = body
     const system: readonly Message[] = instructions ? [{ role: 'system', content: instructions }] : []
     const messages = [...system, ...conversation]
     const { prices } = models.info(body.model)
-    const run = new ClientRun(app, request, reply)
-    const id = `resp_${run.id.replaceAll('-', '')}`
+    const run = new ClientRun(app, request, reply, { stores: body.store !== false })
+    const id = `${RESPONSE_PREFIX}${run.id.replaceAll('-', '')}`
     const head = { id, created_at: Math.floor(installation.clock.wall() / 1_000), body }
     const clientTools = new Set(asked.client_tools?.map(({ name }) => name))
     /** The response, stored before the client gets it. */

@@ -1,13 +1,16 @@
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { writeLog } from '../../core/log.ts'
-import type { ChatKey, ChatStore } from '../../core/storage/chat-store.ts'
+import type { ChatKey, ChatTurns } from '../../core/storage/chat-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
 import { MemoryChats } from '../ai-sdk/conversations.ts'
 
 const KEPT_MS = 7 * 86_400_000
 const MAX_CHARACTERS = 4_000_000
+/** The responses of a tenant may take as much as this part of its quota for bytes, beside it. */
+const SHARE = 10
+const MAX_RESPONSES = 10_000
 const ID = /^resp_[0-9a-f]{32}$/
 
 export type Wire = Readonly<Record<string, unknown>>
@@ -25,21 +28,16 @@ export interface StoredResponse {
 }
 
 /**
- * Responses of `/v1/responses`, each for its own caller only. They are stored like chats, within the storage quota of the
+ * Responses of `/v1/responses`, each for its own caller only. They are stored like chats, beside the storage quota of the
  * tenant, and encrypted if there is an encryption key.
  */
 export class StoredResponses {
   readonly #installation: Installation
-  readonly #unrecorded: ChatStore
+  readonly #unrecorded: ChatTurns
 
   constructor(installation: Installation) {
     this.#installation = installation
     this.#unrecorded = new MemoryChats(installation.clock)
-  }
-
-  /** Throws RATE_LIMITED if the tenant can't store anything. */
-  async requireRoom({ tenant, id: caller }: Caller): Promise<void> {
-    await this.#chats.turns({ tenant, caller, chat: 'resp_' }, this.#installation.tenants.quota(tenant))
   }
 
   /** Returns whether the response is stored. A run that has called tools must not fail because it can't be. */
@@ -52,8 +50,9 @@ export class StoredResponses {
     try {
       if (text.length > MAX_CHARACTERS) throw new Error(`It has ${text.length} characters of at most ${MAX_CHARACTERS}`)
       const turn = { messageId: id, messages: seal.seal(text, placeOf(key)) }
-      await this.#chats.add(key, turn, tenants.quota(caller.tenant))
-      return true
+      const bytes = tenants.quota(caller.tenant).storage_bytes / SHARE
+      if (await this.#chats.addResponse(key, turn, { bytes, count: MAX_RESPONSES })) return true
+      throw new Error(`It is larger than all responses of a tenant may be together: ${bytes} bytes`)
     } catch (err) {
       writeLog(log, 'warn', { err, response: id }, 'A response could not be stored')
       return false
@@ -76,7 +75,7 @@ export class StoredResponses {
   }
 
   /** The operator may not want conversations in the store. */
-  get #chats(): ChatStore {
+  get #chats(): ChatTurns {
     const { storage, config } = this.#installation
     return config.storage?.runs === false ? this.#unrecorded : storage.chats
   }

@@ -93,9 +93,9 @@ export class McpEndpoint {
       ...Object.entries(config.mcp?.servers_out ?? {}),
     ])
     const maxSessions = Math.ceil(MAX_SESSIONS / all.size)
-    const { hosts: named = [], public_url } = config.server ?? {}
+    const { hosts: named = [], public_url, cors_origins: origins = [] } = config.server ?? {}
     const hosts = public_url === undefined ? named : [...named, new URL(public_url).hostname]
-    const options = { contextOf: this.#contextOf, hosts, onForeignSession: this.#recordForeign, maxSessions }
+    const options = { contextOf: this.#contextOf, hosts, origins, onForeignSession: this.#recordForeign, maxSessions }
     const open = (part: ServedPart | undefined) => {
       const server = new ToolServer({
         registry: manager.getRegistry(),
@@ -105,7 +105,7 @@ export class McpEndpoint {
         clock,
         part,
         effectOf: ({ name }) => executor.effectOf(name),
-        approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
+        approvals: this.#installation.approvals.forMcp(APPROVALS_PATH, public_url),
         // A search would find tools outside the part.
         ...(part === undefined && { discovery: manager.getDiscovery() }),
         ...(servers.names.length > 0 && { library: servers.library }),

@@ -11,6 +11,7 @@ import {
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import { CONFIG_SCHEMA } from '../../config/config-schema.ts'
+import { matchesGlobs } from '../../core/execution/permit.ts'
 import {
   METRIC_WINDOWS,
   type MetricsQuery,
@@ -255,7 +256,13 @@ export function costRoutes(app: FastifyInstance): void {
       await settleRecords(installation)
       const { currency } = budgets
       const keyName = (id: string) => callers.nameOf(id)
-      return costReport(storage.spending, { tenant, by, ...days, limit }, { currency, keyName })
+      const { tools, models } = request.caller
+      const patterns = by === 'tool' ? tools : by === 'model' ? models : undefined
+      const most = patterns === undefined ? limit : MAX_COST_ROWS
+      const report = await costReport(storage.spending, { tenant, by, ...days, limit: most }, { currency, keyName })
+      // The name of a tool or model says that it exists.
+      const rows = patterns && report.rows.filter(({ name }) => matchesGlobs(patterns, name)).slice(0, limit)
+      return rows === undefined ? report : { ...report, rows }
     },
   )
 }

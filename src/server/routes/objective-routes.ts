@@ -53,11 +53,14 @@ interface ReportQuery {
 
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
+/** Each reads all rows, one after the other: more would wait for long. */
+const MAX_REPORTS = 4
 
 /** Service level objectives and the compliance report. */
 export function objectiveRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { objectives, storage, clock } = installation
+  let reports = 0
 
   app.get<{ Querystring: { tenant?: string } }>(
     '/api/objectives',
@@ -98,9 +101,14 @@ export function objectiveRoutes(app: FastifyInstance): void {
       const from = timeOf(query, 'from') ?? to - DEFAULT_DAYS * DAY_MS
       if (from >= to) throw new HttpProblem(400, 'The request is not valid', 'from must be earlier than to')
       const { tenant, format } = query
-      await settleRecords(installation)
+      if (reports >= MAX_REPORTS) {
+        const detail = `${reports} reports are being made or wait: try again when one of them has ended`
+        throw new HttpProblem(503, 'Too many reports at once', detail)
+      }
+      reports++
       const asked = { tenant: tenant === '*' ? undefined : tenant, from, to }
-      const report = await complianceReport(asked, { storage, objectives, clock })
+      const made = settleRecords(installation).then(() => complianceReport(asked, { storage, objectives, clock }))
+      const report = await made.finally(() => reports--)
       const { type, write } = REPORT_FORMATS[format]
       const day = new Date(from).toISOString().slice(0, 10)
       return reply

@@ -165,8 +165,29 @@ test('a run is replayed as it was, and with a model that is asked anew; no tool 
   })
 })
 
+test('a model that answers again counts against budgets and the limits of the caller', async () => {
+  const usage = { prompt_tokens: 1_000, completion_tokens: 0, total_tokens: 1_000 }
+  const turns = [1, 2, 3].map(() => ({ text: 'Hi.', usage }))
+  const { url, model, installation } = await openScriptedServer(turns, {
+    prices: { input: 1_000, output: 0 },
+    config: { budgets: [{ scope: 'tenant', per: 'month', amount: 2 }], limits: { calls_per_minute: 2 } },
+  })
+  const { run_id } = await ask(url, 'Hello')
+  const replay = async (body: object = { model: 'scripted:turns' }) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    const response = await fetch(`${url}/api/runs/${run_id}/replay`, init)
+    await installation.sink.flush()
+    return { status: response.status, ...((await response.json()) as object) }
+  }
+  expect(await replay()).toMatchObject({ same: true })
+  expect(await replay()).toMatchObject({ same: false, difference: expect.stringContaining('is spent: 2 USD so far') })
+  expect(await replay()).toMatchObject({ status: 429 })
+  expect(await replay({})).toMatchObject({ same: true })
+  expect(model.requests).toHaveLength(2)
+})
+
 test('the scope observe alone replays only recorded responses', async () => {
-  const { url, key } = await openScriptedServer(['Hi.'])
+  const { url, key } = await openScriptedServer(['Hi.'], { config: { storage: { payloads: 'all' } } })
   const owner = await key('acme')
   const { run_id } = await ask(url, 'Hello', owner)
   const watcher = await key('acme', 'operator', ['observe'])

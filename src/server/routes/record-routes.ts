@@ -44,7 +44,7 @@ const AUDIT_QUERY = {
 
 const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
 
-const AUDIT_COLUMNS = {
+export const AUDIT_COLUMNS = {
   id: TEXT,
   time: TIME,
   tenant: TEXT,
@@ -54,7 +54,7 @@ const AUDIT_COLUMNS = {
   tool: { type: 'string', description: 'Empty for an event.' },
   model: nullable('The model that requested the call, as provider:model.'),
   schema_hash: nullable('The hash of the tool definition.'),
-  params_hash: nullable('A keyed hash of the parameters, which are not stored.'),
+  params_hash: nullable('A keyed hash of the parameters.'),
   outcome: OUTCOME,
   error_code: nullable(),
   duration_ms: { type: 'number' },
@@ -188,6 +188,9 @@ const RUNS_QUERY = exactly({
   ...ONE_TENANT_QUERY,
   model: { ...MODEL_ID, description: 'provider:model' },
   stop_reason: STOP_REASON,
+  tool: { ...NAME, description: 'Only runs that called this tool.' },
+  caller: { ...NAME, maxLength: 400, description: 'The id of the API key or the user.' },
+  ...TIME_QUERY,
   limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
   cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
 })
@@ -258,6 +261,10 @@ interface RunsQuery {
   readonly tenant?: string
   readonly model?: string
   readonly stop_reason?: string
+  readonly tool?: string
+  readonly caller?: string
+  readonly from?: string
+  readonly to?: string
   readonly limit: number
   readonly cursor?: string
 }
@@ -290,7 +297,8 @@ export function runRoutes(app: FastifyInstance): void {
       const { tenant: asked, stop_reason: stopReason, ...query } = request.query
       const tenant = oneTenantAsked(request, asked, 'Runs')
       await settleRecords(installation)
-      return storage.runs.list({ ...query, tenant, stopReason })
+      const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
+      return storage.runs.list({ ...query, tenant, stopReason, from, to })
     },
   )
 
@@ -341,7 +349,11 @@ export function runRoutes(app: FastifyInstance): void {
         throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
       }
       const cassette = cassetteOf(await storedRun(request))
-      const options = replayOptions(await installation.manager.getModels(), request.caller, model)
+      const { callers, manager, budgets } = installation
+      const options = replayOptions(await manager.getModels(), request.caller, model)
+      const context = callers.context(request.caller, 'rest')
+      // A model that answers again costs as much as in a run.
+      if (model !== undefined) await manager.getExecutor().count(context)
       const cancellation = new Cancellation()
       traffic.begin(cancellation, request.caller.id)
       if (reply.raw.destroyed) cancellation.abort(undefined)
@@ -350,6 +362,8 @@ export function runRoutes(app: FastifyInstance): void {
       try {
         const { answer, unused } = await replayCassette(cassette, {
           ...options,
+          budgets,
+          keyId: context.keyId,
           tenant: request.caller.tenant,
           signal: cancellation.signal,
         })
@@ -368,7 +382,8 @@ export function runRoutes(app: FastifyInstance): void {
 /** Without a model the recorded responses are replayed strictly. */
 function replayOptions(catalogue: ModelCatalogue, { models }: Caller, model: string | undefined): ReplayOptions {
   try {
-    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model, models) }
+    if (model === undefined) return {}
+    return { mode: 'loose', model: catalogue.get(model, models), prices: catalogue.info(model).prices }
   } catch (error) {
     if (error instanceof UnknownModelError) throw new HttpProblem(400, error.message)
     throw error

@@ -4,7 +4,7 @@ import { REPORT_FORMATS, type ReportFormat } from './report-export.ts'
 
 const HOSTILE = '=1+1"><img src=x onerror=alert(1)>'
 const TIME = '2026-01-01T00:00:00.000Z'
-const SUM = { calls: 3, failed: 1, unknown: 0, denied: 1, cost: 0.5 }
+const SUM = { calls: 3, failed: 1, unknown: 0, denied: 1, cost: 0.5, unknown_costs: 1 }
 
 const REPORT: ComplianceReport = {
   generated_at: TIME,
@@ -75,7 +75,13 @@ test('CSV has no cell that a spreadsheet runs as a formula', () => {
   expect(csv).toContain("'=1+1")
   expect(csv).not.toMatch(/(?:^|,"?)=/m)
   expect(csv).toContain('Cost of models,openai:gpt-4o,4,1,0.25\r\n')
-  expect(csv).toContain('Calls per day,2026-01-05,3,1,0,1,0.5\r\n')
+  expect(csv).toContain('Calls per day,2026-01-05,3,1,0,1,0.5,1\r\n')
+})
+
+test('a caller that has the name of a property of every object has no other name', () => {
+  const [usage] = REPORT.usage
+  const csv = text('csv', { ...REPORT, usage: [{ ...usage, caller: 'constructor', tool: 'add' } as never] })
+  expect(csv).toContain('Who used what,acme,constructor,constructor,add,')
 })
 
 test('JSON is the whole report', () => {

@@ -16,19 +16,21 @@ interface Table {
   readonly rows: Iterable<readonly Cell[]>
 }
 
-const CALLS = ['Calls', 'Failed', 'Unknown', 'Denied', 'Cost']
+const CALLS = ['Calls', 'Failed', 'Unknown', 'Denied', 'Cost', 'Calls of unknown cost']
 const EVENT = ['Time', 'Tenant', 'By', 'Event', 'Subject', 'Outcome', 'Times', 'Detail']
 
 /** The report as tables, for people. */
 function* tables(report: ComplianceReport): Generator<Table> {
   const { days, usage, denied, objectives, integrity, left_out } = report
-  const nameOf = (id: string | null): string => (id === null ? '' : (report.keys[id]?.name ?? id))
+  const nameOf = (id: string | null): string =>
+    id === null ? '' : Object.hasOwn(report.keys, id) ? (report.keys[id]?.name ?? id) : id
   const sums = (sum: ComplianceReport['totals']): Cell[] => [
     sum.calls,
     sum.failed,
     sum.unknown,
     sum.denied,
-    sum.cost ?? 'unknown',
+    sum.cost ?? (sum.unknown_costs === 0 ? 0 : 'unknown'),
+    sum.unknown_costs,
   ]
   yield { title: 'Calls per day', head: ['Day', ...CALLS], rows: days.map((day) => [day.day, ...sums(day)]) }
   yield {
@@ -126,7 +128,7 @@ const POLICY = `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'b
 function* htmlReport(report: ComplianceReport): Generator<string> {
   const { from, to, tenant, generated_at, notice, totals } = report
   const scope = tenant === null ? 'all tenants' : `tenant ${tenant}`
-  const cost = totals.cost === null ? 'unknown cost' : `cost ${totals.cost}`
+  const cost = `cost ${totals.cost ?? 0}, and ${counted(totals.unknown_costs, 'call')} of unknown cost`
   const isIntact = report.integrity.faults.length === 0
   yield `<!doctype html>
 <html lang="en">

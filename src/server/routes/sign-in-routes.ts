@@ -24,6 +24,10 @@ const SESSION = object(
     scopes: { type: 'array', items: { enum: SCOPES } },
     user: { type: 'string', description: 'The user at the issuer, if it is not a key.' },
     sign_in: { type: 'boolean', description: 'Whether users can sign in at /api/session/oidc.' },
+    payloads: {
+      enum: ['off', 'errors', 'all'],
+      description: 'Whether the parameters and results of calls are stored, if the caller may observe.',
+    },
     version: TEXT,
   },
   'The caller, if there is one',
@@ -45,6 +49,7 @@ export function sessionRoutes(app: FastifyInstance): void {
       role,
       scopes: [...scopes],
       ...(user !== undefined && { user }),
+      ...(scopes.has('observe') && { payloads: installation.payloads }),
     } as const
     return { ...signedIn, ...shared }
   }
@@ -211,9 +216,10 @@ export function oidcRoutes(app: FastifyInstance): void {
       async (request) => {
         const { name = '' } = request.params
         found(mcp.has(name) || undefined, `MCP server '${name}'`)
+        const { issuer } = issuerOf().settings
         return {
           resource: `${originOf(request)}${path.replace(':name', name)}`,
-          authorization_servers: [issuerOf().settings.issuer],
+          authorization_servers: [issuer],
           // Clients ask for these if they know no others. Some issuers refuse requests without any.
           scopes_supported: SIGN_IN_SCOPE.split(' '),
           bearer_methods_supported: ['header'],

@@ -1,5 +1,5 @@
 import { access, constants, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { COST_NOTHING } from '../../config/model-settings.ts'
@@ -16,6 +16,7 @@ import { SuiteError } from '../../validation/suites/suite.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type KnownSuite, limitsOf, type SuiteEstimate, type SuiteRequest } from '../http/views.ts'
 import { usableTools } from '../routes/tool-routes.ts'
+import { SAVED, savedNames, savedPath } from './saved-suites.ts'
 
 /** A report with more trials would be too large for the web UI. */
 const MAX_TRIALS = 10_000
@@ -103,7 +104,7 @@ async function suitesOf(
 ): Promise<HashedSuite[]> {
   const paths = await Promise.all(
     request.suites.map(async (id) => {
-      const path = await suitePath(installation, id)
+      const path = await suitePath(installation, caller, id)
       if (path !== undefined) return path
       throw new HttpProblem(400, `There is no suite '${id}'`, 'GET /api/suites lists the suites')
     }),
@@ -136,18 +137,31 @@ const canAccess = (path: string, mode?: number): Promise<boolean> =>
   )
 
 /** All suites, including invalid files with their problem. */
-export async function knownSuites(
-  installation: Installation,
-  definitions: readonly ToolDefinition[],
-): Promise<KnownSuite[]> {
+export async function knownSuites(installation: Installation, caller: SuiteCaller): Promise<KnownSuite[]> {
+  const definitions = offeredTools(installation, caller)
   const files = await suiteFiles(installation)
   const read = await Promise.all(files.map((file) => fileSuite(installation, file, definitions)))
-  return [{ id: GENERATED, kind: 'generated', name: GENERATED }, ...read, ...(await bfclSuites())]
+  const saved = await Promise.all(
+    (await savedNames(installation, caller)).map(async (name): Promise<KnownSuite> => {
+      const suite = await fileSuite(installation, savedPath(installation, caller, name), definitions)
+      return { ...suite, id: `${SAVED}${name}`, kind: 'saved', name }
+    }),
+  )
+  return [{ id: GENERATED, kind: 'generated', name: GENERATED }, ...saved, ...read, ...(await bfclSuites())]
 }
 
 /** The loader's source of a suite; undefined if the id is unknown. */
-export async function suitePath(installation: Installation, id: string): Promise<string | undefined> {
+export async function suitePath(
+  installation: Installation,
+  caller: SuiteCaller,
+  id: string,
+): Promise<string | undefined> {
   if (id === GENERATED) return id
+  if (id.startsWith(SAVED)) {
+    const name = id.slice(SAVED.length)
+    const isSaved = (await savedNames(installation, caller)).includes(name)
+    return isSaved ? savedPath(installation, caller, name) : undefined
+  }
   if (id.startsWith('bfcl:')) return (await bfclSuites()).some((one) => one.id === id) ? id : undefined
   return (await suiteFiles(installation)).includes(id) ? join(suitesFolder(installation), id) : undefined
 }
@@ -170,7 +184,7 @@ async function fileSuite(
   definitions: readonly ToolDefinition[],
 ): Promise<KnownSuite> {
   try {
-    const { name, cases, remark } = await loadSuite(join(suitesFolder(installation), id), { definitions })
+    const { name, cases, remark } = await loadSuite(resolve(suitesFolder(installation), id), { definitions })
     return { id, kind: 'file', name, cases: cases.length, remark }
   } catch (error) {
     if (!(error instanceof SuiteError)) throw error

@@ -13,7 +13,7 @@ import { streamJob } from '../http/event-stream.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, JOB_ID, list, object, route, TEXT, TIME, TIME_OR_NULL } from '../http/route.ts'
 import type { SuiteRequest } from '../http/views.ts'
-import { isWritable, knownSuites, offeredTools } from './known-suites.ts'
+import { isWritable, knownSuites } from './known-suites.ts'
 import { SuiteRuns } from './suite-runs.ts'
 
 const AMOUNT = { type: 'integer', minimum: 0 }
@@ -22,7 +22,7 @@ const SUITES_SCHEMA = object(
   {
     suites: list({
       id: { type: 'string', examples: ['generated', 'weather.json', 'bfcl:simple_python'] },
-      kind: { enum: ['generated', 'file', 'bfcl'] },
+      kind: { enum: ['generated', 'file', 'saved', 'bfcl'] },
       name: { type: 'string', description: 'The name in reports.' },
       cases: { ...AMOUNT, description: 'For files only: other suites are created when they run.' },
       remark: { type: 'string', description: 'A note to show next to the results.' },
@@ -116,7 +116,7 @@ export function suiteRoutes(app: FastifyInstance): void {
     '/api/suites',
     route('validate', 'models', 'Lists the suites', { response: { 200: SUITES_SCHEMA } }),
     async ({ caller }) => ({
-      suites: await knownSuites(installation, offeredTools(installation, caller)),
+      suites: await knownSuites(installation, caller),
       folder: { name: 'suites', writable: await isWritable(installation) },
     }),
   )

@@ -1,5 +1,6 @@
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
+import { chargedModel } from '../../chat/charged-model.ts'
 import { writeLog } from '../../core/log.ts'
 import type { Job } from '../../core/storage/job-store.ts'
 import { ModelValidationTracker } from '../../validation/model-validation.ts'
@@ -111,16 +112,21 @@ export const suiteTask = (installation: Installation): Task => ({
 async function run(
   installation: Installation,
   request: SuiteRequest,
-  { tenant, rights: { tools, models }, signal, report }: TaskContext,
+  { tenant, rights: { tools, models, keyId }, signal, report }: TaskContext,
 ): Promise<ValidationReport> {
-  const { storage, clock, log, toolUse: uses, manager } = installation
+  const { storage, clock, log, toolUse: uses, manager, budgets } = installation
   const prepared = await prepareSuites(installation, { tenant, tools, models }, request)
+  const spender = { tenant, keyId }
   const tests = new ModelValidationTracker({ store: storage.validations, tenant, clock })
   const recorder = trialRecorder({ tests, uses, tenant, registry: manager.getRegistry() })
   let count = new SuiteCount([], [])
   const tell = (): void => report(count.progress)
   const work = {
     ...prepared,
+    models: prepared.models.map(({ model, prices }) => ({
+      model: chargedModel(model, { budgets, spender, prices }),
+      prices,
+    })),
     tenant,
     budget: limitsOf(request),
     fresh: request.fresh === true,

@@ -56,3 +56,23 @@ test('the costs of a day add up exactly, and unknown costs are not 0', async () 
     ['weather', 0.3],
   ])
 })
+
+test('a tenant with many names and events leaves those of others their share', async () => {
+  const { ledger, clock } = openLedger()
+  const at = clock.wall()
+  const many = Array.from({ length: 10_005 }, (_, index) => call({ at, tenant: 'loud', tool: `tool-${index}` }))
+  const few = Array.from({ length: 3 }, (_, index) => call({ at, tenant: 'quiet', tool: `tool-${index}`, cost: null }))
+  const events = Array.from({ length: 5_003 }, (): EventEntry => event({ at, tenant: 'loud', event: 'key.refused' }))
+  await ledger.append([...many, ...few, ...few], [], [...events, event({ at, tenant: 'quiet', event: 'key.refused' })])
+  const { usage, access, totals, left_out } = await ledger.summary(EVER)
+  const quiet = usage.filter(({ tenant }) => tenant === 'quiet')
+  expect(quiet.map(({ calls, unknown_costs }) => [calls, unknown_costs])).toEqual([
+    [2, 2],
+    [2, 2],
+    [2, 2],
+  ])
+  expect([usage.length, access.length]).toEqual([10_000, 5_000])
+  expect(access.filter(({ tenant }) => tenant === 'quiet')).toHaveLength(1)
+  expect([left_out.usage, left_out.access]).toEqual([8, 4])
+  expect(usage.reduce((sum, { calls }) => sum + calls, left_out.usage)).toBe(totals.calls)
+})

@@ -120,6 +120,15 @@ describe('a buffer that is full', () => {
     expect(sink.dropped).toBe(2)
   })
 
+  test('takes calls that have set aside a part of a budget: their cost must count', () => {
+    const { sink, write } = openSink({ maxRecords: 2 })
+    write('a', 'b', 'c')
+    expect(sink.dropped).toBe(1)
+    const held = { ...record('d'), hold: { id: 'held', micros: 1 } }
+    sink.write({ records: [held, held, held], epoch: 0 })
+    expect(sink.dropped).toBe(2)
+  })
+
   test('is empty again when its records are written', async () => {
     const { sink, write, clock, end } = openSink({ maxBytes: 1_000 })
     for (let n = 0; n < 3; n++) {

@@ -219,6 +219,7 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   hold: record.hold,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
+  payload: record.payload,
   nesting:
     (record.id ?? record.parentId) === undefined ? undefined : { call_id: record.id, parent_id: record.parentId },
   code: record.code ?? null,
@@ -322,12 +323,17 @@ class WaitingEntries {
     return this.#entries.length * 2 <= this.#maxEntries && this.#bytes * 2 <= this.#maxBytes
   }
 
-  /** Returns false if the buffer is full. */
+  /**
+   * Returns false if the buffer is full. Calls and turns that budgets have set something aside for fit in all the same: their
+   * cost must count. They are few, because budgets refuse calls while the store does not respond.
+   */
   add(entry: Entry): boolean {
     const bytes = isRun(entry)
       ? 2 * JSON.stringify(entry).length
-      : ENTRY_BYTES + 2 * (('params' in entry && entry.params?.length) || 0)
-    if (this.#entries.length >= this.#maxEntries || this.#bytes + bytes > this.#maxBytes) return false
+      : ENTRY_BYTES + 2 * ((('params' in entry && entry.params?.length) || 0) + payloadLength(entry))
+    const most = 'hold' in entry && entry.hold !== undefined ? 2 : 1
+    const isFull = this.#entries.length >= most * this.#maxEntries || this.#bytes + bytes > most * this.#maxBytes
+    if (isFull) return false
     this.#entries.push(entry)
     this.#sizes.push(bytes)
     this.#bytes += bytes
@@ -358,5 +364,7 @@ class WaitingEntries {
     for (const bytes of this.#sizes.splice(0, count)) this.#bytes -= bytes
   }
 }
+
+const payloadLength = (entry: Entry): number => ('payload' in entry && entry.payload?.content.length) || 0
 
 const isRun = (entry: Entry): entry is StoredRun => 'steps' in entry

@@ -83,7 +83,7 @@ export interface LedgerTables {
     readonly rows: readonly ChainRow[]
     readonly runs: readonly StoredRun[]
     readonly cells: readonly Cell[]
-    /** Their costs are added to the counters. */
+    /** Those of the first rows. Their payloads are stored, and their costs added to the counters. */
     readonly calls?: readonly CallEntry[]
     readonly turns?: readonly TurnEntry[]
   }): Promise<void>
@@ -95,6 +95,8 @@ export interface LedgerTables {
     filter: Omit<AuditFilter, 'cursor'>,
     before?: { readonly at: number; readonly chain: string; readonly seq: number },
   ): Promise<readonly ChainRow[]>
+  /** One row, with the stored payload of its call. */
+  row(chain: string, seq: number): Promise<(ChainRow & { readonly payload: string | null }) | undefined>
   /** In the order of their time. Rows with these codes are left out. */
   versionCalls(query: VersionQuery, without: readonly string[]): Promise<readonly VersionCall[]>
   /** The chains that have rows or seals, and whether their instance is alive. */

@@ -16,6 +16,7 @@ import type {
   ObjectiveCalls,
   ObjectiveQuery,
   ParameterSet,
+  RowWithPayload,
   RunSeriesMetrics,
   SummaryQuery,
   TurnEntry,
@@ -109,6 +110,16 @@ export class StorageLedger implements Ledger {
       })
     this.#audits.set(tenant, ended)
     return page
+  }
+
+  async row(tenant: string | undefined, id: string): Promise<RowWithPayload | undefined> {
+    const end = id.lastIndexOf(':')
+    const seq = Number(id.slice(end + 1))
+    const chain = id.slice(0, Math.max(end, 0))
+    if (!Number.isSafeInteger(seq) || chain.includes('\0')) return undefined
+    const found = await this.#tables.row(chain, seq)
+    if (found === undefined || (tenant !== undefined && found.tenant !== tenant)) return undefined
+    return { row: auditRow(found), payload: found.payload }
   }
 
   verify(): Promise<AuditReport> {

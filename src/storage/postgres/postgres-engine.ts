@@ -141,6 +141,10 @@ export class PostgresStatements implements Database {
     }
   }
 
+  remove(table: string, column: string, texts: readonly string[]): Statement {
+    return { sql: ['DELETE FROM', table, 'WHERE', column, '= ANY (?::text[])'].join(' '), values: [texts] }
+  }
+
   #translate(sql: string): string {
     let text = this.#translated.get(sql)
     if (text === undefined) {

@@ -140,6 +140,55 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     );
     CREATE INDEX users_by_expiry ON toolyard.users (expires_at);`,
   },
+  // What servers have set aside of budgets, one row for each call: a call gives back exactly what it has set aside.
+  {
+    sqlite: `
+    DROP TABLE budget_holds;
+    CREATE TABLE budget_holds (
+      tenant TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      name TEXT NOT NULL,
+      per TEXT NOT NULL,
+      start INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      instance TEXT NOT NULL,
+      held INTEGER NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX budget_holds_by_id ON budget_holds (id)`,
+    postgres: `
+    DROP TABLE toolyard.budget_holds;
+    CREATE TABLE toolyard.budget_holds (
+      tenant text COLLATE "C" NOT NULL,
+      scope text NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      per text NOT NULL,
+      start double precision NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      instance text COLLATE "C" NOT NULL,
+      held bigint NOT NULL,
+      PRIMARY KEY (tenant, scope, name, per, start, id)
+    );
+    CREATE INDEX budget_holds_by_id ON toolyard.budget_holds (id);`,
+  },
+  // What the role of a user comes from, and when an administrator signed the user out.
+  {
+    sqlite: `
+    ALTER TABLE users ADD COLUMN basis TEXT NOT NULL DEFAULT '';
+    ALTER TABLE users ADD COLUMN revoked_at REAL;
+    -- Responses have a limit of their own.
+    UPDATE job_bytes SET bytes = max(0, bytes - coalesce((
+      SELECT sum(bytes) FROM chat_turns WHERE chat_turns.tenant = job_bytes.tenant AND substr(chat, 1, 5) = 'resp_'), 0));
+    CREATE INDEX chat_turns_of_responses ON chat_turns (tenant, id, bytes) WHERE substr(chat, 1, 5) = 'resp_'`,
+    postgres: `
+    ALTER TABLE toolyard.users ADD COLUMN basis text NOT NULL DEFAULT '';
+    ALTER TABLE toolyard.users ADD COLUMN revoked_at double precision;
+    UPDATE toolyard.job_bytes SET bytes = greatest(0, bytes - coalesce((
+      SELECT sum(bytes) FROM toolyard.chat_turns
+      WHERE chat_turns.tenant = job_bytes.tenant AND substr(chat, 1, 5) = 'resp_'), 0));
+    CREATE INDEX chat_turns_of_responses ON toolyard.chat_turns (tenant, id, bytes)
+      WHERE substr(chat, 1, 5) = 'resp_';`,
+  },
   // Accounts of users at providers, and authorizations that they have started.
   {
     sqlite: `
@@ -196,5 +245,30 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     CREATE UNIQUE INDEX connect_flows_by_state ON toolyard.connect_flows (state_hash) WHERE state_hash IS NOT NULL;
     CREATE INDEX connect_flows_by_user ON toolyard.connect_flows (tenant, user_id);
     CREATE INDEX connect_flows_by_expiry ON toolyard.connect_flows (expires_at);`,
+  },
+  // The parameters and results of calls, beside their rows of the audit log.
+  {
+    sqlite: `
+    CREATE TABLE payloads (
+      chain INTEGER NOT NULL,
+      seq INTEGER NOT NULL,
+      tenant TEXT NOT NULL,
+      at REAL NOT NULL,
+      bytes INTEGER NOT NULL,
+      content TEXT NOT NULL,
+      PRIMARY KEY (chain, seq)
+    ) STRICT;
+    CREATE INDEX payloads_by_time ON payloads (at)`,
+    postgres: `
+    CREATE TABLE toolyard.payloads (
+      chain integer NOT NULL,
+      seq bigint NOT NULL,
+      tenant text COLLATE "C" NOT NULL,
+      at double precision NOT NULL,
+      bytes bigint NOT NULL,
+      content text NOT NULL,
+      PRIMARY KEY (chain, seq)
+    );
+    CREATE INDEX payloads_by_time ON toolyard.payloads (at);`,
   },
 ]

@@ -51,6 +51,8 @@ export interface Database {
     rows: readonly (readonly unknown[])[],
     onConflict?: string,
   ): Statement
+  /** Removes the rows with these texts in a column. */
+  remove(table: string, column: string, texts: readonly string[]): Statement
 }
 
 /** What a tenant has stored. Each value is the tenant. A number of a vector takes 4 bytes. */

@@ -20,6 +20,8 @@ const INSERT = `
 const ADVANCE = `
   UPDATE toolyard.durable_runs SET steps = steps + ?, resumes = 0 WHERE id = ? AND fence = ? AND status = 'running'
   RETURNING steps, tenant`
+/** Locks the run, so that no other server takes it meanwhile. That is no progress. */
+const LOCK = "UPDATE toolyard.durable_runs SET fence = fence WHERE id = ? AND fence = ? AND status = 'running'"
 const STEP = 'INSERT INTO toolyard.run_steps (run_id, tenant, seq, kind, data, shown, at) VALUES (?, ?, ?, ?, ?, ?, ?)'
 const END = `
   UPDATE toolyard.durable_runs SET status = ?, answer = ?, owner = NULL, ended_at = ?, wake_at = ?
@@ -47,11 +49,11 @@ const TAKE = `
   WHERE id = ? AND`
 const SWEEP_STEPS = `
   DELETE FROM toolyard.run_steps WHERE run_id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at, id LIMIT ?)
   RETURNING tenant, octet_length(data) + octet_length(shown) AS bytes`
 const SWEEP_RUNS = `
   DELETE FROM toolyard.durable_runs WHERE id IN (
-    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+    SELECT id FROM toolyard.durable_runs WHERE ended_at < ? ORDER BY ended_at, id LIMIT ?)
   RETURNING tenant, octet_length(request) AS bytes`
 
 /** The run of a pause waits for the other pending ones, or wakes. Part of the transaction that decides the pause. */
@@ -137,13 +139,14 @@ export class DurableRuns implements DurableRunStore {
   begin(
     id: string,
     fence: number,
-    step: DurableStep,
+    step: DurableStep | undefined,
     at: number,
     claims: readonly OnceClaim[],
   ): Promise<readonly OnceState[] | undefined> {
     const database = this.#database
     return database.transaction(function* () {
-      if (!(yield* appendSteps(id, fence, [step], at))) return undefined
+      const isOwner = step === undefined ? yield* lockRun(id, fence) : yield* appendSteps(id, fence, [step], at)
+      if (!isOwner) return undefined
       const states: OnceState[] = []
       for (const claim of claims) states.push(yield* claimKey(database, claim, at))
       return states
@@ -208,6 +211,10 @@ export class DurableRuns implements DurableRunStore {
   }
 }
 
+function* lockRun(id: string, fence: number): Work<boolean> {
+  return (yield* ask(LOCK, [id, fence])).count > 0
+}
+
 function* appendSteps(id: string, fence: number, steps: readonly DurableStep[], at: number): Work<boolean> {
   const { rows } = yield* ask<{ steps: number; tenant: string }>(ADVANCE, [steps.length, id, fence])
   const [run] = rows
@@ -230,8 +237,9 @@ function* endRun(id: string, fence: number, { status, answer, at, steps = [] }: 
   return count > 0
 }
 
-const readRun = ({ owner: _owner, wake_at: _wake, steps: _steps, ...run }: RunRow): DurableRun => ({
+const readRun = ({ owner: _owner, wake_at, steps: _steps, ...run }: RunRow): DurableRun => ({
   ...run,
+  woken_at: wake_at === null ? null : Number(wake_at),
   fence: Number(run.fence),
   resumes: Number(run.resumes),
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import type { OnceClaim, OnceResult, OnceState, OnceStore } from '../../core/storage/once-store.ts'
+import type { OnceClaim, OnceKey, OnceResult, OnceState, OnceStore } from '../../core/storage/once-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ask, type Database, placeholders, SWEEP_LIMIT, type Work } from './database.ts'
 
@@ -15,6 +15,7 @@ const CLAIM = `
     result = CASE WHEN once.expires_at <= ? THEN NULL ELSE once.result END,
     expires_at = CASE WHEN once.expires_at <= ? THEN excluded.expires_at ELSE once.expires_at END
   RETURNING claim, fingerprint, result,`
+const LOOK = 'FROM toolyard.once WHERE tenant = ? AND caller = ? AND key = ? AND expires_at > ?'
 /** Only claims of this process: another may have claimed the key again after it expired. */
 const OWN_CLAIM = 'WHERE tenant = ? AND caller = ? AND key = ? AND fingerprint = ? AND result IS NULL AND instance IN'
 const SWEEP_ONCE = `
@@ -41,6 +42,14 @@ export class Once implements OnceStore {
   async claim(claim: OnceClaim): Promise<OnceState> {
     const { sql, values, read } = claiming(this.#database, claim, this.#clock.wall())
     return read((await this.#database.run<ClaimRow>(sql, values)).rows)
+  }
+
+  async look({ tenant, caller, key, fingerprint }: OnceKey): Promise<OnceState> {
+    const alive = this.#database.alive('once.instance')
+    const sql = ['SELECT claim, fingerprint, result,', alive.sql, 'AS alive', LOOK].join(' ')
+    const values = [...alive.values, tenant, caller, key, this.#clock.wall()]
+    const [row] = (await this.#database.run<ClaimRow>(sql, values)).rows
+    return row === undefined ? { state: 'fresh' } : stateOf(row, fingerprint)
   }
 
   async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
@@ -82,12 +91,16 @@ function claiming(database: Database, claim: OnceClaim, now: number) {
     values: [...keyOf(claim), database.names[0], id, claim.expiresAt, ...times, ...alive.values],
     read(rows: readonly ClaimRow[]): OnceState {
       const row = rows[0] as ClaimRow
-      if (row.claim === id) return { state: 'fresh' }
-      if (row.fingerprint !== claim.fingerprint) return { state: 'other' }
-      if (row.result !== null) return { state: 'done', result: JSON.parse(row.result) }
-      return { state: row.alive ? 'running' : 'lost' }
+      return row.claim === id ? { state: 'fresh' } : stateOf(row, claim.fingerprint)
     },
   }
+}
+
+/** The state of a key that was claimed before. */
+function stateOf(row: ClaimRow, fingerprint: string | undefined): OnceState {
+  if (fingerprint !== undefined && row.fingerprint !== fingerprint) return { state: 'other' }
+  if (row.result !== null) return { state: 'done', result: JSON.parse(row.result) }
+  return { state: row.alive ? 'running' : 'lost' }
 }
 
 const settling = ({ names }: Database, { claim, result }: OnceResult) => ({

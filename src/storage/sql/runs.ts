@@ -1,5 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
-import type { ChatKey, ChatStore, ChatTurn } from '../../core/storage/chat-store.ts'
+import {
+  type ChatFilter,
+  type ChatKey,
+  type ChatPage,
+  type ChatStore,
+  type ChatTurn,
+  type ListedChat,
+  RESPONSE_PREFIX,
+  type ResponseShare,
+} from '../../core/storage/chat-store.ts'
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import {
@@ -34,6 +43,11 @@ const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
     prompt_tokens, completion_tokens, cost, error, question, answer
   FROM toolyard.runs WHERE`
+
+const CALLED = `EXISTS (
+  SELECT 1 FROM toolyard.audit WHERE audit.run_id = runs.id AND audit.tenant = runs.tenant AND audit.tool = ?)`
+
+const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? ms : new Date(ms).toISOString())
 
 const COLUMNS = {
   tenant: 'text',
@@ -74,9 +88,11 @@ export class Runs implements RunStore {
     this.#database = database
   }
 
-  async list({ tenant, model, stopReason, limit, cursor }: RunFilter): Promise<RunPage> {
+  async list({ tenant, model, stopReason, tool, caller, from, to, limit, cursor }: RunFilter): Promise<RunPage> {
     const after = cursor === undefined ? undefined : readCursor(cursor, 'string')
     const where = new Where().and('tenant = ?', tenant).and('model = ?', model).and('stop_reason = ?', stopReason)
+    where.and('caller = ?', caller).and(CALLED, tool).and('started_at >= ?', timeText(from))
+    where.and('started_at < ?', timeText(to))
     if (after !== undefined) where.and('(started_at, id) < (?, ?)', ...after)
     const sql = [LIST, where.sql, 'ORDER BY started_at DESC, id DESC LIMIT ?'].join(' ')
     const { rows } = await this.#database.run<RunPage['runs'][number]>(sql, [...where.values, limit + 1])
@@ -305,18 +321,42 @@ const LIST_TURNS = `
 const CUT_CHAT = `
   DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND id >= (
     SELECT min(id) FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?)
-  RETURNING tenant, bytes`
+  RETURNING tenant, chat, bytes`
 const ADD_TURN = `
   INSERT INTO toolyard.chat_turns (tenant, caller, chat, message_id, messages, bytes, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
 const TURN_BYTES = `
-  SELECT tenant, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
+  SELECT tenant, chat, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const UPDATE_TURN = `
   UPDATE toolyard.chat_turns SET messages = ?, bytes = ? WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const REMOVE_CHAT = `
-  DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? RETURNING tenant, bytes`
+  DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? RETURNING tenant, chat, bytes`
 const SWEEP_TURNS = `
   DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM toolyard.chat_turns WHERE at < ? LIMIT ?)
-  RETURNING tenant, bytes`
+  RETURNING tenant, chat, bytes`
+/** Keeps the newest responses of a tenant. */
+const TRIM_RESPONSES = `
+  DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM (
+    SELECT id, sum(bytes) OVER (ORDER BY id DESC) AS total, row_number() OVER (ORDER BY id DESC) AS place
+    FROM toolyard.chat_turns WHERE tenant = ? AND substr(chat, 1, 5) = 'resp_') AS newest
+    WHERE total > ? OR place > ?)`
+
+interface Removed {
+  readonly tenant: string
+  readonly chat: string
+  readonly bytes: number
+}
+
+const isCounted = ({ chat }: Pick<ChatKey, 'chat'>): boolean => !chat.startsWith(RESPONSE_PREFIX)
+
+/** Responses are limited by themselves. */
+const freeTurns = (rows: readonly Removed[]): Work<void> => freeBytes(rows.filter(isCounted))
+
+const LIST_CHATS = `
+  SELECT caller, chat, count(*) AS turns, CAST(sum(bytes) AS bigint) AS bytes, min(at) AS first_at, max(at) AS last_at,
+    max(id) AS newest FROM toolyard.chat_turns WHERE`
+const LATEST = `
+  SELECT listed.caller, listed.chat, turns, listed.bytes, first_at, last_at, newest, substr(messages, 1, 500) AS latest
+  FROM (`
 
 /** Conversations of AI SDK clients. */
 export class Chats implements ChatStore {
@@ -342,41 +382,70 @@ export class Chats implements ChatStore {
     const bytes = Buffer.byteLength(messages)
     const at = this.#clock.wall()
     await this.#database.transaction(function* () {
-      const cut = yield* ask<{ tenant: string; bytes: number }>(CUT_CHAT, [...name, ...name, messageId])
-      yield* freeBytes(cut.rows)
+      const cut = yield* ask<Removed>(CUT_CHAT, [...name, ...name, messageId])
+      yield* freeTurns(cut.rows)
       if (quota !== undefined) {
         const used = yield* ask<Usage>(USAGE, usageOf(key))
         checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: bytes })
       }
       yield* ask(ADD_TURN, [...name, messageId, messages, bytes, at])
-      yield* ask(ADD_BYTES, [key.tenant, bytes])
+      if (isCounted(key)) yield* ask(ADD_BYTES, [key.tenant, bytes])
     })
+  }
+
+  async addResponse(key: ChatKey, { messageId, messages }: ChatTurn, share: ResponseShare): Promise<boolean> {
+    const bytes = Buffer.byteLength(messages)
+    if (bytes > share.bytes) return false
+    const at = this.#clock.wall()
+    await this.#database.transaction(function* () {
+      // One at a time for each tenant: two of them would wait for the rows of each other.
+      yield* ask(ADD_BYTES, [key.tenant, 0])
+      yield* ask(REMOVE_CHAT, nameOf(key))
+      yield* ask(ADD_TURN, [...nameOf(key), messageId, messages, bytes, at])
+      yield* ask(TRIM_RESPONSES, [key.tenant, share.bytes, share.count])
+    })
+    return true
   }
 
   async update(key: ChatKey, { messageId, messages }: ChatTurn): Promise<void> {
     const turn = [...nameOf(key), messageId]
     const bytes = Buffer.byteLength(messages)
     await this.#database.transaction(function* () {
-      const { rows } = yield* ask<{ tenant: string; bytes: number }>(TURN_BYTES, turn)
+      const { rows } = yield* ask<Removed>(TURN_BYTES, turn)
       if (rows.length === 0) return
-      yield* freeBytes(rows)
+      yield* freeTurns(rows)
       yield* ask(UPDATE_TURN, [messages, bytes, ...turn])
-      yield* ask(ADD_BYTES, [key.tenant, bytes])
+      if (isCounted(key)) yield* ask(ADD_BYTES, [key.tenant, bytes])
     })
   }
 
   async remove(key: ChatKey): Promise<void> {
     await this.#database.transaction(function* () {
-      const { rows } = yield* ask<{ tenant: string; bytes: number }>(REMOVE_CHAT, nameOf(key))
-      yield* freeBytes(rows)
+      const { rows } = yield* ask<Removed>(REMOVE_CHAT, nameOf(key))
+      yield* freeTurns(rows)
     })
+  }
+
+  /** By the id of the newest turn, which grows. */
+  async list({ tenant, caller, limit, cursor }: ChatFilter): Promise<ChatPage> {
+    const [before] = cursor === undefined ? [] : readCursor(cursor, 'number')
+    const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller)
+    const having = before === undefined ? '' : 'HAVING max(id) < ?'
+    const grouped = [LIST_CHATS, where.sql, 'GROUP BY caller, chat', having, 'ORDER BY newest DESC LIMIT ?'].join(' ')
+    const sql = [LATEST, grouped, ') AS listed JOIN toolyard.chat_turns ON id = newest ORDER BY newest DESC'].join(' ')
+    const values = [...where.values, ...(before === undefined ? [] : [before]), limit + 1]
+    const { rows } = await this.#database.run<ListedChat & { readonly newest: number }>(sql, values)
+    const chats = rows.slice(0, limit).map(({ newest: _newest, ...chat }) => chat)
+    const last = rows[limit - 1]
+    if (rows.length <= limit || last === undefined) return { chats }
+    return { chats, next: Buffer.from(JSON.stringify([last.newest, ''])).toString('base64url') }
   }
 
   /** Removes turns from before this time. */
   async sweep(before: number): Promise<void> {
     await this.#database.transaction(function* () {
-      const { rows } = yield* ask<{ tenant: string; bytes: number }>(SWEEP_TURNS, [before, SWEEP_LIMIT])
-      yield* freeBytes(rows)
+      const { rows } = yield* ask<Removed>(SWEEP_TURNS, [before, SWEEP_LIMIT])
+      yield* freeTurns(rows)
     })
   }
 }

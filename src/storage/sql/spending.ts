@@ -12,7 +12,7 @@ import { ask, type Database, SWEEP_LIMIT, Where, type Work } from './database.ts
 
 const COUNTER_COLUMNS = { tenant: 'text', scope: 'text', name: 'text', per: 'text', start: 'double precision' }
 const SPENDING_COLUMNS = { ...COUNTER_COLUMNS, spent: 'bigint', calls: 'bigint', unknown: 'bigint' }
-const HOLD_COLUMNS = { ...COUNTER_COLUMNS, instance: 'text', held: 'bigint' }
+const HOLD_COLUMNS = { ...COUNTER_COLUMNS, id: 'text', instance: 'text', held: 'bigint' }
 /** Sums end here: JavaScript can't count much further. */
 const MAX_MICROS = 9_000_000_000_000_000
 const upToMax = (sum: string): string => `CASE WHEN ${sum} > ${MAX_MICROS} THEN ${MAX_MICROS} ELSE ${sum} END`
@@ -22,9 +22,7 @@ const sumOf = (column: string): string =>
 const ADD_SPENDING = `
   ON CONFLICT (tenant, scope, name, per, start) DO UPDATE SET spent = ${upToMax('spending.spent + excluded.spent')},
     calls = spending.calls + excluded.calls, unknown = spending.unknown + excluded.unknown`
-const ADD_HOLDS = `
-  ON CONFLICT (tenant, scope, name, per, start, instance) DO UPDATE SET held = ${upToMax('budget_holds.held + excluded.held')}`
-const NO_NEGATIVE_HOLDS = 'UPDATE toolyard.budget_holds SET held = 0 WHERE instance = ? AND held < 0'
+const HOLDS = 'toolyard.budget_holds'
 const OF_COUNTER = 'tenant = ? AND scope = ? AND name = ? AND per = ? AND start = ?'
 const SUMS = `${sumOf('spent')} AS spent, CAST(coalesce(sum(calls), 0) AS bigint) AS calls,
   CAST(coalesce(sum(unknown), 0) AS bigint) AS unknown`
@@ -46,8 +44,6 @@ interface Change extends Counter {
   spent: number
   calls: number
   unknown: number
-  /** What is no longer set aside. */
-  released: number
 }
 
 const valuesOf = ({ tenant, scope, name, per, start }: Counter) => [tenant, scope, name, per, start] as const
@@ -65,7 +61,7 @@ class Changes {
     const known = this.#changes.get(key)
     if (known !== undefined) return known
     const { tenant, scope, name, per, start } = counter
-    const change = { tenant, scope, name, per, start, spent: 0, calls: 0, unknown: 0, released: 0 }
+    const change = { tenant, scope, name, per, start, spent: 0, calls: 0, unknown: 0 }
     this.#changes.set(key, change)
     return change
   }
@@ -104,7 +100,9 @@ class Groups {
     }
     group.calls++
     if (!isAmount(entry.cost)) group.unknown++
-    const spent = isAmount(entry.cost) ? entry.cost : 'estimate' in entry ? entry.estimate : undefined
+    // A call whose cost is unknown spends what it has set aside: callers that leave early must not spend without limit.
+    const likely = 'estimate' in entry ? entry.estimate : scope === 'tool' ? entry.hold?.micros : undefined
+    const spent = isAmount(entry.cost) ? entry.cost : likely
     if (isAmount(spent)) group.spent += spent
   }
 
@@ -135,34 +133,21 @@ function changesOf(calls: readonly CallEntry[], turns: readonly TurnEntry[]): Ch
   for (const call of calls) if (call.attempts > 0 || call.cost) groups.add(call, 'tool', call.tool)
   for (const turn of turns) groups.add(turn, 'model', turn.model)
   groups.addTo(changes)
-  for (const { hold } of [...calls, ...turns]) {
-    for (const counter of distinct(hold?.counters ?? [])) changes.of(counter).released += hold?.micros ?? 0
-  }
   return changes.sorted()
 }
 
 /** Adds what calls and turns cost to the counters, as part of the transaction that stores their audit rows. */
 export function* addSpending(database: Database, calls: readonly CallEntry[], turns: readonly TurnEntry[]): Work<void> {
   const changes = changesOf(calls, yield* newTurns(database, turns))
-  const counted = changes.filter((change) => change.calls > 0)
-  if (counted.length > 0) {
-    const rows = counted.map((change) => [
+  if (changes.length > 0) {
+    const rows = changes.map((change) => [
       ...valuesOf(change),
       ...[Math.min(change.spent, MAX_MICROS), change.calls, change.unknown],
     ])
     yield database.insert('toolyard.spending', SPENDING_COLUMNS, rows, ADD_SPENDING)
   }
-  const released = changes.filter((change) => change.released > 0)
-  if (released.length > 0) {
-    const rows = released.map((change) => [
-      ...valuesOf(change),
-      database.names[0],
-      -Math.min(change.released, MAX_MICROS),
-    ])
-    yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
-    // The sweep may have removed what was set aside, and a negative row would hide what is set aside later.
-    yield* ask(NO_NEGATIVE_HOLDS, [database.names[0]])
-  }
+  const released = [...calls, ...turns].flatMap(({ hold }) => hold?.id ?? [])
+  if (released.length > 0) yield database.remove(HOLDS, 'id', released)
 }
 
 /** The turns that are not counted yet: without audit rows, only this shows that a batch is written twice. */
@@ -185,45 +170,40 @@ export class Spending implements SpendingStore {
     this.#database = database
   }
 
-  hold(requests: readonly HoldRequest[]): Promise<readonly HoldAnswer[]> {
+  hold(requests: readonly HoldRequest[], released: readonly string[] = []): Promise<readonly HoldAnswer[]> {
     const database = this.#database
     const alive = database.alive('budget_holds.instance')
     const sql = [
       ...['SELECT spent, (SELECT', sumOf('held'), 'FROM toolyard.budget_holds WHERE'],
-      ...[OF_COUNTER, 'AND', alive.sql, ') AS held FROM toolyard.spending WHERE', OF_COUNTER],
+      ...[OF_COUNTER, 'AND (instance = ? OR', alive.sql, ')) AS held FROM toolyard.spending WHERE', OF_COUNTER],
     ].join(' ')
+    const [instance] = database.names
     return database.transaction(function* () {
       const changes = new Changes()
       for (const { counters } of requests) for (const counter of counters) changes.of(counter)
       const known = changes.sorted()
       // Locks the rows: no other server can set something aside before this transaction has ended.
       const empty = known.map((counter) => [...valuesOf(counter), 0, 0, 0])
-      yield database.insert('toolyard.spending', SPENDING_COLUMNS, empty, ADD_SPENDING)
+      if (empty.length > 0) yield database.insert('toolyard.spending', SPENDING_COLUMNS, empty, ADD_SPENDING)
+      if (released.length > 0) yield database.remove(HOLDS, 'id', released)
       const spent = new Map<string, number>()
       for (const counter of known) {
-        const values = [...valuesOf(counter), ...alive.values, ...valuesOf(counter)]
+        const values = [...valuesOf(counter), instance, ...alive.values, ...valuesOf(counter)]
         const { rows } = yield* ask<{ spent: number; held: number }>(sql, values)
         spent.set(keyOf(counter), (rows[0]?.spent ?? 0) + (rows[0]?.held ?? 0))
       }
-      const answers = requests.map(({ counters, micros }): HoldAnswer => {
+      const held: unknown[][] = []
+      const answers = requests.map(({ id, counters, micros }): HoldAnswer => {
         const now = counters.map((counter) => spent.get(keyOf(counter)) ?? 0)
         const refusedBy = counters.findIndex(({ refuses, amount }, index) => refuses && (now[index] ?? 0) >= amount)
         if (refusedBy >= 0) return { spent: now, refusedBy }
         for (const counter of distinct(counters)) {
           spent.set(keyOf(counter), (spent.get(keyOf(counter)) ?? 0) + micros)
-          changes.of(counter).released -= micros
+          if (micros > 0) held.push([...valuesOf(counter), id, instance, Math.min(micros, MAX_MICROS)])
         }
         return { spent: now }
       })
-      const held = known.filter(({ released }) => released < 0)
-      if (held.length > 0) {
-        const rows = held.map((change) => [
-          ...valuesOf(change),
-          database.names[0],
-          Math.min(-change.released, MAX_MICROS),
-        ])
-        yield database.insert('toolyard.budget_holds', HOLD_COLUMNS, rows, ADD_HOLDS)
-      }
+      if (held.length > 0) yield database.insert(HOLDS, HOLD_COLUMNS, held)
       return answers
     })
   }
@@ -231,7 +211,8 @@ export class Spending implements SpendingStore {
   async report({ tenant, by, from, to, limit }: SpendingQuery): Promise<SpendingReport> {
     if (by === 'run') return this.#runs({ tenant, from, to, limit })
     const where = new Where().and('scope = ?', by).and("per = 'day'").and('start >= ?', from).and('start < ?', to)
-    where.and('tenant = ?', tenant)
+    // What was only asked of a budget has no calls.
+    where.and('tenant = ?', tenant).and('calls > 0')
     const read = async <Row>(columns: string, end: string, ...more: readonly unknown[]): Promise<readonly Row[]> => {
       const sql = ['SELECT', columns, SUMS, 'FROM toolyard.spending WHERE', where.sql, end].join(' ')
       return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
@@ -266,7 +247,7 @@ export class Spending implements SpendingStore {
     const before = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - KEPT_MONTHS, 1)
     await this.#database.run(SWEEP, [before, SWEEP_LIMIT])
     const alive = this.#database.alive('budget_holds.instance')
-    const holds = ['DELETE FROM toolyard.budget_holds WHERE held = 0 OR NOT', alive.sql].join(' ')
+    const holds = ['DELETE FROM', HOLDS, 'WHERE NOT', alive.sql].join(' ')
     await this.#database.run(holds, alive.values)
     const writer = this.#database.alive('last_turns.instance')
     await this.#database.run(['DELETE FROM toolyard.last_turns WHERE NOT', writer.sql].join(' '), writer.values)

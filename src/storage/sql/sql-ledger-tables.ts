@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
 import { ask, type Database, placeholders, type Statement, Where } from './database.ts'
+import { addPayloads } from './payloads.ts'
 import { insertRuns } from './runs.ts'
 import { addSpending } from './spending.ts'
 
@@ -96,6 +97,7 @@ export class SqlLedgerTables implements LedgerTables {
       if (rows.length > 0) yield insertRows(database, rows, chains)
       if (runs.length > 0) yield insertRuns(database, runs)
       if (cells.length > 0) yield insertCells(database, cells)
+      yield* addPayloads(database, rows, calls, chains)
       // Last, so that the rows of the counters are locked for a short time.
       if (calls.length + turns.length > 0) yield* addSpending(database, calls, turns)
     })
@@ -121,6 +123,14 @@ export class SqlLedgerTables implements LedgerTables {
       most = start
       await turn()
     }
+  }
+
+  async row(chain: string, seq: number): Promise<(ChainRow & { readonly payload: string | null }) | undefined> {
+    const [row] = await this.stretch(chain, seq, 1)
+    if (row?.seq !== seq) return undefined
+    const sql = ['SELECT content FROM toolyard.payloads WHERE chain =', CHAIN_ID, 'AND seq = ?'].join(' ')
+    const { rows } = await this.#database.run<{ content: string }>(sql, [chain, seq])
+    return { ...row, payload: rows[0]?.content ?? null }
   }
 
   async versionCalls(...[query, without]: Parameters<LedgerTables['versionCalls']>): Promise<readonly VersionCall[]> {

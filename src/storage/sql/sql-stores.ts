@@ -10,6 +10,7 @@ import { DurableRuns } from './durable-runs.ts'
 import type { Engine } from './engine.ts'
 import { Once } from './once.ts'
 import { Pauses } from './pauses.ts'
+import { PAYLOAD_DAYS, sweepPayloads } from './payloads.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { Spending } from './spending.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
@@ -71,8 +72,10 @@ export function sqlStores(
       await durableRuns.sweep(clock.wall() - DAY_MS)
       await spending.sweep(clock.wall())
       await connections.sweep(clock.wall(), SWEEP_LIMIT)
+      await sweepPayloads(database, clock.wall() - Math.min(keepDays, PAYLOAD_DAYS) * DAY_MS)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
-      await database.run(SWEEP_USERS, [clock.wall(), SWEEP_LIMIT])
+      // Runs that were approved while a user was known go on for a day.
+      await database.run(SWEEP_USERS, [clock.wall() - DAY_MS, SWEEP_LIMIT])
     },
   }
 }
@@ -85,15 +88,28 @@ const CREATE_KEY = `
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+const CHANGEABLE = ['name', 'role', 'calls_per_minute', 'expires_at', ...LISTS] as const
+const CHANGE_KEY = `
+  UPDATE toolyard.keys SET ${CHANGEABLE.map((name) => `${name} = ?`).join(', ')}
+  WHERE id = ? AND revoked_at IS NULL AND ${CHANGEABLE.map((name) => `${name} IS NOT DISTINCT FROM ?`).join(' AND ')}`
 const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
 const PUT_USER = `
-  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, issued_at, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, issued_at = excluded.issued_at,
-    expires_at = excluded.expires_at WHERE known.issued_at <= excluded.issued_at`
+  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, basis, issued_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET subject = excluded.subject, name = excluded.name, role = excluded.role,
+    basis = excluded.basis, issued_at = excluded.issued_at, expires_at = excluded.expires_at
+    WHERE known.issued_at <= excluded.issued_at`
+const REVOKE_USER = `
+  INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, basis, issued_at, expires_at, revoked_at)
+  VALUES (?, ?, '', '', '', '', 0, 0, ?)
+  ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at
+    WHERE known.revoked_at IS NULL OR known.revoked_at < excluded.revoked_at`
 const SWEEP_USERS = `
-  DELETE FROM toolyard.users WHERE id IN (SELECT id FROM toolyard.users WHERE expires_at <= ? LIMIT ?)`
+  DELETE FROM toolyard.users WHERE id IN (
+    SELECT id FROM toolyard.users WHERE expires_at <= ? AND revoked_at IS NULL LIMIT ?)`
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
+
+const listsOf = (key: StoredKey) => LISTS.map((list) => (key[list] ? JSON.stringify(key[list]) : null))
 
 /** API keys of the installation. */
 class Keys implements KeyStore {
@@ -113,10 +129,18 @@ class Keys implements KeyStore {
 
   async create(key: StoredKey): Promise<void> {
     const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, created_by } = key
-    const lists = LISTS.map((list) => (key[list] ? JSON.stringify(key[list]) : null))
     const times = [created_at, expires_at, revoked_at]
-    const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...lists]
+    const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...listsOf(key)]
     await this.#database.change('keys', () => ask(CREATE_KEY, values))
+  }
+
+  async change(before: StoredKey, after: StoredKey): Promise<boolean> {
+    const values = (key: StoredKey) => [key.name, key.role, key.calls_per_minute, key.expires_at, ...listsOf(key)]
+    const change = function* () {
+      const { count } = yield* ask(CHANGE_KEY, [...values(after), before.id, ...values(before)])
+      return count > 0
+    }
+    return this.#database.change('keys', change)
   }
 
   async revoke(id: string, at: string): Promise<boolean> {
@@ -132,9 +156,18 @@ class Keys implements KeyStore {
     return (await this.#database.run<StoredUser>(LIST_USERS)).rows
   }
 
-  async putUser({ id, tenant, subject, name, role, issued_at, expires_at }: StoredUser): Promise<void> {
-    const values = [id, tenant, subject, name, role, issued_at, expires_at]
+  async putUser(user: Omit<StoredUser, 'revoked_at'>): Promise<void> {
+    const { id, tenant, subject, name, role, basis, issued_at, expires_at } = user
+    const values = [id, tenant, subject, name, role, basis, issued_at, expires_at]
     await this.#database.change('keys', () => ask(PUT_USER, values))
+  }
+
+  async revokeUser({ id, tenant }: Pick<StoredUser, 'id' | 'tenant'>, at: number): Promise<void> {
+    const revoke = function* () {
+      yield* ask(END_SESSIONS, [id])
+      yield* ask(REVOKE_USER, [id, tenant, at])
+    }
+    await this.#database.change('keys', revoke, true)
   }
 }
 

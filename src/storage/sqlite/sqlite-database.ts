@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { getLoadablePath } from 'sqlite-vec'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { refuseNul } from '../ledger/storable-text.ts'
@@ -15,6 +15,19 @@ const RESERVE_PAGES_BYTES = 65_536
 const BUSY_MS = 5_000
 /** Prepared statements: some contain the name of a collection's table, so there may be many. */
 const READY_STATEMENTS = 256
+
+type Row = readonly SQLOutputValue[]
+
+/** The rows as plain objects. Those that node:sqlite makes are slow to read and to copy. */
+function objectsOf(statement: StatementSync, rows: readonly Row[]): Record<string, SQLOutputValue>[] {
+  if (rows.length === 0) return []
+  const names = statement.columns().map(({ name }) => name)
+  return rows.map((row) => {
+    const object: Record<string, SQLOutputValue> = {}
+    for (let index = 0; index < names.length; index++) object[names[index] as string] = row[index] as SQLOutputValue
+    return object
+  })
+}
 
 /**
  * A synchronous connection to the file. With a write-ahead log, others read while one writes; with
@@ -61,12 +74,19 @@ export class SqliteDatabase {
 
   get<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
     refuseNul(values)
-    return this.#try(() => this.statement(sql).get(...values) as T | undefined)
+    return this.#try(() => {
+      const statement = this.statement(sql)
+      const row = statement.get(...values) as Row | undefined
+      return row && (objectsOf(statement, [row])[0] as T)
+    })
   }
 
   all<T>(sql: string, ...values: SQLInputValue[]): readonly T[] {
     refuseNul(values)
-    return this.#try(() => this.statement(sql).all(...values) as T[])
+    return this.#try(() => {
+      const statement = this.statement(sql)
+      return objectsOf(statement, statement.all(...values) as unknown as Row[]) as T[]
+    })
   }
 
   /** Returns the number of changed rows. */
@@ -86,6 +106,7 @@ export class SqliteDatabase {
     let statement = this.#statements.get(sql)
     if (statement === undefined) {
       statement = this.#database.prepare(sql)
+      statement.setReturnArrays(true)
       for (const oldest of this.#statements.keys()) {
         if (this.#statements.size < READY_STATEMENTS) break
         this.#statements.delete(oldest)

@@ -154,6 +154,14 @@ export class SqliteStatements implements Database {
     return { sql: [...into, placeholders(names), onConflict].join(' '), values: [], rows }
   }
 
+  remove(table: string, column: string, texts: readonly string[]): Statement {
+    return {
+      sql: ['DELETE FROM', table, 'WHERE', column, '= ?'].join(' '),
+      values: [],
+      rows: texts.map((text) => [text]),
+    }
+  }
+
   #work<T>(work: Work<T>): T {
     let next = work.next()
     while (!next.done) next = work.next(this.#run<never>(next.value))
@@ -173,7 +181,7 @@ export class SqliteStatements implements Database {
       return { rows: [], count: inserted.length }
     }
     if (!reads) return { rows: [], count: this.#database.run(text, ...(values as SQLInputValue[])) }
-    const rows = this.#database.all<object>(text, ...(values as SQLInputValue[])).map((row) => ({ ...row }) as Row)
+    const rows = this.#database.all<Row>(text, ...(values as SQLInputValue[]))
     return { rows, count: rows.length }
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
+import { call } from '../fixtures/call-entry.ts'
 import type { Engine } from '../sql/engine.ts'
 import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
@@ -179,6 +180,28 @@ describe('the sweep', () => {
     await engine.chats.add(key, { messageId: 'new', messages: '"new one"' })
     await sweep(6 * DAY + 60_000)
     expect(await engine.chats.turns(key)).toEqual([{ messageId: 'new', messages: '"new one"' }])
+    expect(database.all('SELECT bytes FROM job_bytes')).toEqual([{ bytes: 9 }])
+  })
+
+  it('removes payloads after seven days, and their bytes', async () => {
+    const row = { chain: 'chain', caller: null, source: null, runId: null, tool: 'x', model: null, schemaHash: null }
+    const rest = { paramsHash: null, outcome: 'success', code: null, durationMs: 1, attempts: 1, event: null } as const
+    const more = { subject: null, detail: null, version: null, cost: null, key: null, hash: '' }
+    const write = (seq: number, content: string) => {
+      const at = clock.wall()
+      const rows = [{ ...row, ...rest, ...more, tenant: 't', seq, at }]
+      return engine.tables.write({
+        rows,
+        runs: [],
+        cells: [],
+        calls: [call({ payload: { content, storageBytes: 99 } })],
+      })
+    }
+    await write(1, '"old"')
+    await sweep(DAY)
+    await write(2, '"new one"')
+    await sweep(6 * DAY + 60_000)
+    expect(database.all('SELECT seq, content FROM payloads')).toEqual([{ seq: 2, content: '"new one"' }])
     expect(database.all('SELECT bytes FROM job_bytes')).toEqual([{ bytes: 9 }])
   })
 

@@ -28,6 +28,8 @@ export interface PackedCalls {
   /** `WIDTH` for each call: its origin, when it began, how long it took, attempts, the length of its parameters, its cost. */
   readonly numbers: Float64Array
   readonly params: string
+  /** Of each call; absent if none has one. */
+  readonly payloads?: readonly CallEntry['payload'][]
 }
 
 const WIDTH = 6
@@ -54,10 +56,11 @@ export function packCalls(calls: readonly CallEntry[]): PackedCalls {
     numbers[place + 5] = call.cost ?? NONE
     place += WIDTH
   }
-  return { origins, numbers, params: params.join('') }
+  const payloads = calls.some(({ payload }) => payload !== undefined) && calls.map(({ payload }) => payload)
+  return { origins, numbers, params: params.join(''), ...(payloads && { payloads }) }
 }
 
-export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntry[] {
+export function unpackCalls({ origins, numbers, params, payloads }: PackedCalls): CallEntry[] {
   const calls: CallEntry[] = []
   let read = 0
   for (let place = 0; place < numbers.length; place += WIDTH) {
@@ -94,6 +97,7 @@ export function unpackCalls({ origins, numbers, params }: PackedCalls): CallEntr
       hold,
       cost: numbers[place + 5] === NONE ? undefined : numbers[place + 5],
       params: text,
+      payload: payloads?.[calls.length],
       approval,
       nesting,
       code,

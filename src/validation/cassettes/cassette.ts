@@ -1,6 +1,7 @@
 import type { RecordedCall, RecordedTurn, RunRecording } from '../../chat/run-record.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
+import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { GateDecision, StoredRun } from '../../core/storage/run-store.ts'
 import type { Message } from '../../models/model.ts'
 import type { ExpectedCall, FileCase } from '../suites/suite.ts'
@@ -36,7 +37,7 @@ export class CassetteError extends Error {
 export function runCassette(run: StoredRun): Cassette {
   if (run.recording === undefined) {
     throw new CassetteError(
-      `Run '${run.id}' can't be replayed: its contents were not recorded ("storage.runs" is false, or an older version stored it)`,
+      `Run '${run.id}' can't be replayed: the parameters and results of its calls were not recorded. Set "storage.payloads" to "all", and "storage.runs" must not be false; then run it again`,
     )
   }
   const { incomplete, request, turns, calls, answer } = JSON.parse(run.recording) as RunRecording
@@ -195,7 +196,24 @@ export function cassetteCase({ run_id, request, calls }: Cassette): FileCase {
   }
 }
 
-const expected = ({ tool, params }: Cassette['calls'][number]): ExpectedCall => {
+/** Makes a case of one call. The query names the parameters: edit it to what a user would ask. */
+export function callCase({ id, tool, outcome }: AuditRow, payload: string | null): FileCase {
+  const stored = payload === null ? undefined : JSON.parse(payload)
+  if (stored?.params === undefined || stored.shortened === true) {
+    const reason =
+      stored === undefined ? 'Its parameters are not stored: see "storage.payloads"' : 'They are not complete'
+    throw new CassetteError(`Call '${id}' can't become a case. ${reason}`)
+  }
+  return {
+    id: `call-${tool}`,
+    query: `Call the tool ${tool} with ${JSON.stringify(stored.params)}`,
+    tools: [tool],
+    ...(outcome === 'success' && { mocks: { [tool]: stored.result } }),
+    expect: { calls: [expected({ tool, params: stored.params })] },
+  }
+}
+
+const expected = ({ tool, params }: Pick<Cassette['calls'][number], 'tool' | 'params'>): ExpectedCall => {
   const values = Object.entries(Object(params)).map(([name, value]) => [name, literal(value)])
   return { tool, params: Object.fromEntries(values) }
 }

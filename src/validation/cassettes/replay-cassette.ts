@@ -1,5 +1,6 @@
 import type { RunAnswer } from '../../chat/run.ts'
 import { ToolLoop } from '../../chat/tool-loop.ts'
+import type { Budgets } from '../../core/costs.ts'
 import { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import type { Kind } from '../../core/handler.ts'
@@ -10,6 +11,7 @@ import { ToolExecutionError, type ToolFailure, type ToolResult } from '../../cor
 import { textMessage } from '../../models/content.ts'
 import type { FinishReason, Message, Model, ModelEvent } from '../../models/model.ts'
 import { ModelError } from '../../models/model-error.ts'
+import type { ModelPrices } from '../../models/model-info.ts'
 import { type Cassette, CassetteError, readCassette } from './cassette.ts'
 
 export interface ReplayOptions {
@@ -17,6 +19,10 @@ export interface ReplayOptions {
   readonly mode?: ReplayMode
   /** Answers instead of the recorded model, with the same tools. */
   readonly model?: Model
+  /** What it costs, and the budgets that it counts against. */
+  readonly prices?: ModelPrices | undefined
+  readonly budgets?: Budgets
+  readonly keyId?: string | undefined
   readonly signal?: AbortSignal
   /** Whose turn it takes at a model that tenants share. */
   readonly tenant?: string
@@ -33,7 +39,7 @@ export interface Replayed {
  * with a `CassetteError` that names the first difference.
  */
 export async function replayCassette(value: Cassette, options: ReplayOptions = {}): Promise<Replayed> {
-  const { mode = 'strict', model, signal, tenant } = options
+  const { mode = 'strict', model, prices, budgets, signal, tenant, keyId } = options
   const cassette = readCassette(value)
   if (mode === 'strict' && cassette.incomplete.length > 0) {
     throw new CassetteError(
@@ -45,8 +51,9 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
   const { messages, offered, tools: _, budget, ...request } = cassette.request
   // No time passes in a replay.
   const { wall_time_ms: __, ...spent } = budget ?? {}
-  const run = new ToolLoop(registry, executor).run({
+  const run = new ToolLoop(registry, executor, { ...(model !== undefined && budgets && { budgets }) }).run({
     ...request,
+    ...(model !== undefined && prices && { prices }),
     messages,
     model: model === undefined ? replayModel(cassette, replay) : watched(model, cassette, replay),
     service: cassette.service,
@@ -54,7 +61,7 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
     ...(model !== undefined && { allowed_tools: offered }),
     prior_calls: cassette.calls.filter(({ iteration }) => iteration === 0),
     budget: spent,
-    context: { tenant, signal: signal === undefined ? replay.signal : AbortSignal.any([replay.signal, signal]) },
+    context: { tenant, keyId, signal: signal === undefined ? replay.signal : AbortSignal.any([replay.signal, signal]) },
   })
   let ended: Omit<Replayed, 'unused'> | undefined
   for await (const event of run) if (event.type === 'answer') ended = event

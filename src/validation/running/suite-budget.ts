@@ -12,10 +12,7 @@ export const DEFAULT_BUDGET: BudgetLimits = { cost: 1 }
 export const DEFAULT_UNPRICED_TOKENS = 2_000_000
 
 export class BudgetReachedError extends Error {
-  constructor(limit: string) {
-    super(`The budget of ${limit} doesn't allow another request.`)
-    this.name = 'BudgetReachedError'
-  }
+  override readonly name = 'BudgetReachedError'
 }
 
 interface Amount {
@@ -52,7 +49,7 @@ export class SuiteBudget {
       cost: costOf(prices, prompt, completion) ?? 0,
     }
     for (let limit = this.#exceeded(most); limit !== undefined; limit = this.#exceeded(most)) {
-      if (this.#holders === 0) throw new BudgetReachedError(limit)
+      if (this.#holders === 0) throw new BudgetReachedError(`The budget of ${limit} doesn't allow another request.`)
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
     this.#holders++

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ChatStore } from '../../../src/core/storage/chat-store.ts'
+import type { ChatPage, ChatStore } from '../../../src/core/storage/chat-store.ts'
 import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import { type Clauses, exceeds, NUL, refuses, UNICODE } from './contract-store.ts'
 
@@ -19,6 +19,34 @@ export const chatClauses: Clauses = {
     assert.deepEqual(await ids(other.chats, key({ tenant: 'other' })), ['y'])
     assert.deepEqual(await ids(other.chats, key({ chat: 'none' })), [])
     assert.deepEqual(await ids(other.chats, key({ tenant: 'other', caller: 'key-2' })), [])
+  },
+
+  'chats: they are listed page by page, the one with the newest turn first': async (store) => {
+    const { chats } = await store.open()
+    const named = (chat: string, caller = 'key-1') => key({ chat, caller })
+    for (const [chat, id] of [
+      ['a', '1'],
+      ['b', '2'],
+      ['c', '3'],
+      ['a', '4'],
+    ] as const) {
+      await chats.add(named(chat), turn(id))
+    }
+    await chats.add(named('a', 'key-2'), turn('5'))
+    await chats.add(key({ tenant: 'other' }), turn('6'))
+    const first = await chats.list({ tenant: 'acme', limit: 3 })
+    const names = ({ chats: listed }: ChatPage) => listed.map(({ caller, chat }) => [caller, chat])
+    assert.deepEqual(names(first), [
+      ['key-2', 'a'],
+      ['key-1', 'a'],
+      ['key-1', 'c'],
+    ])
+    const { turns, bytes, latest, first_at, last_at } = first.chats[1] ?? assert.fail()
+    assert.deepEqual([turns, bytes, latest, first_at <= last_at], [2, 10, '["4"]', true])
+    const second = await chats.list({ tenant: 'acme', limit: 3, cursor: first.next })
+    assert.deepEqual([names(second), second.next], [[['key-1', 'b']], undefined])
+    assert.deepEqual(names(await chats.list({ tenant: 'acme', caller: 'key-2', limit: 3 })), [['key-2', 'a']])
+    await refuses(chats.list({ tenant: 'acme', limit: 3, cursor: 'x' }))
   },
 
   'chats: a turn replaces the one with its message id and those after it, in its chat only': async (store) => {
@@ -84,6 +112,37 @@ export const chatClauses: Clauses = {
     assert.deepEqual(await ids(chats), [])
     assert.deepEqual(await ids(chats, key({ caller: 'key-2' })), ['a'])
     await chats.add(key(), turn('c', 'x'.repeat(80)), quota)
+  },
+
+  'responses: they have a share of their own, and the oldest of the tenant go first': async (store) => {
+    const [one, other] = await store.openTwo()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 104 }
+    const share = { bytes: 100, count: 3 }
+    const response = (n: number, more: object = {}) => key({ chat: `resp_${n}`, ...more })
+    const put = (n: number, size: number, more: object = {}) =>
+      one.chats.addResponse(response(n, more), turn(`${n}`, 'x'.repeat(size)), share)
+    const left = async (...all: number[]) =>
+      (await Promise.all(all.map((n) => other.chats.turns(response(n))))).flatMap((turns) =>
+        turns.map((t) => t.messageId),
+      )
+    await put(9, 40, { tenant: 'other' })
+    for (const n of [1, 2]) await put(n, 40)
+    // They don't take the place of others, nor others theirs.
+    await one.chats.add(key(), turn('a', 'x'.repeat(100)), quota)
+    await exceeds('storage_bytes', other.chats.add(key({ chat: 'b' }), turn('b'), quota))
+    await put(3, 40, { caller: 'key-2' })
+    assert.deepEqual(await left(1, 2), ['2'])
+    assert.deepEqual(await ids(other.chats, response(3, { caller: 'key-2' })), ['3'])
+    assert.equal(await put(4, 101), false)
+    for (const n of [5, 6, 7]) await put(n, 10)
+    assert.deepEqual(await left(2, 5, 6, 7), ['5', '6', '7'])
+    assert.deepEqual(await ids(other.chats, response(9, { tenant: 'other' })), ['9'])
+    await one.chats.remove(response(5))
+    await exceeds('storage_bytes', other.chats.add(key({ chat: 'b' }), turn('b'), quota))
+    await Promise.all(
+      [10, 11, 12, 13, 14, 15].map((n) => (n % 2 ? other : one).chats.addResponse(response(n), turn('n'), share)),
+    )
+    assert.deepEqual((await left(10, 11, 12, 13, 14, 15)).length, 3)
   },
 
   'chats: NUL in a name is refused': async (store) => {

@@ -11,7 +11,7 @@ import type { Storage } from '../../../src/core/storage/storage.ts'
 import { ModelCatalogue } from '../../../src/models/model-catalogue.ts'
 import { scripted } from '../../../src/testing/stand-ins.ts'
 
-const READS: ReadonlySet<string> = new Set(['get', 'tenantOf', 'shown', 'data', 'owned', 'due', 'open', 'list'])
+const READS: ReadonlySet<string> = new Set(['get', 'tenantOf', 'shown', 'data', 'owned', 'due', 'open', 'list', 'look'])
 
 /** Runs a durable run whose turns call these tools, and gives the transactions of its store, in order. */
 export async function countedCommits(storage: Storage, turns: readonly (readonly string[])[]): Promise<string[]> {

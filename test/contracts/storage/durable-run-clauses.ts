@@ -26,7 +26,15 @@ export const durableRunClauses: Clauses = {
     const [one, other] = [await store.open(), await store.open()]
     const both = await Promise.all([one.durableRuns.create(run('r')), other.durableRuns.create(run('r'))])
     assert.equal(both.filter((created) => created !== undefined).length, 1)
-    const stored = { ...run('r'), status: 'running', fence: 1, resumes: 0, answer: null, ended_at: null }
+    const stored = {
+      ...run('r'),
+      status: 'running',
+      fence: 1,
+      resumes: 0,
+      answer: null,
+      woken_at: null,
+      ended_at: null,
+    }
     assert.deepEqual(await one.durableRuns.get('acme', 'r'), stored)
     assert.equal(await one.durableRuns.get('other', 'r'), undefined)
     assert.equal(await one.durableRuns.tenantOf('r'), 'acme')
@@ -54,7 +62,7 @@ export const durableRunClauses: Clauses = {
     }
     // A call that writes without a key waits until the answer is stored.
     const commits = await countedCommits(storage, [['put', 'write']])
-    assert.deepEqual(commits, ['create', 'append', 'claim', 'append', 'end'])
+    assert.deepEqual(commits, ['create', 'append', 'begin', 'append', 'end'])
     // The result of a write does not wait for other calls: it would be lost with the server.
     const slow = await countedCommits(storage, [['write', 'slow']])
     assert.deepEqual(slow, ['create', 'begin', 'settle', 'append', 'end'])
@@ -69,6 +77,8 @@ export const durableRunClauses: Clauses = {
     const result = { success: true, result: 1, tool_name: 'pay', execution_time_ms: 1 } as const
     const claims = [claim('a'), claim('b')]
     assert.equal(await durableRuns.begin('r', 2, step('late'), NOW, claims), undefined)
+    assert.equal(await durableRuns.begin('r', 2, undefined, NOW, claims), undefined)
+    assert.deepEqual(await once.look(claim('a')), { state: 'fresh' })
     assert.deepEqual(await durableRuns.begin('r', 1, step('1'), NOW, claims), [{ state: 'fresh' }, { state: 'fresh' }])
     const again = await durableRuns.begin('r', 1, step('2'), NOW, [claim('a'), claim('c')])
     assert.deepEqual(again, [{ state: 'running' }, { state: 'fresh' }])
@@ -76,7 +86,10 @@ export const durableRunClauses: Clauses = {
     assert.deepEqual(await once.claim(claim('a')), { state: 'running' })
     assert.equal(await durableRuns.append('r', 1, [step('3')], NOW, [{ claim: claim('a'), result }]), true)
     assert.deepEqual(await once.claim(claim('a')), { state: 'done', result })
+    assert.deepEqual(await durableRuns.begin('r', 1, undefined, NOW, [claim('d')]), [{ state: 'fresh' }])
     assert.deepEqual(await durableRuns.data('r'), ['1', '2', '3'])
+    await durableRuns.cancel('acme', 'r', NOW)
+    assert.equal(await durableRuns.begin('r', 1, undefined, NOW, [claim('e')]), undefined)
   },
 
   'durable runs: of two servers that take a run, one gets it, and the one before cannot write': async (store) => {

@@ -91,19 +91,45 @@ export const keyClauses: Clauses = {
       subject: 'ada',
       name: 'Ada',
       role: 'user',
+      basis: 'b',
       issued_at: 5,
       expires_at: 2e12,
     }
     await one.keys.putUser(ada)
     await one.keys.putUser({ ...ada, id: 'user:acme/bob', subject: 'bob' })
-    assert.deepEqual((await other.keys.users())[0], ada)
+    assert.deepEqual((await other.keys.users())[0], { ...ada, revoked_at: null })
     await other.keys.putUser({ ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
     const [first, ...rest] = await one.keys.users()
-    assert.deepEqual(first, { ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12 })
+    assert.deepEqual(first, { ...ada, name: 'Ada L', role: 'admin', expires_at: 3e12, revoked_at: null })
     await other.keys.putUser({ ...ada, role: 'operator', issued_at: 4 })
     assert.equal((await one.keys.users()).find(({ id }) => id === ada.id)?.role, 'admin')
     assert.equal(rest.length, 1)
     assert.deepEqual(await one.keys.list(), [])
+  },
+
+  'users: a revoked one loses its sessions, and stays revoked after signing in again': async (store) => {
+    const [one, other] = await store.openTwo()
+    const place = { id: 'user:acme/ada', tenant: 'acme' }
+    const ada = { ...place, subject: 'ada', name: 'Ada', role: 'user', basis: 'b', issued_at: 5, expires_at: 2e12 }
+    await one.keys.putUser(ada)
+    await one.sessions.start(session('a', { caller: ada.id }), 10)
+    await one.sessions.start(session('b', { caller: 'user:acme/bob' }), 10)
+    await other.keys.revokeUser(place, 7)
+    await other.keys.revokeUser(place, 6)
+    await one.keys.putUser({ ...ada, issued_at: 8 })
+    assert.deepEqual(await one.keys.users(), [{ ...ada, issued_at: 8, revoked_at: 7 }])
+    assert.equal(await one.sessions.get('a'), undefined)
+    assert.notEqual(await one.sessions.get('b'), undefined)
+    // A user who isn't stored, or not any more, may have a token.
+    await one.keys.revokeUser({ id: 'user:acme/zoe', tenant: 'acme' }, 9)
+    const users = await other.keys.users()
+    assert.deepEqual(
+      users.map(({ id, revoked_at }) => [id, revoked_at]),
+      [
+        ['user:acme/ada', 7],
+        ['user:acme/zoe', 9],
+      ],
+    )
   },
 
   'sessions: they are stored, extended and ended, for all instances': async (store) => {

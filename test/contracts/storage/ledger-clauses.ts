@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../../src/core/storage/ledger.ts'
+import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import { call, event } from '../../../src/storage/fixtures/call-entry.ts'
-import { type Clauses, until } from './contract-store.ts'
+import { type Clauses, exceeds, until } from './contract-store.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -61,6 +62,48 @@ export const ledgerClauses: Clauses = {
     assert.match(inner?.[1].asked_params_hash, /^[0-9a-f]{64}$/)
     assert.deepEqual(outer, ['parent', { call_id: 'outer' }])
     assert.deepEqual((await ledger.verify()).faults, [])
+  },
+
+  'ledger: the payload of a call is found by the id of its row, in its tenant': async (store) => {
+    const [one, other] = await store.openTwo()
+    const payload = { content: '{"params":{"a":"\\u0000 ü"},"result":1}', storageBytes: 1_000 }
+    const now = Date.now()
+    await one.ledger.append([call({ at: now - 1 }), call({ at: now, payload })], [], [event({ at: now - 2 })])
+    const { rows } = await other.ledger.audit({ tenant: 'acme', limit: 10 })
+    const payloads = await Promise.all(rows.map(({ id }) => other.ledger.row('acme', id)))
+    assert.deepEqual(
+      payloads.map((found) => found?.payload),
+      [payload.content, null, null],
+    )
+    assert.deepEqual(payloads[0]?.row, rows[0])
+    assert.equal((await other.ledger.row(undefined, rows[0]?.id ?? ''))?.payload, payload.content)
+    for (const [tenant, id] of [
+      ['other', rows[0]?.id],
+      ['acme', 'none:1'],
+      ['acme', `${rows[0]?.id}0`],
+      ['acme', 'x'],
+      ['acme', '\0:1'],
+    ] as const) {
+      assert.equal(await other.ledger.row(tenant, id ?? ''), undefined)
+    }
+    assert.deepEqual((await other.ledger.verify()).faults, [])
+  },
+
+  'ledger: payloads count as storage, and none is stored beyond the quota': async (store) => {
+    const { ledger, jobs } = await store.open()
+    const payload = { content: JSON.stringify('x'.repeat(98)), storageBytes: 250 }
+    const now = Date.now()
+    const all = [1, 2, 3].map((index) => call({ at: now + index, payload }))
+    await ledger.append([...all, call({ at: now + 4, tenant: 'other', payload })], [])
+    const stored = async (tenant: string) => {
+      const { rows } = await ledger.audit({ tenant, limit: 10 })
+      const found = await Promise.all(rows.map(({ id }) => ledger.row(tenant, id)))
+      return found.map((each) => each?.payload !== null)
+    }
+    assert.deepEqual([await stored('acme'), await stored('other')], [[false, true, true], [true]])
+    const job = { id: 'j', tenant: 'acme', caller: null, tool: 'x', params: {}, timeout_ms: 1 }
+    const made = { ...job, created_at: new Date().toISOString() }
+    await exceeds('storage_bytes', jobs.create(made, { ...DEFAULT_QUOTA, storage_bytes: 200 }))
   },
 
   'ledger: nothing appended is nothing written': async (store) => {

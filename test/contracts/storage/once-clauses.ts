@@ -39,6 +39,22 @@ export const onceClauses: Clauses = {
     assert.deepEqual(await other.once.claim(claim()), { state: 'done', result })
   },
 
+  'once: looking at a key claims nothing': async (store) => {
+    const [one, other] = await store.openTwo()
+    const { fingerprint: _any, ...key } = claim()
+    assert.deepEqual(await one.once.look(key), { state: 'fresh' })
+    assert.deepEqual(await one.once.claim(claim()), { state: 'fresh' })
+    for (const { once } of [one, other]) assert.deepEqual(await once.look(claim()), { state: 'running' })
+    assert.deepEqual(await other.once.look(claim({ fingerprint: 'pay 11' })), { state: 'other' })
+    await one.once.settle(claim(), result)
+    for (const { once } of [one, other]) assert.deepEqual(await once.look(key), { state: 'done', result })
+    for (const strange of [{ caller: 'key-2' }, { tenant: 'other' }]) {
+      assert.deepEqual(await one.once.look({ ...key, ...strange }), { state: 'fresh' })
+    }
+    assert.deepEqual(await one.once.claim(claim({ key: 'old', expiresAt: Date.now() - 1 })), { state: 'fresh' })
+    assert.deepEqual(await one.once.look(claim({ key: 'old' })), { state: 'fresh' })
+  },
+
   'once: a failure is an answer too': async (store) => {
     const { once } = await store.open()
     await once.claim(claim())

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ListedRun, RunFilter, StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { Storage } from '../../../src/core/storage/storage.ts'
+import { call } from '../../../src/storage/fixtures/call-entry.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
 
 // Recent: what is older than it is kept is removed in the background.
@@ -55,6 +56,18 @@ export const runClauses: Clauses = {
     assert.deepEqual(await other.runs.list({ tenant: 'acme', limit: 10 }), {
       runs: [withoutSteps(run('full')), withoutSteps(bare)],
     })
+  },
+
+  'runs: they are filtered by tool, key and time': async (store) => {
+    const opened = await store.open()
+    const runs = [run('a'), run('b', { caller: 'key-2', started_at: at(1) }), run('c', { started_at: at(2) })]
+    const calls = [call({ runId: 'a', tool: 'sub' }), call({ runId: 'b' }), call({ runId: 'c', tenant: 'other' })]
+    await opened.ledger.append(calls, runs)
+    assert.deepEqual(await idsOf(opened, { tool: 'add' }), ['b'])
+    assert.deepEqual(await idsOf(opened, { tool: 'sub' }), ['a'])
+    assert.deepEqual(await idsOf(opened, { caller: 'key-1' }), ['c', 'a'])
+    assert.deepEqual(await idsOf(opened, { from: BASE + 1_000 }), ['c', 'b'])
+    assert.deepEqual(await idsOf(opened, { from: BASE, to: BASE + 2_000, caller: 'key-1' }), ['a'])
   },
 
   'runs: the oldest of a tenant are removed beyond its quota': async (store) => {

@@ -8,7 +8,9 @@ import type { Clauses } from './contract-store.ts'
 const AT = Date.UTC(2026, 6, 15, 12)
 const ALL = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1_000 }
 const counter: Counter = { tenant: 'acme', scope: 'tool', name: 'add', per: 'day', start: periodOf('day', AT).start }
-const request = (amount: number, micros: number, refuses = true) => ({
+let requests = 0
+const request = (amount: number, micros: number, refuses = true, id = `request-${++requests}`) => ({
+  id,
   counters: [{ ...counter, amount, refuses }],
   micros,
 })
@@ -77,13 +79,14 @@ export const spendingClauses: Clauses = {
 
   'spending: servers together set aside no more than a budget, and give it back with the call': async (store) => {
     const [one, other] = await store.openTwo()
+    const ids = Array.from({ length: 40 }, (_, index) => `call-${index}`)
     const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? one : other).spending.hold([request(50, 10)])),
+      ids.map((id, index) => (index % 2 === 0 ? one : other).spending.hold([request(50, 10, true, id)])),
     )
     assert.equal(answers.filter(([answer]) => answer?.refusedBy === undefined).length, 5)
     assert.deepEqual(await other.spending.hold([request(50, 10)]), [{ spent: [50], refusedBy: 0 }])
-    const hold = { micros: 10, counters: [counter] }
-    await one.ledger.append([call({ at: AT, cost: 4, hold })], [])
+    const held = ids[answers.findIndex(([answer]) => answer?.refusedBy === undefined)] as string
+    await one.ledger.append([call({ at: AT, cost: 4, hold: { id: held, micros: 10 } })], [])
     assert.deepEqual(await other.spending.hold([request(50, 1, false)]), [{ spent: [44] }])
     assert.deepEqual(await one.spending.hold([request(50, 20), request(50, 20)]), [
       { spent: [45] },
@@ -93,23 +96,31 @@ export const spendingClauses: Clauses = {
 
   'spending: two budgets with one counter set a cost aside once, and give it back once': async (store) => {
     const [one] = await store.openTwo()
-    const both = { counters: [...request(500, 0).counters, ...request(400, 0, false).counters], micros: 100 }
-    await one.spending.hold([both])
-    assert.deepEqual(await one.spending.hold([both]), [{ spent: [100, 100] }])
-    await one.ledger.append([call({ at: AT, cost: 30, hold: { micros: 100, counters: both.counters } })], [])
+    const counters = [...request(500, 0).counters, ...request(400, 0, false).counters]
+    const both = (id: string) => ({ id, counters, micros: 100 })
+    await one.spending.hold([both('first')])
+    assert.deepEqual(await one.spending.hold([both('second')]), [{ spent: [100, 100] }])
+    await one.ledger.append([call({ at: AT, cost: 30, hold: { id: 'first', micros: 100 } })], [])
     assert.deepEqual(await one.spending.hold([request(500, 0)]), [{ spent: [130] }])
   },
 
-  'spending: what is given back twice is not spent twice': async (store) => {
-    const [one] = await store.openTwo()
-    // As if a sweep had removed what was set aside.
-    const hold = { micros: 50, counters: [counter] }
-    await one.ledger.append([call({ at: AT, cost: 0, hold })], [])
-    await one.spending.hold([request(50, 50)])
-    assert.deepEqual(await one.spending.hold([request(50, 50)]), [{ spent: [50], refusedBy: 0 }])
-    await one.ledger.append([call({ at: AT, cost: 0, hold: { ...hold, micros: 70 } })], [])
-    await one.spending.hold([request(50, 50)])
-    assert.deepEqual(await one.spending.hold([request(50, 50)]), [{ spent: [50], refusedBy: 0 }])
+  'spending: a call gives back what it has set aside, and nothing else': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.spending.hold([request(50, 30, true, 'first'), request(50, 30, true, 'second')])
+    // As if a sweep had removed what this call had set aside, and as if its batch were written twice.
+    for (const id of ['unknown', 'first', 'first']) {
+      await other.ledger.append([call({ at: AT, cost: 0, hold: { id, micros: 70 } })], [])
+    }
+    assert.deepEqual(await other.spending.hold([request(50, 0)]), [{ spent: [30] }])
+  },
+
+  'spending: a request whose answer was lost is given back before others are answered': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.spending.hold([request(50, 50, true, 'lost')])
+    assert.deepEqual(await other.spending.hold([request(50, 50)]), [{ spent: [50], refusedBy: 0 }])
+    assert.deepEqual(await one.spending.hold([request(50, 20)], ['lost', 'never held']), [{ spent: [0] }])
+    assert.deepEqual(await one.spending.hold([], ['lost']), [])
+    assert.deepEqual(await other.spending.hold([request(50, 0)]), [{ spent: [20] }])
   },
 
   'spending: what a dead server has set aside is free again': async (store) => {

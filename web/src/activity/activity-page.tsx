@@ -5,12 +5,22 @@ import { Empty, Loading } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 
 const AuditLog = lazyPart(async () => (await import('./audit/audit-log.tsx')).AuditLog)
+const RunList = lazyPart(async () => (await import('./runs/run-list.tsx')).RunList)
+const CallList = lazyPart(async () => (await import('./calls/call-list.tsx')).CallList)
+const CallPage = lazyPart(async () => (await import('./calls/call-page.tsx')).CallPage)
+const ChatList = lazyPart(async () => (await import('./chats/chats.tsx')).ChatList)
+const ChatPage = lazyPart(async () => (await import('./chats/chats.tsx')).ChatPage)
 const Charts = lazyPart(async () => (await import('./charts/charts.tsx')).Charts)
 const Costs = lazyPart(async () => (await import('./costs/costs.tsx')).Costs)
 const Objectives = lazyPart(async () => (await import('./objectives/objectives.tsx')).Objectives)
 const Connections = lazyPart(async () => (await import('./connections/connections.tsx')).Connections)
 
+const McpTrafficPage = lazyPart(async () => (await import('./connections/mcp-traffic.tsx')).McpTrafficPage)
+
 const PARTS = [
+  { href: '/activity/runs', title: 'Runs' },
+  { href: '/activity/calls', title: 'Calls' },
+  { href: '/activity/chats', title: 'Chats' },
   { href: '/activity', title: 'Audit log' },
   { href: '/activity/metrics', title: 'Metrics' },
   { href: '/activity/costs', title: 'Costs' },
@@ -18,7 +28,10 @@ const PARTS = [
   { href: '/activity/connections', title: 'Connections and limits' },
 ]
 
-/** The audit log, metrics, costs, objectives, connections and limits. */
+const isHere = (location: string, href: string): boolean =>
+  location === href || (href !== '/activity' && location.startsWith(`${href}/`))
+
+/** Runs, calls, chats, the audit log, metrics, costs, objectives, connections and limits. */
 export function ActivityPage() {
   usePageTitle('Activity')
   const [location] = useLocation()
@@ -30,7 +43,7 @@ export function ActivityPage() {
           <Link
             key={href}
             href={href}
-            aria-current={location === href ? 'page' : undefined}
+            aria-current={isHere(location, href) ? 'page' : undefined}
             className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
           >
             {title}
@@ -40,10 +53,18 @@ export function ActivityPage() {
       <Suspense fallback={<Loading what="this part" />}>
         <Switch>
           <Route path="/activity" component={AuditLog} />
+          <Route path="/activity/runs" component={RunList} />
+          <Route path="/activity/calls" component={CallList} />
+          <Route path="/activity/calls/:id">{({ id }) => <CallPage id={decodeURIComponent(id)} key={id} />}</Route>
+          <Route path="/activity/chats" component={ChatList} />
+          <Route path="/activity/chats/:id">{({ id }) => <ChatPage id={decodeURIComponent(id)} key={id} />}</Route>
           <Route path="/activity/metrics" component={Charts} />
           <Route path="/activity/costs" component={Costs} />
           <Route path="/activity/objectives" component={Objectives} />
           <Route path="/activity/connections" component={Connections} />
+          <Route path="/activity/connections/:name">
+            {({ name }) => <McpTrafficPage name={decodeURIComponent(name)} key={name} />}
+          </Route>
           <Route>
             <Empty title="Page not found">Choose one above.</Empty>
           </Route>

@@ -10,6 +10,7 @@ import type {
   PageTool,
   RunView,
   Session,
+  ShownCall,
   SuiteEstimate,
   SuiteRequest,
   SuiteRunView,
@@ -19,6 +20,8 @@ import type { FileCase } from '../../../src/validation/suites/suite.ts'
 import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
 import { requestJson } from './request.ts'
+
+export type { ShownCall }
 
 export type Scope = Session['scopes'][number]
 
@@ -99,6 +102,17 @@ export const historyQuery = (tool: string) =>
     queryFn: ({ signal }) =>
       requestJson<{ rows: AuditRow[] }>(`/audit?limit=20&tool=${encodeURIComponent(tool)}`, { signal }),
     select: ({ rows }) => rows,
+  })
+
+/** One call with its stored parameters and result; of another tenant, if one is named. */
+export const callQuery = (id: string, tenant = '') =>
+  queryOptions({
+    queryKey: ['calls', id, tenant],
+    queryFn: ({ signal }) => {
+      const query = tenant === '' ? '' : `?tenant=${encodeURIComponent(tenant)}`
+      return requestJson<ShownCall>(`/audit/${encodeURIComponent(id)}${query}`, { signal })
+    },
+    staleTime: Number.POSITIVE_INFINITY,
   })
 
 export const suitesQuery = queryOptions({

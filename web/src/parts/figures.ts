@@ -1,8 +1,9 @@
 const whole = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
-/** 0.42 ms, 12 ms, 1.3 s. */
+/** 0.42 ms, 12 ms, 1.3 s. Clocks of browsers don't tell less than 0.1 ms from nothing. */
 export function inTime(ms: number): string {
+  if (ms < 0.1) return '< 0.1 ms'
   if (ms < 1_000) return `${short.format(ms)} ms`
   return ms < 60_000 ? `${short.format(ms / 1_000)} s` : `${short.format(ms / 60_000)} min`
 }
@@ -20,6 +21,11 @@ export const inNumber = (number: number): string => whole.format(number)
 export const inMoney = (cost: number): string => `$${short.format(cost)}`
 export const inDate = (iso: string): string =>
   new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+const moment = new Intl.DateTimeFormat('en', {
+  ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+} as const)
+/** Nov 18, 12:21:29: for lists, whose rows are recent. */
+export const inMoment = (iso: string): string => moment.format(new Date(iso))
 /** A day without a time is the same day everywhere. */
 export const inDay = (day: string): string =>
   new Date(day).toLocaleDateString('en', { dateStyle: 'medium', timeZone: 'UTC' })

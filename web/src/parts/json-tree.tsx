@@ -16,10 +16,10 @@ const STYLE = {
   booleanValue: 'text-warn',
   numberValue: 'text-warn tabular-nums',
   otherValue: 'text-ink',
-  punctuation: 'mr-1 text-muted',
+  punctuation: 'text-muted',
   collapseIcon: 'json-open mr-1',
   expandIcon: 'json-closed mr-1',
-  collapsedContent: 'json-more mr-1',
+  collapsedContent: 'json-more mx-0.5',
   quotesForFieldNames: false,
 } as const
 

@@ -7,6 +7,7 @@ import { CopyButton } from '../parts/copy-button.tsx'
 import { testingAddress } from '../testing/run-link.ts'
 import { ReplayRun } from './replay-run.tsx'
 import { SaveCase } from './save-case.tsx'
+import { SaveTest } from './save-test.tsx'
 
 /** The actions for a stored run. */
 export function RunActions({ run }: { readonly run: StoredRun }) {
@@ -31,6 +32,7 @@ export function RunActions({ run }: { readonly run: StoredRun }) {
         <Button aria-expanded={open === 'save'} onClick={toggle('save')}>
           Save as validation case
         </Button>
+        <SaveTest from={{ run_id: run.id }} />
       </div>
       {open === 'replay' && <ReplayRun run={run} />}
       {open === 'save' && <SaveCase run={run} />}

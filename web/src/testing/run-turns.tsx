@@ -1,3 +1,5 @@
+import type { ToolResult } from '../../../src/core/tool-result.ts'
+import { CopyButton } from '../parts/copy-button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { ResultView } from '../parts/media.tsx'
@@ -54,6 +56,13 @@ function whatHappened({ durationMs, calls }: RunTurn, running: boolean): string 
   return `${did}, ${inTime(durationMs)}`
 }
 
+/** The contents of a result are absent if the server doesn't store them. */
+function StoredResult({ result, tool }: { readonly result: ToolResult; readonly tool: string }) {
+  const isStored = result.success ? 'result' in result : result.error !== undefined
+  if (!isStored) return <span className="text-sm text-muted">not stored</span>
+  return <ResultView result={result} label={`Result of ${tool}`} />
+}
+
 interface CallProps {
   readonly call: RunCall
   readonly iteration: number
@@ -78,10 +87,19 @@ function Call({ call, iteration, running }: CallProps) {
           Iteration {iteration}
           {result !== undefined && `, ${inTime(result.execution_time_ms)}`}
         </span>
+        {result !== undefined && (
+          <span className="-my-1.5 ml-auto">
+            <CopyButton text={JSON.stringify({ tool, params, result }, null, 2)} look="quiet" />
+          </span>
+        )}
       </div>
       <p className="mt-2 text-xs font-medium text-muted">Parameters</p>
       <div className="overflow-x-auto">
-        <JsonTree value={params} label={`Parameters of ${tool}`} />
+        {params === undefined ? (
+          <span className="text-sm text-muted">not stored</span>
+        ) : (
+          <JsonTree value={params} label={`Parameters of ${tool}`} />
+        )}
       </div>
       <p className="mt-2 text-xs font-medium text-muted">Result</p>
       <div className="overflow-x-auto">
@@ -92,7 +110,7 @@ function Call({ call, iteration, running }: CallProps) {
             <span className="text-sm text-muted">none</span>
           )
         ) : (
-          <ResultView result={result} label={`Result of ${tool}`} />
+          <StoredResult result={result} tool={tool} />
         )}
         {result === undefined && progress !== undefined && <JsonTree value={progress} label="Progress" />}
       </div>

@@ -19,7 +19,7 @@ export function CallHistory({ tool }: { readonly tool: string }) {
         <table className="w-full text-left text-sm">
           <thead className="text-xs text-muted">
             <tr>
-              {['Time', 'Outcome', 'Duration', 'Interface', 'Caller', 'Run'].map((title) => (
+              {['Time', 'Outcome', 'Duration', 'Interface', 'Caller', 'Call', 'Run'].map((title) => (
                 <th key={title} scope="col" className="px-4 py-2 font-medium">
                   {title}
                 </th>
@@ -39,6 +39,11 @@ export function CallHistory({ tool }: { readonly tool: string }) {
                 <td className="px-4 py-2">{source}</td>
                 <td className="px-4 py-2 font-mono text-xs">{caller}</td>
                 <td className="px-4 py-2">
+                  <Link href={`/activity/calls/${encodeURIComponent(id)}`} className="text-accent underline">
+                    open
+                  </Link>
+                </td>
+                <td className="px-4 py-2">
                   {run_id !== null && (
                     <Link href={`/runs/${run_id}`} className="text-accent underline">
                       open
@@ -51,8 +56,8 @@ export function CallHistory({ tool }: { readonly tool: string }) {
         </table>
       </section>
       <p className="mt-2 text-sm">
-        <Link href={`/activity?tool=${encodeURIComponent(tool)}`} className="text-accent underline">
-          All calls in the audit log
+        <Link href={`/activity/calls?tool=${encodeURIComponent(tool)}`} className="text-accent underline">
+          All calls
         </Link>
         {' · '}
         <Link href={`/activity/metrics?tool=${encodeURIComponent(tool)}`} className="text-accent underline">

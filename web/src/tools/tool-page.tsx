@@ -1,9 +1,9 @@
 import { Tabs } from '@base-ui/react/tabs'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import { Link } from 'wouter'
+import { type ReactNode, useState } from 'react'
+import { Link, useSearchParams } from 'wouter'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
-import { figuresQuery, toolQuery, useMay } from '../api/queries.ts'
+import { callQuery, figuresQuery, toolQuery, useMay } from '../api/queries.ts'
 import { count, inPercent, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
@@ -27,7 +27,7 @@ export function ToolPage({ name }: { readonly name: string }) {
         </Link>
         <span className="text-muted"> / {name}</span>
       </nav>
-      {tool !== undefined && <WholeTool tool={tool} />}
+      {tool !== undefined && <WithParams tool={tool} />}
       {tool === undefined && (
         <div className="mt-4">
           {error ? (
@@ -41,11 +41,45 @@ export function ToolPage({ name }: { readonly name: string }) {
   )
 }
 
+/** The tool, with the parameters of the call that the URL names. */
+function WithParams({ tool }: { readonly tool: WholePageTool }) {
+  const [address] = useSearchParams()
+  const id = address.get('call') ?? ''
+  const { data, error, isLoading } = useQuery({ ...callQuery(id), enabled: id !== '' })
+  if (isLoading) return <Loading what="the parameters of the call" />
+  const call = data?.row.tool === tool.name ? data : undefined
+  const given = call?.payload?.params
+  const problem = id === '' || given !== undefined ? undefined : (error?.message ?? 'They are not stored.')
+  return (
+    <WholeTool tool={tool} given={typeof given === 'object' && given !== null ? given : {}}>
+      {problem !== undefined && <Note tone="warn">The parameters of the call could not be filled in. {problem}</Note>}
+      {given !== undefined && (
+        <Note>
+          These are the parameters of{' '}
+          <Link href={`/activity/calls/${encodeURIComponent(id)}`} className="underline underline-offset-2">
+            an earlier call
+          </Link>
+          .{hasRemoved(given) && ' Secrets were removed from them: enter them again.'}
+          {call?.payload?.shortened && ' They were too long to be stored whole.'}
+        </Note>
+      )}
+    </WholeTool>
+  )
+}
+
+const hasRemoved = (params: unknown): boolean => JSON.stringify(params).includes('[redacted]')
+
 const TAB =
   'rounded-t-lg border-b-2 border-transparent px-3 py-2 text-sm font-medium text-muted hover:text-ink data-[active]:border-accent data-[active]:text-ink'
 
-function WholeTool({ tool }: { readonly tool: WholePageTool }) {
-  const [params, setParams] = useState<Record<string, unknown>>({})
+interface WholeToolProps {
+  readonly tool: WholePageTool
+  readonly given: object
+  readonly children: ReactNode
+}
+
+function WholeTool({ tool, given, children }: WholeToolProps) {
+  const [params, setParams] = useState<Record<string, unknown>>({ ...given })
   const isVersioned = tool.version !== undefined || tool.versions !== undefined
   return (
     <>
@@ -69,6 +103,7 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
         </div>
       )}
       {tool.pipeline !== undefined && <StepGraph graph={tool.pipeline} />}
+      <div className="mt-4">{children}</div>
       <TryTool tool={tool} params={params} onParams={setParams} />
       <Tabs.Root defaultValue="schema" className="mt-8">
         <Tabs.List aria-label="More about the tool" className="flex gap-1 border-b border-line">

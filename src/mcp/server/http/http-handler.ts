@@ -38,14 +38,17 @@ class Refusal extends Error {
 /** Rejects requests of web pages: DNS rebinding shows in `Host`, cross-site requests in `Origin`. */
 class HostGuard {
   readonly #hosts: string[]
+  readonly #origins: ReadonlySet<string | undefined>
 
-  constructor(hosts: readonly string[] = []) {
+  constructor(hosts: readonly string[] = [], origins: readonly string[] = []) {
     this.#hosts = [...localhostAllowedHostnames(), ...hosts]
+    this.#origins = new Set(origins)
   }
 
   /** Why the request is rejected; undefined if it is allowed. */
   fault({ host = '', origin }: IncomingHttpHeaders): string | undefined {
-    const checks = [validateHostHeader(host, this.#hosts), validateOriginHeader(origin, this.#hosts)]
+    const page = this.#origins.has(origin) ? undefined : origin
+    const checks = [validateHostHeader(host, this.#hosts), validateOriginHeader(page, this.#hosts)]
     return checks.find((check) => !check.ok)?.message
   }
 }
@@ -55,6 +58,8 @@ export interface HttpHandlerOptions extends Partial<SessionLimits> {
   readonly contextOf?: (request: IncomingMessage) => CallContext | undefined
   /** Host names, without ports, that clients may use besides those of the local machine. */
   readonly hosts?: readonly string[]
+  /** Web pages that may send requests besides those of these hosts. */
+  readonly origins?: readonly string[]
   /** Called for a request that names a session of another caller, with the tenant of that caller. */
   readonly onForeignSession?: (request: IncomingMessage, tenant: string) => void
 }
@@ -80,7 +85,7 @@ export class HttpHandler {
     const { maxSessions = MAX_SESSIONS, idleMs = IDLE_MS } = options
     this.#server = server
     this.#contextOf = options.contextOf ?? (() => LOCAL)
-    this.#guard = new HostGuard(options.hosts)
+    this.#guard = new HostGuard(options.hosts, options.origins)
     this.#onForeignSession = options.onForeignSession
     this.#sessions = new SessionHandler(server, { maxSessions, idleMs })
     this.#stateless = new StatelessHandler(server, maxSessions)

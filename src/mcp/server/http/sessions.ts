@@ -11,7 +11,7 @@ import {
 import type { CallContext } from '../../../core/call-context.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { type Log, writeLog } from '../../../core/log.ts'
-import { MAX_SUBSCRIPTIONS, Subscriptions } from '../library.ts'
+import { type LibraryHost, MAX_SUBSCRIPTIONS, Subscriptions } from '../library.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
 import type { Caller, ToolServer } from '../tool-server.ts'
 
@@ -82,11 +82,20 @@ export class StatelessHandler {
     const resourceSubscriptions: string[] = []
     for (const uri of new Set(asked.slice(0, MAX_SUBSCRIPTIONS))) {
       // A stream that follows fewer resources than it asked for is told which.
-      const isFollowed = typeof uri === 'string' && (await followed.add(uri, context).catch(() => false))
-      if (isFollowed) resourceSubscriptions.push(uri)
+      if (typeof uri === 'string' && (await this.#add(uri, context, followed))) resourceSubscriptions.push(uri)
     }
     const notifications = { ...message.params?.notifications, resourceSubscriptions }
     return { ...message, params: { ...message.params, notifications } }
+  }
+
+  /** Counts and records it like a subscription of an older client. */
+  #add(uri: string, context: CallContext, followed: Subscriptions): Promise<boolean> {
+    const add = async (): Promise<true> => {
+      if (await followed.add(uri, context)) return true
+      throw new Error('The resource cannot be followed')
+    }
+    const { access } = this.#server.library as LibraryHost
+    return access('mcp resources/subscribe', { uri }, { ...context, source: 'mcp' }, add).catch(() => false)
   }
 
   /** The SDK tells all streams that follow a resource, each of which has a listener of its own here. */

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { count, inTime } from '../../parts/figures.ts'
@@ -99,13 +99,28 @@ const Call = ({ row }: RowProps) => (
       <Place row={row} />
     </dl>
     <p className="text-muted">
-      Only hashes of the parameters and the definition are stored. Equal parameters have equal hashes.
+      The audit log has hashes of the parameters and the definition. Equal parameters have equal hashes.
     </p>
-    <div>
+    <div className="flex flex-wrap items-center gap-3">
+      <OpenCall row={row} />
       <CopyButton text={JSON.stringify(row, null, 2)} label="Copy as JSON" />
     </div>
   </div>
 )
+
+/** Not shown on the page that it leads to. */
+function OpenCall({ row }: RowProps) {
+  const [location] = useLocation()
+  const [params] = useAddress()
+  if (location.startsWith('/activity/calls/')) return null
+  const tenant = params.get('tenant')
+  const query = tenant ? `?tenant=${encodeURIComponent(tenant)}` : ''
+  return (
+    <Link href={`/activity/calls/${encodeURIComponent(row.id)}${query}`} className={LINK}>
+      Parameters and result
+    </Link>
+  )
+}
 
 const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }) => (
   <div className="contents">

@@ -18,13 +18,16 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'flag.set': 'A flag of the tenant was set.',
   'approval.asked': 'A call asked for approval.',
   'approval.decided': 'A call was approved or rejected.',
+  'key.changed': 'The name or the rights of an API key were changed.',
   'key.created': 'An API key was created.',
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
   'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
+  'suite.changed': 'A case of a saved suite was added, changed or removed.',
   'tenant.crossed': 'A caller asked for data of another tenant and was refused.',
+  'user.revoked': 'A user was signed out by an administrator.',
 }
 
 /** Time ranges. */

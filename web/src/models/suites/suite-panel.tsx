@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useLocation } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import type { ListedSuiteRun, SuiteRequest } from '../../../../src/server/http/views.ts'
 import { estimateQuery, type ListedModel, suitesQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
-import { inMoney } from '../../parts/figures.ts'
+import { count, inMoney } from '../../parts/figures.ts'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { useSettled } from '../../parts/use-settled.ts'
 import { ModelBadge } from '../../testing/model-badge.tsx'
@@ -16,6 +16,7 @@ import { NumberField } from './number-field.tsx'
 
 const KINDS = {
   generated: 'Generated from your tools, with up to four cases each.',
+  saved: 'Saved from calls and runs.',
   bfcl: 'From the Berkeley Function-Calling Leaderboard, with its own tools.',
 }
 
@@ -84,7 +85,16 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
             title: name,
             note: problem ?? remark ?? (kind === 'file' ? id : KINDS[kind]),
             bad: problem !== undefined,
-            more: cases !== undefined && <span className="text-xs text-muted">{cases} cases</span>,
+            more: cases !== undefined && (
+              <>
+                <span className="text-xs text-muted">{count(cases, 'case')}</span>
+                {kind === 'saved' && (
+                  <Link href={`/models/suites/${name}`} className="text-xs text-accent underline">
+                    edit
+                  </Link>
+                )}
+              </>
+            ),
           }))}
         />
       </div>

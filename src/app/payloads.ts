@@ -1,0 +1,64 @@
+import type { CallRecord } from '../core/recorder.ts'
+import { boundedJson, redactedJsonWithin } from '../core/redact.ts'
+import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import type { ToolFailure } from '../core/tool-result.ts'
+
+/** Whose parameters and results are stored: nobody's, those of failed calls, or all. */
+export type PayloadPolicy = 'off' | 'errors' | 'all'
+
+const MAX_BYTES = 65_536
+/** Without the names and braces around them. */
+const MAX_CHARACTERS = MAX_BYTES - 100
+const LEFT_OUT = '"Too long to store"'
+
+/** What a call came to: its result, or the message of its failure. */
+export type Outcome = { readonly result: unknown } | { readonly error: string }
+
+/**
+ * The parameters and the outcome of a call as JSON without secrets: `{"params", "result" or "error", "shortened"}`. What is
+ * too long is shortened. Must not throw: it runs at the end of every call.
+ */
+export function payloadText(policy: PayloadPolicy, { params }: CallRecord, outcome: Outcome): string | undefined {
+  if (policy === 'off' || (policy === 'errors' && 'result' in outcome)) return undefined
+  try {
+    const given = params === undefined ? undefined : bounded(params, MAX_CHARACTERS)
+    const came = bounded(
+      'result' in outcome ? outcome.result : outcome.error,
+      MAX_CHARACTERS - (given?.text.length ?? 0),
+    )
+    const parts = [
+      ...(given === undefined ? [] : [`"params":${given.text}`]),
+      `"${'result' in outcome ? 'result' : 'error'}":${came.text}`,
+      ...(given?.shortened || came.shortened ? ['"shortened":true'] : []),
+    ]
+    const text = `{${parts.join(',')}}`
+    return Buffer.byteLength(text) <= MAX_BYTES ? text : `{"result":${LEFT_OUT},"shortened":true}`
+  } catch {
+    return undefined
+  }
+}
+
+function bounded(value: unknown, most: number): { readonly text: string; readonly shortened: boolean } {
+  const whole = redactedJsonWithin(value, most)
+  if (whole !== undefined) return { text: whole, shortened: false }
+  const text = boundedJson(value)
+  return { text: text.length <= most ? text : LEFT_OUT, shortened: true }
+}
+
+/** The step of a run without the parameters and the contents of the result, unless they may be stored. */
+export function storableStep(policy: PayloadPolicy, step: RunStep): RunStep {
+  if (policy === 'all' || step.type !== 'tool' || step.result === undefined) return step
+  const { params: _params, result, ...rest } = step
+  const { success, error_code, tool_name, execution_time_ms, outcome, cost } = Object(result) as Partial<ToolFailure>
+  if (policy === 'errors' && success === false) return step
+  return { ...rest, result: { success, error_code, tool_name, execution_time_ms, outcome, cost } }
+}
+
+/** A run without the parameters and results that may not be stored. The recording has those of all calls. */
+export function storableRun(policy: PayloadPolicy, run: StoredRun, withContents: boolean): StoredRun {
+  if (policy === 'all' && withContents) return run
+  const { recording: _recording, ...rest } = run
+  if (withContents) return { ...rest, steps: run.steps.map((step) => storableStep(policy, step)) }
+  const steps = run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step)
+  return { ...rest, question: '', answer: '', steps }
+}

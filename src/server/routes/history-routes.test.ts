@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+import type { ChatView, ShownCall, ShownChat } from '../http/views.ts'
+
+const noted = { calls: [{ name: 'note', arguments: { text: 'a', password: 'hunter2' } }] }
+
+/** A server, and the last call of its log as the page reads it. */
+async function openYard(storage?: 'off' | 'errors' | 'all') {
+  const server = await openToolServer(
+    {
+      note: async ({ text }) => {
+        if (text === 'fail') throw new Error('It broke')
+        return { text, token: 'secret-1234', image: 'x'.repeat(text === 'long' ? 100_000 : 1) }
+      },
+    },
+    storage === undefined ? {} : { storage: { payloads: storage } },
+  )
+  return {
+    ...server,
+    async last(headers = {}): Promise<ShownCall> {
+      const { rows } = (await (await server.get('/audit?type=call&limit=1', headers)).json()) as {
+        rows: { id: string }[]
+      }
+      return (await server.get(`/audit/${encodeURIComponent(rows[0]?.id ?? '')}`, headers)).json() as Promise<ShownCall>
+    },
+  }
+}
+
+test('without keys, the parameters and the result of a call are stored without secrets', async () => {
+  const { call, last, get } = await openYard()
+  await call('note', { text: 'ty_abcdefgh1234', password: 'hunter2' })
+  const { row, payload, payloads, run } = await last()
+  expect(payload).toEqual({
+    params: { text: '[redacted]', password: '[redacted]' },
+    result: { text: '[redacted]', token: '[redacted]', image: 'x' },
+  })
+  expect([row.tool, payloads, run]).toEqual(['note', 'all', false])
+  expect(await (await get('/api/session')).json()).toMatchObject({ payloads: 'all' })
+  await call('note', { text: 'fail' })
+  expect((await last()).payload).toEqual({ params: { text: 'fail' }, error: expect.stringContaining('It broke') })
+})
+
+test('a payload of more than 64 KB is shortened', async () => {
+  const { call, last } = await openYard()
+  await call('note', { text: 'long' })
+  const { payload } = await last()
+  expect(payload).toMatchObject({ params: { text: 'long' }, shortened: true })
+  expect(JSON.stringify(payload).length).toBeLessThan(2_000)
+})
+
+test('payloads of failed calls only, or of none', async () => {
+  const errors = await openYard('errors')
+  await errors.call('note', { text: 'a' })
+  expect((await errors.last()).payload).toBeNull()
+  await errors.call('note', { text: 'fail' })
+  expect((await errors.last()).payload).toMatchObject({ params: { text: 'fail' } })
+  const off = await openYard('off')
+  await off.call('note', { text: 'fail' })
+  expect(await off.last()).toMatchObject({ payload: null, payloads: 'off' })
+})
+
+test('with keys, payloads are stored only if the configuration says so', async () => {
+  for (const [policy, stored] of [
+    [undefined, false],
+    ['all', true],
+  ] as const) {
+    const { call, last, key } = await openYard(policy)
+    const headers = { authorization: `Bearer ${await key('acme')}` }
+    await call('note', { text: 'a' }, headers)
+    const shown = await last(headers)
+    expect([shown.payloads, shown.payload !== null]).toEqual([policy ?? 'off', stored])
+  }
+})
+
+test('the steps and the recording of a run follow the same setting', async () => {
+  const runOf = async (payloads: 'off' | 'all') => {
+    const config = { storage: { payloads } }
+    const { url } = await openScriptedServer([noted, 'Noted.'], { tools: { note: () => 1 }, config })
+    const post = { method: 'POST', headers: { 'content-type': 'application/json' } }
+    const asked = await fetch(`${url}/chat`, { ...post, body: JSON.stringify({ message: 'Take a note' }) })
+    const { run_id } = (await asked.json()) as { run_id: string }
+    const run = (await (await fetch(`${url}/api/runs/${run_id}`)).json()) as { answer: string; steps: object[] }
+    const cassette = await fetch(`${url}/api/runs/${run_id}/cassette`)
+    return { run, status: cassette.status, text: await cassette.text() }
+  }
+  const [off, all] = [await runOf('off'), await runOf('all')]
+  expect(off.run.answer).toBe('Noted.')
+  expect(off.run.steps[1]).not.toHaveProperty('params')
+  expect((off.run.steps[1] as { result: object }).result).toEqual({
+    success: true,
+    tool_name: 'note',
+    execution_time_ms: expect.any(Number),
+  })
+  expect([off.status, off.text]).toEqual([409, expect.stringContaining('storage.payloads')])
+  expect(all.run.steps[1]).toMatchObject({ params: { text: 'a', password: '[redacted]' } })
+  expect(all.status).toBe(200)
+})
+
+test('an unknown row is not found', async () => {
+  const { get } = await openYard()
+  for (const id of ['none:1', 'x', '%00:1', ':']) expect((await get(`/audit/${id}`)).status).toBe(404)
+})
+
+test('chats are listed with their last question, and shown without secrets', async () => {
+  const { url } = await openScriptedServer(['Fine.', 'Good.'])
+  const ask = async (chat: string, text: string) => {
+    const message = { id: text, role: 'user', parts: [{ type: 'text', text }] }
+    const body = JSON.stringify({ id: chat, messages: [message], trigger: 'submit-message' })
+    const headers = { 'content-type': 'application/json' }
+    await (await fetch(`${url}/api/ai-sdk/chat`, { method: 'POST', headers, body })).text()
+  }
+  await ask('first', 'My key is ty_abcdefgh1234')
+  await ask('second', 'How are "you"?')
+  const page = (await (await fetch(`${url}/api/chats?limit=1`)).json()) as { chats: ShownChat[]; next: string }
+  expect(page.chats).toMatchObject([{ id: 'second', caller: 'local', turns: 1, question: 'How are "you"?' }])
+  const rest = (await (await fetch(`${url}/api/chats?limit=1&cursor=${page.next}`)).json()) as { chats: ShownChat[] }
+  expect(rest.chats).toMatchObject([{ id: 'first', question: 'My key is [redacted]' }])
+  const { turns } = (await (await fetch(`${url}/api/chats/first?caller=local`)).json()) as ChatView
+  expect(turns[0]?.messages).toMatchObject([
+    { role: 'user', content: 'My key is [redacted]' },
+    { role: 'assistant', content: 'Fine.' },
+  ])
+  expect((await fetch(`${url}/api/chats/none?caller=local`)).status).toBe(404)
+})

@@ -1,0 +1,87 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
+import { sessionQuery, toolsQuery, useMay } from '../../api/queries.ts'
+import { Choice } from '../../parts/choice.tsx'
+import { inMoment, inTime } from '../../parts/figures.ts'
+import { FilterText } from '../../parts/filter-text.tsx'
+import { OutcomeChip } from '../../parts/outcome-chip.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { useAddress } from '../address.ts'
+import { OUTCOMES } from '../audit/audit-view.ts'
+import { filtersOf } from '../list-view.ts'
+import { PAYLOADS, PagedList } from '../paged-list.tsx'
+import { TIME_OPTIONS } from '../runs/run-list.tsx'
+
+const NAMES = ['outcome', 'tool', 'caller', 'run_id', 'tenant']
+const OUTCOME_OPTIONS = [
+  { value: '', label: 'Any outcome' },
+  ...Object.keys(OUTCOMES).map((value) => ({ value, label: value })),
+]
+
+/** The calls of all tools. */
+export function CallList() {
+  const mayObserve = useMay('observe')
+  const seesAll = useMay('installation')
+  const [params, change] = useAddress()
+  const { data: tools = [] } = useQuery({ ...toolsQuery, enabled: useMay('read') })
+  const { data: session } = useQuery(sessionQuery)
+  if (!mayObserve) return <Empty title="Your key can’t view calls">It lacks the scope observe.</Empty>
+  const filters = filtersOf(params, NAMES)
+  const clear = () => change(Object.fromEntries([...NAMES, 'last'].map((name) => [name, ''])))
+  const text = (name: string, label: string, more: { placeholder?: string; suggestions?: readonly string[] } = {}) => (
+    <FilterText label={label} value={filters[name] ?? ''} onChange={(value) => change({ [name]: value })} {...more} />
+  )
+  const tenant = filters.tenant === undefined ? '' : `?tenant=${encodeURIComponent(filters.tenant)}`
+  return (
+    <div className="grid grid-cols-1 gap-3">
+      <h2 className="sr-only">Calls</h2>
+      <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
+        <Choice
+          label="Outcome"
+          value={filters.outcome ?? ''}
+          options={OUTCOME_OPTIONS}
+          onChange={(outcome) => change({ outcome })}
+        />
+        {text('tool', 'Tool', { suggestions: tools.map(({ name }) => name) })}
+        {text('caller', 'Key', { placeholder: 'Key or user id' })}
+        {text('run_id', 'Run', { placeholder: 'Run id' })}
+        <Choice label="Time" value={filters.last ?? ''} options={TIME_OPTIONS} onChange={(last) => change({ last })} />
+        {seesAll && text('tenant', 'Tenant', { placeholder: 'Tenant, or *' })}
+      </search>
+      {session?.payloads !== undefined && <p className="text-sm text-muted">{PAYLOADS[session.payloads]}</p>}
+      <PagedList<AuditRow>
+        path="/audit"
+        part="rows"
+        filters={filters}
+        fixed={{ type: 'call' }}
+        one="call"
+        keyOf={({ id }) => id}
+        row={(row) => <CallRow row={row} tenant={tenant} />}
+        empty={<Empty title="No calls yet">Run a tool or test a model. Every call appears here.</Empty>}
+        onClear={clear}
+      />
+    </div>
+  )
+}
+
+const CallRow = ({ row, tenant }: { readonly row: AuditRow; readonly tenant: string }) => (
+  <Link
+    href={`/activity/calls/${encodeURIComponent(row.id)}${tenant}`}
+    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_10rem_9rem]"
+  >
+    <span className="truncate font-mono font-medium">{row.tool}</span>
+    <span className="justify-self-end md:justify-self-start">
+      <OutcomeChip {...row} />
+    </span>
+    <span className="text-right tabular-nums max-md:hidden">{inTime(row.duration_ms)}</span>
+    <span className="truncate text-muted max-md:hidden">{row.source ?? '–'}</span>
+    <span className="truncate text-muted max-md:hidden">{row.model ?? row.caller ?? '–'}</span>
+    <time dateTime={row.time} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
+      {inMoment(row.time)}
+    </time>
+    <span className="col-span-2 truncate text-xs text-muted tabular-nums md:hidden">
+      {inTime(row.duration_ms)}, {row.source ?? 'internal'}, {inMoment(row.time)}
+    </span>
+  </Link>
+)

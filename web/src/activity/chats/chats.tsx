@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import type { ChatView, ShownChat } from '../../../../src/server/http/views.ts'
+import { useMay } from '../../api/queries.ts'
+import { requestJson } from '../../api/request.ts'
+import { count, inBytes, inMoment } from '../../parts/figures.ts'
+import { FilterText } from '../../parts/filter-text.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import { usePageTitle } from '../../parts/use-page-title.ts'
+import { useAddress } from '../address.ts'
+import { filtersOf } from '../list-view.ts'
+import { PagedList } from '../paged-list.tsx'
+
+const NAMES = ['caller']
+
+/** The stored chats. */
+export function ChatList() {
+  const mayObserve = useMay('observe')
+  const [params, change] = useAddress()
+  if (!mayObserve) return <Empty title="Your key can’t view chats">It lacks the scope observe.</Empty>
+  const filters = filtersOf(params, NAMES)
+  return (
+    <div className="grid grid-cols-1 gap-3">
+      <h2 className="sr-only">Chats</h2>
+      <search aria-label="Narrow down" className="max-w-xs">
+        <FilterText
+          label="Key"
+          placeholder="Key or user id"
+          value={filters.caller ?? ''}
+          onChange={(caller) => change({ caller })}
+        />
+      </search>
+      <PagedList<ShownChat>
+        path="/api/chats"
+        part="chats"
+        filters={filters}
+        one="chat"
+        keyOf={({ id, caller }) => JSON.stringify([caller, id])}
+        row={(chat) => <ChatRow chat={chat} />}
+        empty={<Empty title="No chats yet">Conversations of AI SDK clients and of /v1/responses appear here.</Empty>}
+        onClear={() => change({ caller: '', last: '' })}
+      />
+    </div>
+  )
+}
+
+const ChatRow = ({ chat }: { readonly chat: ShownChat }) => (
+  <Link
+    href={`/activity/chats/${encodeURIComponent(chat.id)}?caller=${encodeURIComponent(chat.caller)}`}
+    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_10rem_6rem_6rem_9rem]"
+  >
+    <span className="truncate font-medium">{chat.question || chat.id}</span>
+    <span className="truncate text-muted max-md:hidden">{chat.caller}</span>
+    <span className="text-right text-muted tabular-nums">{count(chat.turns, 'turn')}</span>
+    <span className="text-right text-muted tabular-nums max-md:hidden">{inBytes(chat.bytes)}</span>
+    <time dateTime={chat.updated_at} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
+      {inMoment(chat.updated_at)}
+    </time>
+    <span className="col-span-2 truncate text-xs text-muted md:hidden">
+      {chat.caller}, {inMoment(chat.updated_at)}
+    </span>
+  </Link>
+)
+
+/** The messages of a chat. */
+export function ChatPage({ id }: { readonly id: string }) {
+  usePageTitle('Chat')
+  const [address] = useAddress()
+  const caller = address.get('caller') ?? ''
+  const { data, error, refetch } = useQuery({
+    queryKey: ['chats', id, caller],
+    queryFn: ({ signal }) =>
+      requestJson<ChatView>(`/api/chats/${encodeURIComponent(id)}?${new URLSearchParams({ caller })}`, { signal }),
+  })
+  if (data === undefined) {
+    return error ? <Failed error={error} what="the chat" again={() => void refetch()} /> : <Loading what="the chat" />
+  }
+  return (
+    <>
+      <nav aria-label="Breadcrumb" className="text-sm wrap-anywhere">
+        <Link href="/activity/chats" className="text-accent underline underline-offset-2">
+          Chats
+        </Link>
+        <span className="text-muted"> / {id}</span>
+      </nav>
+      <p className="mt-2 text-sm text-muted">
+        {count(data.turns.length, 'turn')} of {data.caller} ·{' '}
+        <Link
+          href={`/activity/runs?caller=${encodeURIComponent(data.caller)}`}
+          className="text-accent underline underline-offset-2"
+        >
+          all runs of this key
+        </Link>
+      </p>
+      <ol aria-label="Messages" className="mt-4 grid grid-cols-1 gap-3">
+        {data.turns
+          .flatMap(({ id: turn, messages }) => messages.map((message, index) => ({ key: `${turn} ${index}`, message })))
+          .map(({ key, message }) => (
+            <li
+              key={key}
+              className={`panel min-w-0 p-3 ${message.role === 'user' ? 'border-accent md:ml-16' : 'md:mr-16'}`}
+            >
+              <p className="text-xs font-medium text-muted">{message.role}</p>
+              <Said message={message} />
+            </li>
+          ))}
+      </ol>
+    </>
+  )
+}
+
+/** Results are JSON text, unless they have media. */
+function valueIn(content: unknown): unknown {
+  try {
+    return typeof content === 'string' ? JSON.parse(content) : content
+  } catch {
+    return content
+  }
+}
+
+type Message = ChatView['turns'][number]['messages'][number]
+
+function Said({ message }: { readonly message: Message }) {
+  const { content } = message
+  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
+  return (
+    <>
+      {typeof content === 'string' && content !== '' && message.role !== 'tool' && (
+        <p className="mt-1 wrap-anywhere whitespace-pre-wrap">{content}</p>
+      )}
+      {message.role === 'tool' && (
+        <div className="mt-1 overflow-x-auto">
+          <JsonTree value={valueIn(content)} label="Result" />
+        </div>
+      )}
+      {message.role !== 'tool' && typeof content === 'object' && content !== null && (
+        <JsonTree value={content} label="Parts" />
+      )}
+      {calls.map((call) => (
+        <div key={call.id} className="mt-2 rounded-lg bg-sunk p-2">
+          <Link href={`/tool/${encodeURIComponent(call.function.name)}`} className="font-mono text-sm text-accent">
+            {call.function.name}
+          </Link>
+          <pre className="mt-1 text-xs wrap-anywhere whitespace-pre-wrap">{call.function.arguments}</pre>
+        </div>
+      ))}
+    </>
+  )
+}
