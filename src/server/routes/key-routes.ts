@@ -18,14 +18,7 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import {
-  ADMIN_SCOPES,
-  KEY_PATTERN,
-  MAX_KEY_PATTERNS,
-  type Roles,
-  SCOPE_WORDS,
-  unknownRole,
-} from '../../config/roles.ts'
+import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
 import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
