@@ -7,6 +7,7 @@ import { whenServerReturns } from './api/connection.ts'
 import { Layout } from './layout/layout.tsx'
 import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { lazyPart } from './parts/lazy-part.ts'
+import { PENDING_LINK } from './parts/pending-link.ts'
 import { Empty, Loading } from './parts/states.tsx'
 import { usePageTitle } from './parts/use-page-title.ts'
 import { SignedIn } from './session/signed-in.tsx'
@@ -23,6 +24,12 @@ const ConnectPage = lazyPart(async () => (await import('./settings/connections.t
 const ApprovalsPage = lazyPart(async () => (await import('./approvals/approvals-page.tsx')).ApprovalsPage)
 const ApprovalPage = lazyPart(async () => (await import('./approvals/approval-page.tsx')).ApprovalPage)
 const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPage)
+
+/** Sign-in at an issuer comes back to the start page, which then goes on with the connect URL. */
+const { pathname, search } = window.location
+const pendingLink = pathname === '/' ? sessionStorage.getItem(PENDING_LINK) : null
+if (pathname === '/connect') sessionStorage.setItem(PENDING_LINK, search)
+if (pendingLink !== null) window.history.replaceState(null, '', `/connect${pendingLink}`)
 
 const client: QueryClient = new QueryClient({
   queryCache: new QueryCache({

@@ -182,7 +182,7 @@ export class McpServers {
     const { client } = context
     const account = await this.#tokensOf(connection.settings, context)
     const isAsking = client !== undefined && mayAsk(connection.settings, client)
-    const asked = isAsking ? client : NO_CLIENT
+    const asked = isAsking ? client : undefined
     const isPrivate = isAsking || account !== undefined
     const result = isPrivate
       ? (await this.#asking(server)).call(call, asked, context.tenant, account)
@@ -364,12 +364,6 @@ export class McpServers {
     log.error({ server }, `Check: ${check}`)
     log.warn({ server }, `Continuing with local tools only (${local.map(({ name }) => name).join(', ')})`)
   }
-}
-
-const NO_CLIENT: AskableClient = {
-  id: '',
-  capabilities: {},
-  ask: () => Promise.reject(new Error('There is no client to ask')),
 }
 
 const accountOf = (settings: McpServerSettings | undefined): string | undefined =>

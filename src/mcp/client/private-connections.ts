@@ -13,6 +13,7 @@ interface PrivateConnection {
   readonly caller: string | undefined
   readonly connection: McpConnection
   call: RunningCall | undefined
+  calls: number
   /** The level that the server was told. */
   logLevel: string | undefined
   cancelEnd: () => void
@@ -58,15 +59,25 @@ export class PrivateConnections {
     return this.#open.size
   }
 
-  async call(call: ServerCall, client: AskableClient, tenant: string, account?: UserTokens): Promise<unknown> {
-    const used = this.#take(client, tenant, account)
-    const running = { client, report: call.onProgress, questions: 0 }
+  async call(
+    call: ServerCall,
+    /** Undefined: nobody can be asked. */
+    client: AskableClient | undefined,
+    tenant: string,
+    account?: UserTokens,
+  ): Promise<unknown> {
+    const asked = client ?? NO_CLIENT
+    const used = this.#take(asked, tenant, account)
+    const running = { client: asked, report: call.onProgress, questions: 0 }
     used.call = running
+    used.calls++
     try {
-      return await used.connection.call({ ...call, meta: await this.#askForLogs(used, client, call.signal) })
+      return await used.connection.call({ ...call, meta: await this.#askForLogs(used, asked, call.signal) })
     } finally {
-      used.call = undefined
-      this.#endLater(used)
+      if (--used.calls === 0) {
+        used.call = undefined
+        this.#endLater(used)
+      }
     }
   }
 
@@ -75,11 +86,13 @@ export class PrivateConnections {
   }
 
   #take(client: AskableClient, tenant: string, account: UserTokens | undefined): PrivateConnection {
-    const { caller } = client
+    const caller = account?.user ?? client.caller
     const capabilities = forwardedCapabilities(forwardingOf(this.#settings), client.capabilities)
     const key = JSON.stringify([client.id, capabilities, account?.user ?? null])
     const idle = [...this.#open].filter(({ call }) => call === undefined)
-    const known = idle.find((one) => one.key === key)
+    // Calls of one user without a client to ask need no connections of their own.
+    const mayShare = account !== undefined && client.id === NO_CLIENT.id
+    const known = (mayShare ? [...this.#open] : idle).find((one) => one.key === key)
     if (known !== undefined) {
       known.cancelEnd()
       this.#open.delete(known)
@@ -98,7 +111,7 @@ export class PrivateConnections {
     ).find(([isOf, most]) => [...this.#open].filter(isOf).length >= most)
     const victim = full && idle.find(full[0])
     if (full !== undefined && victim === undefined) {
-      const message = `MCP server '${this.#settings.name}' has too many calls that may ask their clients: try again later`
+      const message = `MCP server '${this.#settings.name}' has too many calls that need a connection of their own: try again later`
       throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { repeat: { neverLeft: true } })
     }
     if (victim !== undefined) void this.#end(victim)
@@ -118,6 +131,7 @@ export class PrivateConnections {
         },
       ),
       call: undefined,
+      calls: 0,
       logLevel: undefined,
       cancelEnd: () => {},
     }
@@ -183,6 +197,13 @@ export class PrivateConnections {
 function isWebAddress(url: unknown): boolean {
   const { protocol, username } = (typeof url === 'string' && URL.parse(url)) || {}
   return username === '' && (protocol === 'https:' || protocol === 'http:')
+}
+
+/** Stands for the client of a call that has none. */
+const NO_CLIENT: AskableClient = {
+  id: '',
+  capabilities: {},
+  ask: () => Promise.reject(new Error('There is no client to ask')),
 }
 
 /** The tokens of the user of a call, for the requests of one connection. */

@@ -97,6 +97,8 @@ describe('a tool of an MCP server that uses accounts', () => {
     const said = async (key: string) => JSON.stringify((await server.call(key, 'mcp_whoami')).envelope)
     expect(await said(ada)).toContain('account ada')
     expect(await said(bob)).toContain('account bob')
+    const many = await Promise.all(Array.from({ length: 20 }, () => said(ada)))
+    expect(many.filter((one) => !one.includes('account ada'))).toEqual([])
     await accounts.issuer.forget(accounts.tokens[0] as string)
     expect(await said(ada)).toContain('account ada')
     expect(accounts.tokens).not.toContain('for-listing')

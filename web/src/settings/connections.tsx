@@ -1,8 +1,10 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
 import type { ConnectFault, ConnectionView } from '../../../src/app/connections.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
+import { PENDING_LINK } from '../parts/pending-link.ts'
 import { Section } from '../parts/section.tsx'
 import { Chip, Failed, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
@@ -96,6 +98,7 @@ export function ConnectPage() {
   usePageTitle('Connect an account')
   const [search] = useSearchParams()
   const link = search.get('link') ?? ''
+  useEffect(() => sessionStorage.removeItem(PENDING_LINK), [])
   const connect = useConnect()
   return (
     <Section
