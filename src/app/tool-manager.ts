@@ -9,7 +9,6 @@ import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
 import { configuredModels, EMBEDDED_PROVIDER, knowledgeModel, offeredModels, typeOf } from '../config/model-settings.ts'
-import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Budgets } from '../core/costs.ts'
 import { dataFolder, type Environment, variableProblem } from '../core/environment.ts'
@@ -26,7 +25,6 @@ import type { RecordSink } from '../core/recorder.ts'
 import type { OnceStore } from '../core/storage/once-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Tracer } from '../core/tracer.ts'
 import type { UserAccounts } from '../core/user-accounts.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
@@ -107,8 +105,6 @@ export interface Parts {
   readonly packages?: string
 }
 
-/** Mock tools are made for each run. */
-const MAX_MOCKED = 100
 /** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
 const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
@@ -201,20 +197,10 @@ export class ToolManager {
     return this.#parts.discovery
   }
 
-  /** A loop in which no tool runs: calls of the permitted tools in `allowed` get a result of `mocks`, or `{ ok: true }`. */
-  async getMockLoop(
-    rights: CallContext,
-    allowed: readonly string[] | undefined,
-    mocks: Readonly<Record<string, unknown>>,
-  ): Promise<ToolLoop> {
-    const { discovery, loopOptions } = this.#parts
-    const { tools } = discovery.offers.to(rights, allowed)
-    if (tools.length > MAX_MOCKED) {
-      const message = `At most ${MAX_MOCKED} tools can be mocked, not ${tools.length}: choose some of them`
-      throw new ToolExecutionError('INVALID_PARAMETERS', message)
-    }
+  /** A loop in which no tool runs: calls of `tools` get a result of `mocks`, or `{ ok: true }`. */
+  async getMockLoop(tools: readonly ToolDefinition[], mocks: Readonly<Record<string, unknown>>): Promise<ToolLoop> {
     const { mockedLoop } = await import('../validation/running/suite-runner.ts')
-    return mockedLoop({ tools, mocks }, loopOptions).loop
+    return mockedLoop({ tools, mocks }, this.#parts.loopOptions).loop
   }
 
   getMcpServers(): McpServers {

@@ -190,7 +190,9 @@ export class ToolLoop {
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
-    const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
+    // What is counted of calls that failed contains their parameters.
+    const onCalls = context.stores === false ? undefined : this.#onCalls
+    const calls = onCalls && callReport(onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
     if (observers.length > 0) run.observers = observers
     return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }

@@ -115,6 +115,28 @@ test('asks before each write of a test that wants it, also after the run was con
   expect(pay).toHaveBeenCalledTimes(2)
 })
 
+test('a key that may approve decides about the writes of its own tests, of tools without a rule', async () => {
+  const { post, pay, ended, redefine, key } = await openPaying({}, [call, 'Paid.', call, call])
+  const [admin, user] = [await key('local'), await key('local', 'user')]
+  const ask = async (from: string) => {
+    const test = { model: 'scripted:turns', query: 'Pay', ask_writes: true }
+    const { status, text } = await post('/api/tools/test', test, { 'x-api-key': from })
+    expect([status, text]).toEqual([200, expect.stringContaining('approval_required')])
+    return JSON.parse(text)
+  }
+  const allow = async ({ approvals: [asked] }: { approvals: { id: string }[] }, from: string) =>
+    (await post(`/api/approvals/${asked?.id}`, { decision: 'approve' }, { 'x-api-key': from })).status
+  redefine({ approval: false })
+  const own = await ask(admin)
+  expect(await allow(own, admin)).toBe(200)
+  await ended(own.run_id)
+  expect(pay).toHaveBeenCalledTimes(1)
+  expect(await allow(await ask(user), user)).toBe(403)
+  redefine({ approval: true })
+  expect(await allow(await ask(admin), admin)).toBe(403)
+  expect(pay).toHaveBeenCalledTimes(1)
+})
+
 test('a read, and a write of a test that does not ask, run at once', async () => {
   const { post, pay, redefine } = await openPaying({}, [call, 'Paid.', call])
   redefine({ approval: false })

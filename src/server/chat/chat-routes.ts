@@ -6,7 +6,7 @@ import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../cha
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
-import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
+import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
 import { contextOfRequest } from '../http/context.ts'
@@ -51,6 +51,7 @@ export const MAX_TEXT_LENGTH = 200_000
 const MAX_MESSAGES = 200
 const MAX_ENTRIES = 100
 const MAX_TOOLS = 1_000
+const MAX_MOCKED = 100
 
 const LONG_TEXT = { type: 'string', maxLength: MAX_TEXT_LENGTH } as const
 
@@ -208,13 +209,18 @@ export async function answerChat(
   }
 }
 
-async function mockLoop({ installation }: FastifyInstance, run: ClientRun, asked: object, mocks: object) {
-  const { allowed_tools } = asked as Pick<ChatRequest, 'allowed_tools'>
-  try {
-    return await installation.manager.getMockLoop(run.context, allowed_tools, { ...mocks })
-  } catch (error) {
-    throw error instanceof ToolExecutionError ? new HttpProblem(400, error.message) : error
+/** A loop with mock tools, which are made for this run. */
+async function mockLoop(
+  { installation: { manager } }: FastifyInstance,
+  run: ClientRun,
+  asked: Pick<ChatRequest, 'allowed_tools'>,
+  mocks: object,
+) {
+  const { tools } = manager.getDiscovery().offers.to(run.context, asked.allowed_tools)
+  if (tools.length > MAX_MOCKED) {
+    throw new HttpProblem(400, `At most ${MAX_MOCKED} tools can be mocked, not ${tools.length}: choose some of them`)
   }
+  return manager.getMockLoop(tools, { ...mocks })
 }
 
 /** Throws if a tool does not exist for the caller. */

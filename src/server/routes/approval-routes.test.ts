@@ -22,7 +22,6 @@ const TOOLS: Readonly<Record<string, TestTool>> = {
   pay_large: pay({ approval: { when: large } }),
   pay_admin: pay({ approval: { by: ['admin'] } }),
   pay_self: pay({ approval: { self: true } }),
-  pay_freely: pay({ approval: false }),
   pay_soon: pay({ approval: { expires_ms: 60_000 } }),
   pay_limited: pay({ rate_limit: { calls: 1, per_ms: 3_600_000 } }),
   pay_flagged: pay({ permissions: ['payments'] }),
@@ -497,24 +496,4 @@ test('without keys, only a browser of the page decides', async () => {
   } finally {
     await local.close()
   }
-})
-
-test('a write that asks only because its caller wants that is decided by the caller, if it may approve', async () => {
-  const executor = server.installation.manager.getExecutor()
-  const ask = async (key: string, amount: number) => {
-    const context = { tenant: 'acme', caller: ids[key], asksWrites: true }
-    const result = await executor.execute('pay_freely', { amount }, context)
-    expect(result).toMatchObject({ error_code: 'APPROVAL_REQUIRED' })
-    return { id: (result.success ? undefined : result.details?.approval?.id) ?? '', context }
-  }
-  const decide = (id: string, key: string) =>
-    send('POST', `/api/approvals/${id}`, { key, body: { decision: 'approve' } })
-  const own = await ask(keys.admin, 901)
-  expect((await decide(own.id, keys.admin)).status).toBe(200)
-  const call = { ...own.context, approvalId: own.id }
-  expect(await executor.execute('pay_freely', { amount: 901 }, call)).toMatchObject({ success: true })
-  const of = await ask(keys.asker, 902)
-  expect((await decide(of.id, keys.asker)).status).toBe(403)
-  expect((await decide(of.id, keys.other)).status).toBe(404)
-  expect(run).toHaveBeenCalledTimes(1)
 })
