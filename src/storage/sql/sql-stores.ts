@@ -88,10 +88,12 @@ const CREATE_KEY = `
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
-const CHANGEABLE = ['name', 'role', 'calls_per_minute', 'expires_at', ...LISTS] as const
 const CHANGE_KEY = `
-  UPDATE toolyard.keys SET ${CHANGEABLE.map((name) => `${name} = ?`).join(', ')}
-  WHERE id = ? AND revoked_at IS NULL AND ${CHANGEABLE.map((name) => `${name} IS NOT DISTINCT FROM ?`).join(' AND ')}`
+  UPDATE toolyard.keys SET name = ?, role = ?, calls_per_minute = ?, expires_at = ?, scopes = ?, tools = ?, models = ?,
+    budget = ?
+  WHERE id = ? AND revoked_at IS NULL AND name = ? AND role = ? AND calls_per_minute IS NOT DISTINCT FROM ?
+    AND expires_at IS NOT DISTINCT FROM ? AND scopes IS NOT DISTINCT FROM ? AND tools IS NOT DISTINCT FROM ?
+    AND models IS NOT DISTINCT FROM ? AND budget IS NOT DISTINCT FROM ?`
 const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
 const PUT_USER = `
   INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, basis, issued_at, expires_at)

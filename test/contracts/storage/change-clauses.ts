@@ -20,6 +20,7 @@ export const changeClauses: Clauses = {
       ['pauses', () => writer.pauses.ask(pauseRequest('one'), 1)],
       ['pauses', () => writer.pauses.decide('acme', 'one', approve())],
       ['keys', () => writer.keys.create(KEY)],
+      ['keys', () => writer.keys.change(KEY, { ...KEY, name: 'renamed' })],
       ['keys', () => writer.keys.revoke(KEY.id, '2026-02-01T00:00:00.000Z')],
     ]
     for (const [topic, write] of writes) {

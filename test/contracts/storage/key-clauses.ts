@@ -73,6 +73,23 @@ export const keyClauses: Clauses = {
     assert.deepEqual(await keys.list(), [key('one')])
   },
 
+  'keys: one is changed unless it was changed or revoked since it was read': async (store) => {
+    const { keys } = await store.open()
+    await keys.create(key('one'))
+    await keys.create(key('two', { tools: ['a'], budget: { per: 'day', amount: 2 }, calls_per_minute: 5 }))
+    const [one, two] = (await keys.list()) as [StoredKey, StoredKey]
+    const rights = { scopes: ['read'], tools: ['get_*'], models: ['mini:*'], calls_per_minute: 9 }
+    const changed = { ...one, ...rights, name: 'new', role: 'admin', expires_at: '2030-01-01T00:00:00.000Z' }
+    assert.equal(await keys.change(one, changed), true)
+    assert.equal(await keys.change(one, { ...one, name: 'late' }), false)
+    const free = { ...two, tools: null, budget: null, calls_per_minute: null }
+    assert.equal(await keys.change(two, free), true)
+    assert.deepEqual(await keys.list(), [changed, free])
+    await keys.revoke('two', '2026-02-01T00:00:00.000Z')
+    assert.equal(await keys.change(free, { ...free, name: 'late' }), false)
+    assert.equal(await keys.change({ ...free, id: 'nobody' }, free), false)
+  },
+
   'keys: one is revoked once, and stays on record': async (store) => {
     const { keys } = await store.open()
     await keys.create(key('one'))
