@@ -28,7 +28,7 @@ const noSpending: SpendingStore = {
   report: async () => ({ total: { spent: 0, calls: 0, unknown: 0 }, names: [], days: [] }),
 }
 const noKeys: KeyStore = {
-  ...{ list: async () => [], create: async () => {}, revoke: async () => false },
+  ...{ list: async () => [], create: async () => {}, change: async () => false, revoke: async () => false },
   ...{ users: async () => [], putUser: async () => {}, revokeUser: async () => {} },
 }
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }

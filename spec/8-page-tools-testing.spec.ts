@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
 import { startWireServer, streamed, type WireServer } from '../src/models/fixtures/wire-server.ts'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
-import { chooseModel } from '../test/browser/choose-model.ts'
+import { chooseModel, unfoldCalls } from '../test/browser/choose-model.ts'
 import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 
@@ -63,6 +63,7 @@ describe('Page `/tools-testing`', () => {
     await results.getByRole('heading', { name: 'Tool Calls (1)' }).waitFor()
     await results.getByRole('heading', { name: 'Final Response' }).waitFor()
     await results.getByText('It is sunny in Paris.', { exact: false }).waitFor()
+    await unfoldCalls(page)
     const calls = results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('listitem')
     const first = await calls.filter({ hasText: 'Paris' }).first().textContent()
     expect(first).toMatch(/get_weather.*Iteration 1, [\d.]+ m?s.*Parameters.*location.*Paris.*Result.*temperature.*22/)

@@ -8,6 +8,7 @@ import type { OfferedTool } from '../../src/models/model.ts'
 import { scripted } from '../../src/testing/stand-ins.ts'
 import { changeBetweenMarkers } from '../between-markers.ts'
 import { mean } from '../retrieval/bootstrap.ts'
+import { median } from '../statistics.ts'
 import { formerLookup } from './former-lookup.ts'
 import { dataProblem, lists, ownRequests, type Request, realTools } from './tools.ts'
 
@@ -15,6 +16,8 @@ const PAGE = new URL('../../docs/internals/retrieval.md', import.meta.url)
 const WRITTEN_BY = 'npm run bench:discovery -- --write-docs'
 const SIZES = [100, 1_000, 5_000]
 const MOST = 10
+/** A search is repeated so often for one measurement of its time. */
+const REPEATS = 5
 
 const HELP = `npm run bench:discovery -- [options]
 
@@ -43,7 +46,7 @@ function discoveryOf(tools: readonly OfferedTool[], vectors: boolean) {
 
 async function measured(requests: readonly Request[], real: Awaited<ReturnType<typeof realTools>>, size: number) {
   const found: Record<string, { five: number[]; ten: number[] }> = {}
-  const [all, offered]: [number[], number[]] = [[], []]
+  const [all, offered, times]: [number[], number[], number[]] = [[], [], []]
   for (const { tools, requests: asked } of lists(real, requests, size)) {
     if (tools.length < size) throw new Error(`There are ${tools.length} tools, not ${size}: run npm ci in bench/`)
     const { discovery, registry } = discoveryOf(tools, true)
@@ -68,13 +71,22 @@ async function measured(requests: readonly Request[], real: Awaited<ReturnType<t
         one.five.push(place >= 0 && place < 5 ? 1 : 0)
         one.ten.push(place >= 0 ? 1 : 0)
       }
+      times.push(await cpuMs(() => by(discovery)(said)))
       const messages = [{ role: 'user' as const, content: said }]
       const chosen = await discovery.choose(whole, { model: scripted(), messages })
       all.push(total)
       offered.push((chosen?.tools ?? whole.tools).reduce((sum, tool) => sum + toolTokens(tool), 0))
     }
   }
-  return { found, all: mean(all), offered: mean(offered) }
+  return { found, all: mean(all), offered: mean(offered), time: median(times) }
+}
+
+/** The CPU time of the process for one search, with that of other threads, such as garbage collection. */
+async function cpuMs(search: () => unknown): Promise<number> {
+  const began = process.cpuUsage()
+  for (let again = 0; again < REPEATS; again++) await search()
+  const { user, system } = process.cpuUsage(began)
+  return (user + system) / 1_000 / REPEATS
 }
 
 const share = (values: readonly number[]): string => mean(values).toFixed(3)
@@ -82,13 +94,16 @@ const count = (value: number): string => Math.round(value).toLocaleString('en')
 
 async function tableOf(title: string, requests: readonly Request[], real: Awaited<ReturnType<typeof realTools>>) {
   const recalls = ['| tools | found by | recall@5 | recall@10 |', '| ---: | --- | ---: | ---: |']
-  const tokens = ['| tools | tokens of all tools | tokens offered |', '| ---: | ---: | ---: |']
+  const tokens = [
+    '| tools | tokens of all tools | tokens offered | time of a search, median |',
+    '| ---: | ---: | ---: | ---: |',
+  ]
   for (const size of SIZES) {
-    const { found, all, offered } = await measured(requests, real, size)
+    const { found, all, offered, time } = await measured(requests, real, size)
     for (const [name, { five, ten }] of Object.entries(found)) {
       recalls.push(`| ${count(size)} | ${name} | ${share(five)} | ${share(ten)} |`)
     }
-    tokens.push(`| ${count(size)} | ${count(all)} | ${count(offered)} |`)
+    tokens.push(`| ${count(size)} | ${count(all)} | ${count(offered)} | ${time.toFixed(1)} ms |`)
   }
   return { text: `${title}, ${requests.length} requests:\n\n${recalls.join('\n')}`, tokens: tokens.join('\n') }
 }
@@ -113,7 +128,7 @@ async function run(): Promise<void> {
     unseen.text,
     seen.text,
     bfcl.text,
-    'What a request offers, for all requests of our own:',
+    'What a request offers, and the time of a search by words and vectors, for all requests of our own:',
     every.tokens,
   ]
   changeBetweenMarkers(PAGE, WRITTEN_BY, () => report.join('\n\n'))

@@ -1,11 +1,17 @@
-/** Loads a real server through all its routes, and looks whether its memory grows. */
+/**
+ * Loads a real server through all its routes, and looks whether its memory grows. With --budgets: makes paid calls and runs on
+ * servers that share a store, and looks whether budgets and audit log agree to the millionth.
+ */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Config } from '../../src/index.ts'
 import { count, figure } from '../figures.ts'
 import { startToolyard } from '../http/start-toolyard.ts'
+import { openDatabases } from '../storage/databases.ts'
+import { temporaryFolder } from '../storage/temporary-folder.ts'
 import { table } from '../table.ts'
+import { disagreements, soakBudgets } from './budgets.ts'
 import { Client } from './client.ts'
 import { slope } from './slope.ts'
 import { VISITS, type Visit } from './visits.ts'
@@ -83,13 +89,40 @@ function report(samples: readonly Sample[], done: ReadonlyMap<Visit, number>, wa
   return heap < MOST_GROWTH
 }
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } })
+async function soakAllBudgets(minutes: number): Promise<boolean> {
+  const databases = await openDatabases()
+  try {
+    let isExact = true
+    for (const store of ['SQLite', 'PostgreSQL']) {
+      const { folder, remove } = await temporaryFolder()
+      const until = performance.now() + (minutes / 2) * MINUTE
+      const env = {
+        TOOLYARD_DATA: folder,
+        ...(store === 'SQLite' ? {} : { TOOLYARD_DATABASE_URL: await databases.next() }),
+      }
+      const soaked = await soakBudgets(env, () => performance.now() >= until)
+      const { calls, refused, audit, models } = soaked
+      const wrong = disagreements(soaked)
+      console.log(`${store}: ${count(calls)} calls, ${count(refused)} of them refused, cost ${(audit + models) / 1e6}.`)
+      console.log(wrong.length === 0 ? '  Everything agrees.' : wrong.map((each) => `  ${each}`).join('\n'))
+      isExact &&= wrong.length === 0
+      remove()
+    }
+    return isExact
+  } finally {
+    await databases.close()
+  }
+}
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '10' }, budgets: { type: 'boolean', default: false } },
+})
 const minutes = Number(values.minutes)
 if (!(minutes >= 1)) {
   console.error(`--minutes takes a number from 1 on, not '${values.minutes}'.`)
   process.exit(2)
 }
-const flat = await soak(minutes).catch((error: unknown) => {
+const flat = await (values.budgets ? soakAllBudgets : soak)(minutes).catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : error)
   return false
 })

@@ -84,6 +84,7 @@ interface ApprovalsOptions {
 
 const APPROVERS: readonly string[] = ['operator', 'admin']
 const NO_RULE: ApprovalRule = {}
+const OWN_WISH: ApprovalRule = { self: true }
 
 /** Lists and decides approvals. Undefined in place of a caller stands for the user of this machine. */
 export class Approvals {
@@ -261,8 +262,10 @@ export class Approvals {
   }
 }
 
-/** The rule in force now. */
-const ruleOf = (tool: ToolDefinition | undefined): ApprovalRule =>
-  typeof tool?.approval === 'object' ? tool.approval : NO_RULE
+/** The rule in force now. A tool without one is asked about only because its caller wanted that. */
+function ruleOf(tool: ToolDefinition | undefined): ApprovalRule {
+  if (typeof tool?.approval === 'object') return tool.approval
+  return tool !== undefined && (tool.approval ?? false) === false ? OWN_WISH : NO_RULE
+}
 
 const isoTime = (ms: number): string => new Date(ms).toISOString()

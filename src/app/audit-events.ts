@@ -19,6 +19,7 @@ export type EventName =
   | 'connection.removed'
   | 'flag.removed'
   | 'flag.set'
+  | 'key.changed'
   | 'key.created'
   | 'key.refused'
   | 'key.revoked'
@@ -177,6 +178,12 @@ function jsonText(content: unknown): string | null {
   }
 }
 
+/** What can be changed of a key. */
+const KEY_FIELDS = [
+  ...(['name', 'role', 'scopes', 'tools', 'models'] as const),
+  ...(['calls_per_minute', 'budget', 'expires_at'] as const),
+] as const
+
 /** Changes keys and flags, and records each change. */
 export class Access {
   readonly #keys: KeyStore
@@ -190,12 +197,24 @@ export class Access {
   }
 
   async createKey(key: StoredKey, by: Actor): Promise<void> {
-    const { id, tenant, name, role, scopes, calls_per_minute, budget, expires_at } = key
+    const { id, tenant, name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = key
     const isNew = await this.#isNew(tenant)
     await this.#keys.create(key)
     if (isNew) await this.#events.record('tenant.created', { by, tenant, subject: tenant })
-    const detail = { name, role, scopes, calls_per_minute, ...(budget && { budget }), expires_at }
+    const patterns = { ...(tools && { tools }), ...(models && { models }) }
+    const detail = { name, role, scopes, ...patterns, calls_per_minute, ...(budget && { budget }), expires_at }
     await this.#events.record('key.created', { by, tenant, subject: id, detail })
+  }
+
+  /** Returns false if another change came first. A change that changes nothing isn't recorded. */
+  async changeKey(before: StoredKey, after: StoredKey, by: Actor): Promise<boolean> {
+    const changed = KEY_FIELDS.filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+    if (changed.length === 0) return true
+    if (!(await this.#keys.change(before, after))) return false
+    const fields = (key: StoredKey) => Object.fromEntries(changed.map((field) => [field, key[field] ?? null]))
+    const detail = { name: after.name, old: fields(before), new: fields(after) }
+    await this.#events.record('key.changed', { by, tenant: before.tenant, subject: before.id, detail })
+    return true
   }
 
   /** Returns false if there is no such key. Revoking twice changes nothing. */

@@ -229,7 +229,7 @@ export class Installation {
     const registry = () => this.manager.getRegistry()
     const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
     const shared = { settings, ledger, events, clock, log: this.log }
-    this.objectives = new Objectives({ ...shared, tell, flush: () => this.#flushEvents() })
+    this.objectives = new Objectives({ ...shared, tell, flush: () => this.sink.flush() })
     this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -339,11 +339,6 @@ export class Installation {
     await this.rollouts.begin()
   }
 
-  async #flushEvents(): Promise<void> {
-    this.events.flush()
-    await this.sink.flush()
-  }
-
   #configure(): void {
     this.tenants.configure(this.#config)
     this.callers.configure(this.#config)
@@ -403,7 +398,7 @@ export class Installation {
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
   #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
     if (stored) {
-      this.sink.run(storage?.runs === false ? withoutContents(run) : storableRun(this.payloads, run))
+      this.sink.run(storableRun(this.payloads, run, storage?.runs !== false))
       void this.#trimRuns(run.tenant)
     }
     this.#options.onRun?.(run)
@@ -483,14 +478,6 @@ async function readConfig({ file, config, env = process.env }: InstallationOptio
   checkConfig({ server: { trusted_proxies: proxies } }, 'TOOLYARD_TRUST_PROXY')
   return { ...read, server: { ...read.server, trusted_proxies: [...(read.server?.trusted_proxies ?? []), ...proxies] } }
 }
-
-/** Removes the contents of a run and keeps its outcome. */
-const withoutContents = ({ recording: _recording, ...run }: StoredRun): StoredRun => ({
-  ...run,
-  question: '',
-  answer: '',
-  steps: run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step),
-})
 
 /** Opens the gate with the results so far; undefined if it is off. */
 async function openGate(

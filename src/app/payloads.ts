@@ -48,8 +48,10 @@ export function storableStep(policy: PayloadPolicy, step: RunStep): RunStep {
 }
 
 /** A run without the parameters and results that may not be stored. The recording has those of all calls. */
-export function storableRun(policy: PayloadPolicy, run: StoredRun): StoredRun {
-  if (policy === 'all') return run
+export function storableRun(policy: PayloadPolicy, run: StoredRun, withContents: boolean): StoredRun {
+  if (policy === 'all' && withContents) return run
   const { recording: _recording, ...rest } = run
-  return { ...rest, steps: run.steps.map((step) => storableStep(policy, step)) }
+  if (withContents) return { ...rest, steps: run.steps.map((step) => storableStep(policy, step)) }
+  const steps = run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step)
+  return { ...rest, question: '', answer: '', steps }
 }

@@ -197,6 +197,12 @@ export class ToolManager {
     return this.#parts.discovery
   }
 
+  /** A loop in which no tool runs: calls of `tools` get a result of `mocks`, or `{ ok: true }`. */
+  async getMockLoop(tools: readonly ToolDefinition[], mocks: Readonly<Record<string, unknown>>): Promise<ToolLoop> {
+    const { mockedLoop } = await import('../validation/running/suite-runner.ts')
+    return mockedLoop({ tools, mocks }, this.#parts.loopOptions).loop
+  }
+
   getMcpServers(): McpServers {
     return this.#parts.servers
   }
@@ -366,7 +372,14 @@ function assemble(
   })
   const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
-  const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
+  const servers = openServers(config, {
+    registry,
+    log,
+    clock,
+    env,
+    pins: parts.pins ?? new PinFile(dataFolder(env)),
+    accounts: parts.accounts,
+  })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
@@ -403,14 +416,19 @@ function assemble(
     settings: parts.discovery ?? config.tools?.discovery,
     vectors: () => openVectors(log),
   })
-  const loop: ToolLoop = new ToolLoop(registry, executor, {
-    ...parts,
-    discovery,
+  const { discovery: _discovery, gate: _gate, ...loopParts } = parts
+  const loopOptions = {
+    ...loopParts,
     log,
     clock,
-    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
+  }
+  const loop: ToolLoop = new ToolLoop(registry, executor, {
+    ...parts,
+    ...loopOptions,
+    discovery,
+    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
   })
   const stopRechecking = handlers.onRegister(() => registry.recheck())
   return {
@@ -421,6 +439,7 @@ function assemble(
       registry,
       executor,
       loop,
+      loopOptions,
       discovery,
       servers,
       http,
@@ -454,6 +473,7 @@ interface ServerParts {
   readonly clock: Clock
   readonly env: Environment
   readonly pins: PinStore
+  readonly accounts: UserAccounts | undefined
 }
 
 /** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */
@@ -464,7 +484,8 @@ function openServers(config: Config, { env, ...parts }: ServerParts): McpServers
   for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
   const tokens = tokenFile(dataFolder(env), clock)
   const authProvider = async (settings: McpServerSettings) => {
-    if (settings.reach.type === 'stdio') return undefined
+    // Calls get the tokens of their users, and the tools are listed without.
+    if (settings.reach.type === 'stdio' || settings.reach.account !== undefined) return undefined
     const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
     return serverAuthorization(settings, tokens)
   }

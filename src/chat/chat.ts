@@ -118,6 +118,10 @@ export interface ChatRequest {
   readonly model?: string
   /** Per turn, if `model` is given: 500 by default, null for the limit of the provider. */
   readonly max_tokens?: number | null
+  /** Instead of those of the rule. */
+  readonly allowed_tools?: readonly string[]
+  /** Calls of `write` tools wait for approval. */
+  readonly ask_writes?: boolean
   /** Runs before the model is asked, which sees the result. */
   readonly tool_name?: string
   readonly tool_params?: unknown
@@ -174,7 +178,9 @@ export class Chat {
     yield* through(await this.#prepare(request, { ...chosen, context }, first))
   }
 
-  #choose({ message, profile = {}, model: asked, max_tokens = TRIAL_TOKENS, context = {} }: ChatRequest): Chosen {
+  #choose(request: ChatRequest): Chosen {
+    const { message, profile = {}, model: asked, max_tokens = TRIAL_TOKENS, context = {} } = request
+    const { allowed_tools, ask_writes } = request
     const { models, rules } = this.#parts
     const rule = asked === undefined ? rules.match(profile, textIn(message)) : undefined
     const given: Partial<RuleRun> = max_tokens === null ? {} : { max_tokens }
@@ -186,7 +192,13 @@ export class Chat {
     return {
       prompt: rule?.prompt ?? TRIAL_PROMPT,
       context: { ...context, runId: context.runId ?? randomUUID() },
-      run: { ...run, model, ...(prices !== undefined && { prices }) },
+      run: {
+        ...run,
+        model,
+        ...(prices !== undefined && { prices }),
+        ...(allowed_tools && { allowed_tools }),
+        ...(ask_writes && { ask_writes }),
+      },
     }
   }
 

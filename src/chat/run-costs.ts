@@ -97,13 +97,12 @@ export class RunCosts {
     return known === 0 ? {} : { cost: inUnits(micros), ...(unknown > 0 && { unknown_costs: unknown }) }
   }
 
-  #estimate({ failure, text, calls }: Charged, isInterrupted: boolean): number | undefined {
+  #estimate({ failure, text, calls }: Charged, interrupted: boolean): number | undefined {
     if (this.#asked === undefined || !this.#isLimited) return undefined
     return estimateOf(this.#request.prices, {
-      ...{ messages: this.#messages, tools: this.#asked.tools, held: this.#hold?.micros },
+      ...{ messages: this.#messages, tools: this.#asked.tools, held: this.#hold?.micros, interrupted },
       said: calls.length === 0 ? text : text + JSON.stringify(calls),
       thrown: failure?.thrown,
-      interrupted: isInterrupted,
     })
   }
 

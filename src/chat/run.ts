@@ -14,6 +14,8 @@ export interface RunRequest {
   readonly service?: string
   /** Every permitted tool by default. */
   readonly allowed_tools?: readonly string[]
+  /** Calls of `write` tools wait for approval, even if their definition does not demand it. */
+  readonly ask_writes?: boolean
   /** Tools that the client runs. A turn that calls one ends the run. */
   readonly client_tools?: readonly OfferedTool[]
   /** Calls made before the model is asked. */

@@ -197,7 +197,7 @@ describe('the budget of a run that agents spend from', () => {
     const agent = inner(outer, { tokens: 2_000 })
     expect(agent.allow(undefined, false)).toBeLessThan(2_000)
     expect(outer.left().tokens).toBeLessThan(before.tokens)
-    agent.spend({ prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }, '', false)
+    agent.spend({ prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }, '')
     expect(outer.left().tokens).toBe(before.tokens - 120)
     agent.allow(undefined, false)
     agent.release()

@@ -7,6 +7,7 @@ import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { type Log, silentLog } from '../core/log.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
@@ -29,7 +30,7 @@ export interface ToolLoopOptions {
   readonly tracer?: Tracer
   /** Refuse turns, and count what they cost. */
   readonly budgets?: Budgets
-  readonly onRun?: RunRecordOptions['onRun']
+  readonly onRun?: (run: StoredRun, stored: boolean) => void
   readonly onCalls?: OnCalls
   /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
@@ -182,13 +183,16 @@ export class ToolLoop {
       runId: caller.runId ?? randomUUID(),
       model: request.model.id,
       visible: names,
+      ...(request.ask_writes && { asksWrites: true }),
       ...(versions && { versions }),
       signal: run.signal,
       allowance: run.allowance,
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
-    const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
+    // What is counted of calls that failed contains their parameters.
+    const onCalls = context.stores === false ? undefined : this.#onCalls
+    const calls = onCalls && callReport(onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
     if (observers.length > 0) run.observers = observers
     return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }
@@ -240,6 +244,7 @@ export class ToolLoop {
     const used = run.usageOf(last)
     if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
-    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, last.text)
+    const text = run.demands === undefined ? last.text : await run.demands.concluded(last)
+    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, text)
   }
 }

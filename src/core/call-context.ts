@@ -82,7 +82,7 @@ export interface CallContext {
   readonly rates?: readonly CallerRate[] | undefined
   /** Receives the state of the first of `rates`, and of the limit that refuses a call. */
   readonly onRate?: ((state: RateState, rate: CallerRate) => void) | undefined
-  /** Whether the runs of the call are stored. If not, calls that would have to wait for approval are refused. Default: true. */
+  /** Whether runs, parameters and results are stored. If not, calls that would have to wait for approval are refused. Default: true. */
   readonly stores?: boolean | undefined
   /** A repeated call with the same key returns the stored result of the first one. */
   readonly idempotencyKey?: string | undefined
@@ -90,6 +90,8 @@ export interface CallContext {
   readonly once?: OnceStore | undefined
   /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
   readonly approvalId?: string | undefined
+  /** Calls of `write` tools need approval, even if their definition does not say so. Set by the loop. */
+  readonly asksWrites?: boolean | undefined
   /** The caller can't name an approval: if it repeats the call, the approval that it asked for counts. */
   readonly repeats?: boolean | undefined
   readonly traceparent?: string | undefined

@@ -14,6 +14,7 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
   asksClient: ({ implementation }) => servers.asks(String(implementation.server)),
+  account: ({ implementation }) => servers.account(String(implementation.server)),
   fault: ({ implementation }) =>
     servers.names.includes(String(implementation.server))
       ? undefined

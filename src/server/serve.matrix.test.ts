@@ -106,6 +106,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
+  'PATCH /api/keys/:id': { ...needs('manage'), owned: 'key', body: { name: 'renamed' } },
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
   'GET /api/users': needs('manage'),
   'POST /api/users/revoke': { ...needs('manage'), body: { id: 'user:acme/nobody' } },
@@ -140,6 +141,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /': open,
   'GET /tool/:name': open,
   'GET /tools-testing': open,
+  'GET /tools-testing/:thread': open,
   'GET /models': open,
   'GET /models/runs/:id': open,
   'GET /activity': open,
@@ -357,12 +359,17 @@ describe('with keys', () => {
 
   test('what a tenant owns does not exist for the key of another one', async () => {
     const [own, other] = [await server.key('acme', 'admin'), await server.key('globex', 'admin')]
-    for (const [name, { owned: kind }] of Object.entries(ROUTES)) {
+    for (const [name, { owned: kind, body }] of Object.entries(ROUTES)) {
       if (kind === undefined) continue
       const [method = '', url = ''] = name.split(' ')
-      const status = async (key: string) =>
-        (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers: { 'x-api-key': key } })).status
-      expect([name, await status(other), await status(own)]).toEqual([name, 404, expect.toSatisfy((s) => s < 300)])
+      const sent = body && { body: JSON.stringify(body) }
+      const status = async (key: string) => {
+        const headers = { 'x-api-key': key, ...(sent && { 'content-type': 'application/json' }) }
+        return (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers, ...sent })).status
+      }
+      // The key is revoked by then.
+      const isFound = expect.toSatisfy((s) => s < 300 || (s === 409 && kind === 'key'))
+      expect([name, await status(other), await status(own)]).toEqual([name, 404, isFound])
     }
   })
 })

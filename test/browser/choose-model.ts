@@ -6,3 +6,8 @@ export async function chooseModel(page: Page, name: string, label: RegExp = /Sel
   const plain = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   await page.getByRole('option', { name: new RegExp(`^${plain} `) }).click()
 }
+
+/** Unfolds the calls of the last answer. */
+export async function unfoldCalls(page: Page): Promise<void> {
+  await page.getByRole('region', { name: 'Test Results' }).locator('summary').last().click()
+}

@@ -19,7 +19,7 @@ beforeAll(async () => {
     rows: { run: async () => ROWS, effect: 'read' },
     words: { run: async () => WORDS, effect: 'read' },
   })
-  const registry = [...(config.tools?.registry ?? []), ...manyTools(60)]
+  const registry = [...(config.tools?.registry ?? []), ...manyTools(200)]
   const capabilities = ['function-calling']
   const models = [
     { id: 'mini:v1', name: LONG, capabilities },
@@ -65,7 +65,7 @@ test('never hides the focused element behind the header', async () => {
   await page.goto(server.url)
   await page.getByText('tool_0001').first().waitFor()
   await page.evaluate('window.scrollTo(0, 2000)')
-  await page.getByRole('link', { name: /tool_0030/ }).focus()
+  await page.getByRole('link', { name: /tool_0060/ }).focus()
   const inSight = `(() => {
     const { left, top, width, height } = document.activeElement.getBoundingClientRect()
     return document.activeElement.contains(document.elementFromPoint(left + width / 2, top + 2))
@@ -82,11 +82,11 @@ test('opens a tool at the top and restores the scroll position on the way back',
   await page.goto(server.url)
   await page.getByText('tool_0001').first().waitFor()
   await page.evaluate('window.scrollTo(0, 2000)')
-  await page.getByRole('link', { name: /tool_0030/ }).click()
-  await page.getByRole('heading', { name: 'tool_0030' }).waitFor()
+  await page.getByRole('link', { name: /tool_0060/ }).click()
+  await page.getByRole('heading', { name: 'tool_0060' }).waitFor()
   expect(await page.evaluate('window.scrollY')).toBe(0)
   await page.goBack()
-  await page.getByRole('link', { name: /tool_0030/ }).waitFor()
+  await page.getByRole('link', { name: /tool_0060/ }).waitFor()
   // Rows are measured anew, which may move it by a little.
   expect(Math.abs(((await page.evaluate('window.scrollY')) as number) - 2_000)).toBeLessThan(100)
 })
@@ -94,6 +94,7 @@ test('opens a tool at the top and restores the scroll position on the way back',
 describe('models side by side', () => {
   test('are named in the results, and a removed one can still be cancelled', async () => {
     const scripted = await openScriptedServer([{ calls: [{ name: 'wait' }] }, { calls: [{ name: 'wait' }] }], {
+      definition: { effect: 'read' },
       tools: {
         wait: (_params, { signal }) =>
           new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),

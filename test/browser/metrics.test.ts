@@ -98,6 +98,27 @@ describe('the charts', () => {
     await expect.poll(() => addressOf(page)).toEqual({ period: 'day' })
   })
 
+  test('of costs leave a gap for a day whose costs are unknown', async () => {
+    const { page } = await open()
+    const day = (cost: number | null) => ({ cost, calls: 1, unknown_calls: cost === null ? 1 : 0 })
+    const days = [0.5, null, 0.25].map((cost, index) => ({ day: `2026-01-0${index + 1}`, ...day(cost) }))
+    const json = {
+      by: 'tenant',
+      currency: 'USD',
+      from: '2026-01-01',
+      to: '2026-01-04',
+      total: day(0.75),
+      rows: [],
+      days,
+    }
+    await page.route('**/api/costs?*', (route) => route.fulfill({ json }))
+    await page.goto(`${server.url}/activity/costs`)
+    const chart = page.getByRole('figure', { name: 'Cost by day', exact: true })
+    await expect.poll(() => chart.locator('.recharts-bar-rectangle path').count()).toBe(2)
+    expect((await tableOf(page, 'Cost by day')).map(([, cost]) => cost)).toEqual(['$0.50', 'unknown', '$0.25'])
+    await page.unroute('**/api/costs?*')
+  })
+
   test('switch the time range and the tool and keep both in the address', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity/metrics`)

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { FULL } from '../setup/full.ts'
+import { unfoldCalls } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 200_000, hookTimeout: 60_000 })
@@ -60,12 +61,14 @@ async function ask(page: Page, sentence: RegExp): Promise<string[]> {
   await page.getByRole('button', { name: 'Run Test' }).click()
   const results = page.getByRole('region', { name: 'Test Results' })
   await results.getByRole('paragraph').filter({ hasText: sentence }).waitFor({ timeout: ANSWER_MS })
+  await unfoldCalls(page)
   return results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('article').allTextContents()
 }
 
 test('answers typical first queries with the right calls and a sentence', async () => {
   const { page, picture } = await openTesting()
   const type = async (query: string, sentence: RegExp) => {
+    await page.getByRole('button', { name: 'New thread' }).click()
     await page.getByLabel('Test Query').fill(query)
     return ask(page, sentence)
   }
@@ -84,6 +87,7 @@ test('answers typical first queries with the right calls and a sentence', async 
 test.runIf(FULL)('answers the examples of the page as described', async () => {
   const { page } = await openTesting()
   const choose = async (name: RegExp, sentence: RegExp) => {
+    await page.getByRole('button', { name: 'New thread' }).click()
     await page.getByRole('button', { name }).click()
     return ask(page, sentence)
   }

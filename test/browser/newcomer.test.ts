@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { chooseModel } from './choose-model.ts'
+import { chooseModel, unfoldCalls } from './choose-model.ts'
 import { openNewcomerServer } from './newcomer-server.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -21,7 +21,8 @@ test('takes a new user from a first call to a tested model and the audit log', a
   await page.getByRole('button', { name: 'Run Test' }).click()
   const results = page.getByRole('region', { name: 'Test Results' })
   await results.getByRole('heading', { name: 'Final Response' }).waitFor()
-  await results.getByRole('article').getByText('get_weather').first().waitFor()
+  await unfoldCalls(page)
+  await results.getByRole('article', { name: 'Call of get_weather' }).waitFor()
   await results.getByRole('button', { name: 'Record as passed' }).click()
   await results.getByText('Recorded as passed: 1 of 1 passed so far.').waitFor()
   // Where the eye is after a run, and where the model is chosen.

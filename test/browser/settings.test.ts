@@ -91,6 +91,53 @@ test('creates a key that signs in and revokes it after confirmation', async () =
   await holder.page.getByLabel('API key').waitFor()
 })
 
+test('edits the rights of a key, and shows the lines that define a role', async () => {
+  const analyst = { scopes: ['read', 'call', 'observe'], tools: ['get_*'] }
+  const server = await openTestServer({ ...WITH_PLAIN_MODELS, roles: { analyst } } as never)
+  onTestFinished(() => server.close())
+  const { page, violations } = await openSettings(server.url, await server.key('acme', 'admin'))
+  const form = page.getByRole('form', { name: 'Create a key' })
+  await form.getByRole('textbox', { name: 'Name' }).fill('reports')
+  await form.getByRole('combobox', { name: 'Role' }).selectOption('analyst')
+  await form.getByRole('textbox', { name: 'Only these models' }).fill('mini:*')
+  await form.getByRole('combobox', { name: 'Valid' }).selectOption('90')
+  await form.getByRole('button', { name: 'Create key' }).click()
+  const key = String(await page.getByText(/^ty_/).textContent())
+  const expiresAt = server.installation.callers.find(key)?.expiresAt
+  expect(server.installation.callers.find(key)).toMatchObject({ role: 'analyst', tools: ['get_*'], models: ['mini:*'] })
+
+  await page.getByRole('button', { name: 'Edit reports' }).click()
+  const edit = page.getByRole('form', { name: 'Edit reports' })
+  expect(await edit.getByRole('textbox', { name: 'Only these models' }).inputValue()).toBe('mini:*')
+  await edit.getByRole('textbox', { name: 'Only these tools' }).fill('get_weather calculate')
+  await edit.getByRole('textbox', { name: 'Only these models' }).fill('')
+  await edit.getByRole('checkbox', { name: 'observe' }).uncheck()
+  await edit.getByRole('spinbutton', { name: 'Budget' }).fill('5')
+  expect(await violations()).toEqual([])
+  await edit.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('list', { name: 'Valid keys' }).getByText('get_weather, calculate').waitFor()
+  expect(await edit.count()).toBe(0)
+  expect(server.installation.callers.find(key)).toMatchObject({
+    scopes: new Set(['read', 'call']),
+    models: ['*'],
+    budget: { per: 'month', amount: 5 },
+    expiresAt,
+  })
+
+  const stored = (await server.installation.storage.keys.list()).find(({ name }) => name === 'reports')
+  expect(stored?.tools).toEqual(['get_weather', 'calculate'])
+
+  await page.getByText('Define a role').click()
+  const lines = page.getByRole('form', { name: 'Define a role' })
+  await lines.getByRole('combobox', { name: 'Start from' }).selectOption('analyst')
+  await lines.getByRole('checkbox', { name: 'chat' }).check()
+  await lines.getByRole('textbox', { name: 'Models of the role' }).fill('mini:*')
+  expect(JSON.parse(String(await lines.locator('pre').textContent()))).toEqual({
+    roles: { analyst: { scopes: ['read', 'call', 'chat', 'observe'], tools: ['get_*'], models: ['mini:*'] } },
+  })
+  expect(await violations()).toEqual([])
+})
+
 test('warns before revoking the key in use and then signs out', async () => {
   const server = await openServer()
   const { page } = await openSettings(server.url, await server.key('acme', 'admin'), { mayComplain: /401/ })

@@ -6,7 +6,7 @@ import type { ModelRequest } from '../../src/models/model.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../../src/server/fixtures/open-scripted-server.ts'
 import type { GivenTurn } from '../../src/testing/stand-ins.ts'
 import { loadSuite } from '../../src/validation/load-suite.ts'
-import { chooseModel } from './choose-model.ts'
+import { chooseModel, unfoldCalls } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 
 const USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
@@ -155,7 +155,7 @@ describe('a stored run', () => {
   async function openRun(turns: readonly GivenTurn[]) {
     const server = await openScriptedServer(turns, {
       tools: { look: async () => 'a view' },
-      definition: { parameters: PARAMETERS },
+      definition: { parameters: PARAMETERS, effect: 'read' },
       prices: PRICES,
     })
     const opened = await open()
@@ -200,10 +200,11 @@ describe('a stored run', () => {
     expect(await page.getByLabel('Test Query').inputValue()).toBe('What is in Rome?')
     await page.getByRole('button', { name: 'Run Test' }).click()
     await page.getByText('The same calls as in the').waitFor()
+    await unfoldCalls(page)
     const timeline = page.getByRole('table', { name: /Timeline/ })
     expect(await timeline.getByRole('row', { name: /^Turn 2/ }).textContent()).toMatch(/1,100\$0\.003/)
     expect(await timeline.getByRole('row', { name: /^Total/ }).textContent()).toMatch(/2,200\$0\.006/)
-    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByRole('button', { name: 'Ask again' }).click()
     await page.getByText('Call 1 was look with {"at":"Rome"} and is now look with {"at":"Paris"}.').waitFor()
   })
 })

@@ -1,9 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
-import { chooseModel } from './choose-model.ts'
+import { chooseModel, unfoldCalls } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
+
+/** Writes would wait for approval. */
+const READ = { effect: 'read' } as const
 
 describe('a run', () => {
   test('is shown while it runs, with the calls of a turn side by side', async () => {
@@ -18,7 +22,10 @@ describe('a run', () => {
           return 'Both sides are fine.'
         },
       ],
-      { tools: { left: async () => ({ found: 'moss' }), right: async () => Promise.reject(new Error('too dark')) } },
+      {
+        tools: { left: async () => ({ found: 'moss' }), right: async () => Promise.reject(new Error('too dark')) },
+        definition: READ,
+      },
     )
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tools-testing`)
@@ -33,7 +40,7 @@ describe('a run', () => {
     const [left, right] = await Promise.all([0, 1].map((index) => calls.getByRole('article').nth(index).boundingBox()))
     expect(left?.y).toBe(right?.y)
     expect(await calls.getByText('EXECUTION_ERROR').count()).toBe(1)
-    await page.getByRole('button', { name: 'Running …' }).waitFor()
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
     expect(await violations()).toEqual([])
     await picture('testing-running')
     release()
@@ -43,6 +50,7 @@ describe('a run', () => {
 
   test('can be cancelled, on the server too', async () => {
     const server = await openScriptedServer([{ calls: [{ name: 'wait' }] }, 'Never said.'], {
+      definition: READ,
       tools: {
         wait: (_params, { signal }) =>
           new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
@@ -53,7 +61,7 @@ describe('a run', () => {
     await chooseModel(page, 'Scripted')
     await page.getByLabel('Test Query').fill('Wait')
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('running …', { exact: true }).waitFor()
+    await page.getByRole('article', { name: 'Call of wait' }).getByText('running …').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('You cancelled the run.').waitFor()
     await expect.poll(() => server.app.traffic.calls.size).toBe(0)
@@ -79,7 +87,7 @@ describe('a run', () => {
     await page.getByText('The run reached the maximum number of tool calls').waitFor()
     await page.getByText('I reached the maximum number of tool calls.').waitFor()
     await page.getByText('I had to stop.').waitFor()
-    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByRole('button', { name: 'Ask again' }).click()
     await page.getByText('failed', { exact: true }).waitFor()
     await page
       .getByRole('alert')
@@ -106,6 +114,114 @@ describe('a run', () => {
   })
 })
 
+describe('a thread', () => {
+  const query = (page: Page) => page.getByLabel('Test Query')
+  const conversation = (page: Page) => page.getByRole('list', { name: 'Conversation' })
+
+  test('takes follow-ups, survives a reload, and can be edited, branched, deleted and restored', async () => {
+    const server = await openScriptedServer(
+      ['Which location?', { calls: [{ name: 'weather', arguments: { at: 'Berlin' } }] }, 'Sunny.', 'Rainy.', 'Snow.'],
+      { tools: { weather: async () => ({ sky: 'clear' }) }, definition: READ },
+    )
+    const { page, checkLooks } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await query(page).fill('How is the weather?')
+    await page.keyboard.press('Enter')
+    await page.getByText('Which location?').waitFor()
+    expect(new URL(page.url()).pathname).toMatch(/^\/tools-testing\/[\da-f-]{36}$/)
+    await query(page).fill('in Berlin')
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Sunny.').waitFor()
+    expect(server.model.requests[1]?.messages.slice(1).map(({ content }) => content)).toEqual([
+      'How is the weather?',
+      'Which location?',
+      'in Berlin',
+    ])
+    // The answer comes first; the calls are folded below it.
+    expect(await page.getByText('clear').count()).toBe(0)
+    await page.reload()
+    await page.getByText('Sunny.').waitFor()
+    await unfoldCalls(page)
+    await page.getByRole('article', { name: 'Call of weather' }).getByText('"clear"').waitFor()
+    await page.getByRole('table', { name: /Timeline/ }).waitFor()
+    await checkLooks('thread')
+
+    await page.getByRole('button', { name: 'Branch' }).first().click()
+    await page.getByText('This is a branch.').waitFor()
+    expect(await conversation(page).getByRole('article').count()).toBe(1)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('Edit the question').fill('And tomorrow?')
+    await page.keyboard.press('Enter')
+    await page.getByText('Rainy.').waitFor()
+    expect(await page.getByText('Which location?').count()).toBe(0)
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('Which location?').waitFor()
+
+    const threads = page.getByRole('navigation', { name: 'Threads' })
+    expect(await threads.getByRole('link').count()).toBe(2)
+    await threads
+      .getByRole('button', { name: /^Delete the thread/ })
+      .first()
+      .click()
+    await expect.poll(() => threads.getByRole('link').count()).toBe(1)
+    expect(new URL(page.url()).pathname).toBe('/tools-testing')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(() => threads.getByRole('link').count()).toBe(2)
+    await threads.getByRole('link').last().click()
+    await page.getByText('Sunny.').waitFor()
+    await page.goto(`${server.url}/tools-testing/unknown`)
+    await page.getByText('This thread is not in this browser').waitFor()
+  })
+
+  test('asks before a write, and goes on when it is approved', async () => {
+    const pay = vi.fn(async () => 'paid')
+    const call = { calls: [{ name: 'pay', arguments: { amount: 5 } }] }
+    const server = await openScriptedServer([call, 'I paid 5.', call, 'I did not pay.'], { tools: { pay } })
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await query(page).fill('Pay 5')
+    await page.keyboard.press('Enter')
+    const waiting = page.getByRole('list', { name: 'Calls that wait for approval' })
+    await waiting.getByText('"amount": 5').waitFor()
+    expect(pay).not.toHaveBeenCalled()
+    await page.reload()
+    await waiting.getByRole('button', { name: 'Approve pay' }).waitFor()
+    expect(await violations()).toEqual([])
+    await picture('thread-waiting')
+    await waiting.getByRole('button', { name: 'Approve pay' }).click()
+    await page.getByText('I paid 5.').waitFor()
+    expect(pay).toHaveBeenCalledTimes(1)
+    await query(page).fill('Pay 5 again')
+    await page.keyboard.press('Enter')
+    await waiting.getByRole('button', { name: 'Reject pay' }).click()
+    await page.getByText('I did not pay.').waitFor()
+    expect(pay).toHaveBeenCalledTimes(1)
+  })
+
+  test('offers the chosen tools and mocks their results', async () => {
+    const look = vi.fn(async () => 'real')
+    const server = await openScriptedServer([{ calls: [{ name: 'left' }] }, 'I saw it.'], {
+      tools: { left: look, right: look },
+    })
+    const { page } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await page.getByRole('button', { name: /^left/ }).click()
+    expect(await query(page).inputValue()).toBe('Use left.')
+    await page.getByRole('checkbox', { name: 'Offer left' }).check()
+    await page.getByRole('radio', { name: 'Mock results' }).check()
+    const result = page.getByLabel('Mock result of left, as JSON')
+    await result.fill('{"seen":')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByRole('alert').getByText('The mock result of left is not JSON').waitFor()
+    await result.fill('{"seen": "a mock"}')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('I saw it.').waitFor()
+    await unfoldCalls(page)
+    await page.getByText('"a mock"').waitFor()
+    expect([look.mock.calls, server.model.requests[0]?.tools?.map(({ name }) => name)]).toEqual([[], ['left']])
+  })
+})
+
 test('compares models side by side', async () => {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   try {
@@ -126,6 +242,7 @@ test('compares models side by side', async () => {
 const LOOK = [
   {
     name: 'look',
+    effect: 'read',
     description: 'Looks.',
     parameters: { type: 'object' },
     implementation: { type: 'internal', handler: 'look' },

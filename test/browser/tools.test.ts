@@ -153,6 +153,42 @@ describe('the list', () => {
   })
 })
 
+test('opens a tool from the palette, with the keyboard alone and in spite of a typing error', async () => {
+  const { page, violations } = await open()
+  await page.goto(`${server.url}/settings`)
+  await page.getByRole('heading', { name: 'Settings' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Go to' }).waitFor()
+  await page.keyboard.type('pcture')
+  await page.getByRole('option', { name: /^picture/, selected: true }).waitFor()
+  expect(await violations()).toEqual([])
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'picture' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Go to' }).waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('Enter')
+  await page.getByText(total).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('delete')
+  await expect.poll(() => page.getByRole('searchbox', { name: 'Search tools' }).inputValue()).toBe('delete')
+})
+
+test('fits 50 rows on 1,080 lines', async () => {
+  const { page } = await open()
+  await page.goto(server.url)
+  await page.setViewportSize({ width: 1_920, height: 1_080 })
+  await page.getByRole('button', { name: 'Compact rows' }).click()
+  const visible = `[...document.querySelectorAll('main li')].filter((row) => {
+    const { top, bottom } = row.getBoundingClientRect()
+    return top >= 0 && bottom <= innerHeight
+  }).length`
+  await expect.poll(() => page.evaluate(visible)).toBeGreaterThanOrEqual(50)
+  await page.reload()
+  await expect.poll(() => page.evaluate(visible)).toBeGreaterThanOrEqual(50)
+})
+
 describe('a tool', () => {
   test('with versions goes through a rollout from 10 % to promoted', async () => {
     const { page, violations, picture } = await open()
@@ -261,6 +297,8 @@ describe('a tool', () => {
     expect(await copied('CLI')).toBe(`npx toolyard exec tool_0007 '{"id":5}'`)
     expect(await copied('curl')).toContain(`curl -s ${server.url}/tools/execute`)
     expect(await copied('TypeScript')).toContain(`fetch("${server.url}/tools/execute"`)
+    expect(await copied('Python')).toContain('urllib.request.urlopen(request)')
+    expect(JSON.parse((await copied('result')) as string)).toMatchObject({ success: true, tool_name: 'tool_0007' })
   })
 
   test('shows validation errors at the fields', async () => {
@@ -273,6 +311,27 @@ describe('a tool', () => {
     expect(problemsByField([{ path: 'size', rule: 'enum', expected: ['small', 'large'] }])).toEqual({
       size: { __errors: ['Must be small or large'] },
     })
+    // A field that was filled in is not missing any more.
+    await page.getByLabel('name', { exact: false }).first().fill('Ada')
+    await expect.poll(() => page.getByText('customer is required.').count()).toBe(0)
+  })
+
+  test('shows a value that is not allowed in the form, too', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/tool/order`)
+    await page.getByLabel('size').waitFor()
+    await parameters(page).fill('{"customer": {"name": "Ada"}, "pay": {"coins": 1}, "size": "huge"}')
+    const size = page.getByLabel('size')
+    await expect.poll(() => size.locator('option:checked').textContent()).toBe('"huge" (not allowed)')
+    await page.getByLabel('name', { exact: false }).first().fill('Grace')
+    await expect.poll(() => sent(page)).toMatchObject({ customer: { name: 'Grace' }, size: 'huge' })
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('Must be small or large').waitFor()
+    await size.selectOption('large')
+    await expect.poll(() => sent(page)).toMatchObject({ size: 'large' })
+    expect(await page.getByText('Must be small or large').count()).toBe(0)
+    await page.getByLabel('name', { exact: false }).first().press('Enter')
+    await page.getByText('Succeeded after').waitFor({ state: 'attached' })
   })
 
   test('runs a write only after confirmation', async () => {

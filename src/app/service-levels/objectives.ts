@@ -40,9 +40,9 @@ const DEFAULT_MIN_CALLS = 20
 /** The share of calls that may take longer than the 95th percentile. */
 const SLOW_SHARE = 0.05
 const EVERY_MS = 30_000
-/** The timers of servers are not exact. */
 /** The audit row of an alert must survive a crash. A ledger that does not respond delays no alert for longer. */
 const FLUSH_MS = 5_000
+/** The timers of servers are not exact. */
 const LEEWAY_MS = 1_000
 const MAX_HISTORY = 100
 const STATE = { kind: 'alerts', name: 'objectives' } as const

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { TenantOptions } from '../common/params.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { type KeysCreateOptions, keysCreate, keysList, keysRevoke } from './access.ts'
+import { type KeysCreateOptions, keysCreate, keysEdit, keysList, keysRevoke } from './access.ts'
 
 const KEY = /^ty_[\w-]{43}$/
 
@@ -18,7 +18,9 @@ async function yard() {
     (terminal: Parameters<typeof keysList>[0]) =>
       keysList(terminal, options)
   const revoke = (id: string) => (terminal: Parameters<typeof keysRevoke>[0]) => keysRevoke(terminal, id, {})
-  return { ...opened, create, list, revoke }
+  const edit = (id: string, options: Parameters<typeof keysEdit>[2]) => (terminal: Parameters<typeof keysEdit>[0]) =>
+    keysEdit(terminal, id, options)
+  return { ...opened, create, list, revoke, edit }
 }
 
 describe('keys create', () => {
@@ -182,5 +184,59 @@ describe('keys revoke', () => {
     const err = 'There is no key with the id \'nobody\': see "toolyard keys list".'
     expect(await run(revoke('nobody'))).toEqual({ code: 2, out: '', err })
     expect(existsSync(data)).toBe(false)
+  })
+})
+
+describe('keys edit', () => {
+  test('changes what its options name, and removes restrictions', async () => {
+    const { json, create, edit, list } = await yard()
+    const limits = { tools: ['get_*'], callsPerMinute: '60', budget: '0.5/day', expires: '90d' }
+    const made = await json(create({ name: 'ci', role: 'operator', scope: ['read', 'call'], ...limits }))
+    const { key: _, ...before } = { ...made, revoked_at: null }
+    expect(await json(edit(made.id, { name: 'builds', models: ['mini:*'] }))).toEqual({
+      ...before,
+      name: 'builds',
+      models: ['mini:*'],
+    })
+    const free = { scope: ['all'], tools: ['*'], models: ['*'], callsPerMinute: 'default', budget: 'none' } as const
+    const edited = await json(edit(made.id, { ...free, expires: 'never', role: 'user' }))
+    const nothing = { scopes: null, tools: null, models: null, calls_per_minute: null, budget: null, expires_at: null }
+    expect(edited).toEqual({ ...before, ...nothing, name: 'builds', role: 'user' })
+    expect((await json(list())).keys).toEqual([{ ...edited, state: 'active' }])
+  })
+
+  test('keeps the records of all tenants unless told otherwise', async () => {
+    const { json, create, edit } = await yard()
+    const { id } = await json(create({ role: 'user', allTenants: true }))
+    const user = ['read', 'call', 'chat']
+    expect((await json(edit(id, { name: 'x' }))).scopes).toEqual([...user, 'installation'])
+    expect((await json(edit(id, { scope: ['read'] }))).scopes).toEqual(['read', 'installation'])
+    expect((await json(edit(id, { allTenants: false }))).scopes).toEqual(['read'])
+    expect((await json(edit(id, { allTenants: true, scope: ['all'] }))).scopes).toEqual([...user, 'installation'])
+  })
+
+  test('names what is wrong, and changes nothing', async () => {
+    const { run, json, create, edit, list, revoke } = await yard()
+    const { id } = await json(create({ name: 'ci' }))
+    const before = await json(list())
+    expect(await run(edit(id, { role: 'root' }))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('Unknown role "root"'),
+    })
+    expect(await run(edit(id, { scope: ['manage'] }))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("does not include the scope 'manage'"),
+    })
+    expect(await run(edit(id, { budget: 'a lot' }))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--budget takes an amount'),
+    })
+    expect(await run(edit('nobody', { name: 'x' }))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("There is no key with the id 'nobody'"),
+    })
+    expect(await json(list())).toEqual(before)
+    await run(revoke(id))
+    expect(await run(edit(id, { name: 'x' }))).toMatchObject({ code: 2, err: expect.stringContaining('is revoked') })
   })
 })

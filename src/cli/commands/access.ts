@@ -29,6 +29,7 @@ Examples:
   $ toolyard keys create --tenant acme --name page --tools 'get_*' calculate --models 'mini:*'
   $ toolyard keys list
   $ toolyard keys signing
+  $ toolyard keys edit 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11 --tools 'get_*' --expires never
   $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11
   $ toolyard keys revoke user:acme/ada`
 
@@ -50,6 +51,24 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .option('--budget <amount>', 'what it may spend, such as 10/month or 0.5/day:warn (default: no limit)')
     .option('--expires <when>', 'such as 90d, 12h, 30m or 2030-01-31 (default: never)')
     .action(run(keysCreate))
+
+  keys
+    .command('edit')
+    .description('Change the name and the rights of a key')
+    .argument('<id>', 'the id that "keys list" shows')
+    .option('--name <name>', 'a name for people')
+    .option('--role <role>', 'what the key may do: user, operator, admin, or a role of the configuration')
+    .addOption(
+      new Option('--scope <scopes...>', 'only these scopes of the role, or all').choices([...SCOPES.slice(0, -1), ALL]),
+    )
+    .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
+    .option('--no-all-tenants', 'may not read those of other tenants')
+    .option('--tools <patterns...>', 'only these tools; "*": all')
+    .option('--models <patterns...>', 'only these models; "*": all')
+    .option('--calls-per-minute <n>', 'rate limit; "default": the one in the configuration')
+    .option('--budget <amount>', 'what it may spend, such as 10/month; "none": no limit')
+    .option('--expires <when>', 'such as 90d or 2030-01-31; "never"')
+    .action(run(keysEdit))
 
   keys
     .command('list')
@@ -96,6 +115,8 @@ export interface KeysCreateOptions extends TenantOptions {
   readonly expires?: string
 }
 
+/** Ends a restriction of scopes. */
+const ALL = 'all'
 const MAX_NAME_LENGTH = 100
 const MAX_CALLS_PER_MINUTE = 10_000_000
 const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -118,6 +139,53 @@ export async function keysCreate(terminal: Terminal, options: KeysCreateOptions)
   return 0
 }
 
+interface KeysEditOptions extends GlobalOptions, Partial<Omit<KeysCreateOptions, 'scope'>> {
+  readonly scope?: readonly (Scope | typeof ALL)[]
+}
+
+/** `toolyard keys edit`: what no option names stays as it is. */
+export async function keysEdit(terminal: Terminal, id: string, options: KeysEditOptions): Promise<number> {
+  const roles = await configuredRoles(terminal, options)
+  const edit = async (access: Access, by: Actor, { keys }: Storage): Promise<StoredKey | undefined> => {
+    const before = (await keys.list()).find((key) => key.id === id)
+    if (before === undefined) return undefined
+    if (before.revoked_at !== null) throw new UsageError(`The key '${printableLine(id)}' is revoked: create a new one.`)
+    const after = editedKey(before, options, roles, Date.now())
+    if (await access.changeKey(before, after, by)) return after
+    throw new UsageError(`The key '${printableLine(id)}' was changed at the same time: try again.`)
+  }
+  const edited = hasStore(terminal) ? await withAccess(terminal, options, edit) : undefined
+  if (edited === undefined) throw unknownKey(id)
+  const { hash: _, ...shown } = edited
+  if (terminal.json) terminal.document(shown)
+  else showTable(terminal, [HEAD, rowOf({ ...shown, state: stateOf(edited, Date.now()) }, roles)])
+  return 0
+}
+
+function editedKey(before: StoredKey, options: KeysEditOptions, roles: Roles, now: number): StoredKey {
+  const { name, role = before.role, scope, allTenants, tools, models, callsPerMinute, budget, expires } = options
+  const isWhole = allTenants ?? before.scopes?.includes('installation') ?? false
+  const kept = scope ?? before.scopes?.filter((one) => one !== 'installation')
+  const included = roles.get(role)?.scopes ?? []
+  // All scopes of the role are stored beside `installation`: they are no restriction then.
+  const isAll = kept === undefined || kept.includes(ALL) || included.every((one) => kept.includes(one))
+  const isSame = options.role === undefined && scope === undefined && allTenants === undefined
+  const scopes = readScopes({ role, allTenants: isWhole, ...(!isAll && { scope: kept as readonly Scope[] }) }, roles)
+  const given = <Value>(text: string | undefined, nothing: string, old: Value, read: (text: string) => Value) =>
+    text === undefined ? old : text === nothing ? (null as Value) : read(text)
+  return {
+    ...before,
+    name: name === undefined ? before.name : readName(name),
+    role,
+    scopes: isSame ? before.scopes : scopes,
+    tools: tools === undefined ? before.tools : readPatterns('--tools', tools.includes('*') ? undefined : tools),
+    models: models === undefined ? before.models : readPatterns('--models', models.includes('*') ? undefined : models),
+    calls_per_minute: given(callsPerMinute, 'default', before.calls_per_minute, readCalls),
+    budget: given(budget, 'none', before.budget ?? null, readBudget),
+    expires_at: given(expires, 'never', before.expires_at, (text) => readExpiry(text, now)),
+  }
+}
+
 const configuredRoles = async (terminal: Terminal, options: GlobalOptions): Promise<Roles> =>
   rolesOf(await readConfig(configFile(terminal, options.config), { secrets: false }))
 
@@ -133,8 +201,7 @@ function storedKey(key: string, options: KeysCreateOptions, roles: Roles, now: n
     scopes: readScopes(options, roles),
     tools: readPatterns('--tools', options.tools),
     models: readPatterns('--models', options.models),
-    calls_per_minute:
-      callsPerMinute === undefined ? null : readInteger('--calls-per-minute', callsPerMinute, 1, MAX_CALLS_PER_MINUTE),
+    calls_per_minute: callsPerMinute === undefined ? null : readCalls(callsPerMinute),
     budget: options.budget === undefined ? null : readBudget(options.budget),
     created_at: new Date(now).toISOString(),
     expires_at: expires === undefined ? null : readExpiry(expires, now),
@@ -142,6 +209,8 @@ function storedKey(key: string, options: KeysCreateOptions, roles: Roles, now: n
     created_by: null,
   }
 }
+
+const readCalls = (text: string): number => readInteger('--calls-per-minute', text, 1, MAX_CALLS_PER_MINUTE)
 
 /** Reads `10/month` or `0.5/day:warn`. */
 function readBudget(text: string): KeyBudget {
@@ -161,7 +230,10 @@ function readName(text: string): string {
 }
 
 /** Null means every scope of the role. */
-function readScopes({ role, scope, allTenants }: KeysCreateOptions, roles: Roles): readonly Scope[] | null {
+function readScopes(
+  { role, scope, allTenants }: Pick<KeysCreateOptions, 'role' | 'scope' | 'allTenants'>,
+  roles: Roles,
+): readonly Scope[] | null {
   const included = roles.get(role)?.scopes
   if (included === undefined) throw new UsageError(unknownRole(role, roles))
   const more = scope?.find((one) => !included.includes(one))
@@ -241,6 +313,9 @@ function stateOf({ revoked_at, expires_at }: Omit<StoredKey, 'hash'>, now: numbe
   return expires_at !== null && Date.parse(expires_at) <= now ? 'expired' : 'active'
 }
 
+const unknownKey = (id: string): UsageError =>
+  new UsageError(`There is no key with the id '${printableLine(id)}': see "toolyard keys list".`)
+
 /** `toolyard keys revoke`: the key is invalid from now on, or all that a user has from the issuer. */
 export async function keysRevoke(terminal: Terminal, id: string, options: GlobalOptions): Promise<number> {
   const revoke = async (access: Access, by: Actor) => {
@@ -250,7 +325,7 @@ export async function keysRevoke(terminal: Terminal, id: string, options: Global
     return true
   }
   const known = hasStore(terminal) && (await withAccess(terminal, options, revoke))
-  if (!known) throw new UsageError(`There is no key with the id '${printableLine(id)}': see "toolyard keys list".`)
+  if (!known) throw unknownKey(id)
   if (terminal.json) terminal.document({ id, revoked: true })
   else terminal.result(`Revoked ${printableLine(id)}`)
   return 0

@@ -51,6 +51,7 @@ describe('the words that fit', () => {
         'keys',
         'tenants',
         'approvals',
+        'connections',
         'rollout',
         'versions',
         'diff',
@@ -127,7 +128,7 @@ describe('the words that fit', () => {
     ],
     [
       ['keys', ''],
-      ['create', 'list', 'revoke', 'signing'],
+      ['create', 'edit', 'list', 'revoke', 'signing'],
     ],
     [
       ['keys', 'create', '--role', 'o'],

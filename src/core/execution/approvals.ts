@@ -5,7 +5,7 @@ import { canonicalText } from '../schema/canonical-text.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
-import type { ApprovalRule, Params, ToolDefinition } from '../tool.ts'
+import type { ApprovalRule, Effect, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { type Call, waitingPlace } from './call.ts'
 import { versionOf } from './tool-view.ts'
@@ -32,6 +32,8 @@ interface GuardedTool {
   readonly name: string
   readonly definition: ToolDefinition
   readonly approval: BoundApproval | undefined
+  readonly effect: Effect
+  readonly callsOthers: boolean
 }
 
 const KEYS: ReadonlySet<string> = new Set<keyof ApprovalRule>(['when', 'by', 'self', 'expires_ms'])
@@ -84,9 +86,20 @@ function mayMatch({ check, cost, textCost }: CompiledSchema, { params, nodes, ch
   return check(params)
 }
 
+/** Mocks change nothing, and a tool that calls others asks for its calls. */
+const asksFirst = ({ context }: Call, { effect, callsOthers, definition }: GuardedTool): boolean =>
+  context.asksWrites === true && effect === 'write' && !callsOthers && definition.implementation?.type !== 'mock'
+
+/** Whether calls of the tool may need approval. */
+export const mayNeedApproval = (call: Call, tool: GuardedTool): boolean =>
+  tool.approval !== undefined || asksFirst(call, tool)
+
 /** The handler gets the refined parameters, so they count as well. If they can't be compared, the call needs approval. */
-function needsApproval({ refined }: Call, { approval }: GuardedTool, snapshot: ParamsSnapshot): boolean {
+function needsApproval(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): boolean {
+  const { approval } = tool
+  if (asksFirst(call, tool)) return true
   if (approval === undefined) return false
+  const { refined } = call
   if (approval.needs(snapshot)) return true
   if (refined === undefined) return false
   try {
@@ -208,7 +221,7 @@ export class Approvals {
       ...placeOf(call),
       root_key: root?.key ?? null,
       requested_at: now,
-      expires_at: now + (tool.approval as BoundApproval).expiresMs,
+      expires_at: now + (tool.approval?.expiresMs ?? EXPIRES_MS),
     }
     const { pause, isNew } = await pauses.ask(request, MAX_PENDING).catch(unavailable)
     call.approval = pause

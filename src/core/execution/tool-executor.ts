@@ -15,7 +15,7 @@ import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
 import type { UserAccounts } from '../user-accounts.ts'
-import { Approvals } from './approvals.ts'
+import { Approvals, mayNeedApproval } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
 import type { Continuations } from './continuations.ts'
@@ -124,7 +124,7 @@ export class ToolExecutor {
       }
       // The approval of a call that a tool makes is for that call.
       const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
-      const mayWait = tool.approval !== undefined || isNamed
+      const mayWait = isNamed || mayNeedApproval(call, tool)
       const guarded = mayWait && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
       if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
@@ -394,7 +394,9 @@ export class ToolExecutor {
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
-    if (this.#payload !== undefined) call.payload = this.#payload(call, code === undefined ? { result } : { error })
+    if (this.#payload !== undefined && call.context.stores !== false) {
+      call.payload = this.#payload(call, code === undefined ? { result } : { error })
+    }
     this.#recorder.add(call)
     return executionTimeMs
   }

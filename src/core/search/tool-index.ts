@@ -32,7 +32,7 @@ const MAX_DETAILS = 800
 const MAX_QUERY = 600
 const MAX_QUERY_WORDS = 48
 /** How much a word counts that the query has in another form. */
-const FACTORS = { akin: 0.45, prefix: 0.6, misspelled: 0.7, weak: 0.35 } as const
+const FACTORS = { akin: 0.6, prefix: 0.6, misspelled: 0.7, weak: 0.35 } as const
 const MIN_PREFIX = 3
 const MIN_MISSPELLED = 4
 const LONG_WORD = 8
@@ -42,11 +42,11 @@ const MAX_COMPARED = 200_000
 const MAX_MEASURED = 5_000
 /** How long tools are indexed before the event loop gets a turn. */
 const SLICE_MS = 8
-/** What vectors, and earlier calls, count beside words. The best tool by words has 1. */
-const VECTOR_WEIGHT = 1.5
-/** A tool with less has hardly anything to do with the query. */
-const LEAST_SCORE = 0.5
-const USE_WEIGHT = 0.04
+/** What vectors, and earlier calls, count beside words. A tool with all words of the query has about 1. */
+const VECTOR_WEIGHT = 1.25
+/** A tool with less of the best score has hardly anything to do with the query. */
+const LEAST_SHARE = 0.25
+const USE_WEIGHT = 0.03
 const VECTOR_DESCRIPTION = 200
 const VECTOR_PARAMETERS = 8
 
@@ -135,16 +135,15 @@ export class ToolIndex {
   ): string[] {
     const text = query.slice(0, MAX_QUERY)
     const scores = this.#scoresByWords(text)
-    const best = scores.reduce((max, score) => Math.max(max, score), 0)
-    if (best > 0) for (let slot = 0; slot < scores.length; slot++) (scores[slot] as number) /= best
     this.#addVectors(text, scores)
+    const least = LEAST_SHARE * scores.reduce((max, score) => Math.max(max, score), 0)
     let mostUsed = 0
     for (const count of uses?.values() ?? []) mostUsed = Math.max(mostUsed, Math.log1p(count))
     const found: { readonly name: string; readonly score: number }[] = []
     for (let slot = 0; slot < scores.length; slot++) {
       const name = this.#names[slot]
       const score = scores[slot] as number
-      if (name === undefined || score < LEAST_SCORE) continue
+      if (name === undefined || score <= 0 || score < least) continue
       const used = mostUsed === 0 ? 0 : Math.log1p(uses?.get(name) ?? 0) / mostUsed
       found.push({ name, score: score + USE_WEIGHT * used })
     }
@@ -157,16 +156,19 @@ export class ToolIndex {
     return names
   }
 
+  /** The share of the query's words that each tool has. Rare words count more, most those that no tool has. */
   #scoresByWords(text: string): Float64Array {
+    let total = 0
     const scores = new Float64Array(this.#names.length)
     const best = new Float64Array(this.#names.length)
     const left: Left = { compared: MAX_COMPARED, measured: MAX_MEASURED }
     for (const word of new Set(wordsIn(text).slice(0, MAX_QUERY_WORDS))) {
       const weight = isWeak(word) ? FACTORS.weak : 1
       const touched: number[] = []
+      total += weight * this.#rarity(this.#postings.get(word)?.slots.length ?? 0)
       for (const [form, factor] of this.#formsOf(word, left)) {
         const { slots, weights } = this.#postings.get(form) as Posting
-        const rarity = weight * factor * Math.log(1 + (this.size - slots.length + 0.5) / (slots.length + 0.5))
+        const rarity = weight * factor * this.#rarity(slots.length)
         for (let at = 0; at < slots.length; at++) {
           const slot = slots[at] as number
           const found = weights[at] as number
@@ -182,7 +184,11 @@ export class ToolIndex {
         best[slot] = 0
       }
     }
-    return scores
+    return total === 0 ? scores : scores.map((score) => score / total)
+  }
+
+  #rarity(count: number): number {
+    return Math.log(1 + (this.size - count + 0.5) / (count + 0.5))
   }
 
   /** The indexed words that a word of the query may mean, with their factors. */

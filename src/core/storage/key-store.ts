@@ -54,6 +54,8 @@ export interface KeyStore {
   /** Includes revoked keys. */
   list(): Promise<readonly StoredKey[]>
   create(key: StoredKey): Promise<void>
+  /** Replaces the rights and the name of a key. Returns false if the key was changed or revoked since `before` was read. */
+  change(before: StoredKey, after: StoredKey): Promise<boolean>
   /** Also ends the sessions of the key. Returns false if there is no such key. Revoking twice changes nothing. */
   revoke(id: string, at: string): Promise<boolean>
   /** Includes users that have expired and were not removed yet. */

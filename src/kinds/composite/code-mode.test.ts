@@ -172,13 +172,18 @@ describe('the tools of code', () => {
   test('are those that match the patterns, without run_code itself', async () => {
     const results: ToolResult[] = []
     const program: Program = async (call) => {
-      for (const name of ['orders_get', 'pay', 'run_code', 'absent']) results.push(await call(name, {}))
+      const names = ['orders_get', 'orders_get@1.0.0', 'orders_get@3.0.0', 'pay', 'run_code', 'absent']
+      for (const name of names) results.push(await call(name, {}))
     }
-    const { run, code_mode } = open({ orders_get: echo, pay: echo }, instead(program), { tools: ['orders_*', 'run_*'] })
+    const tools = { orders_get: echo, pay: echo }
+    const { run, code_mode, registry } = open(tools, instead(program), { tools: ['orders_*', 'run_*'] })
+    registry.register(define('orders_get', { type: 'internal', handler: 'pay' }, { version: '1.0.0' }))
     await run()
     expect(code_mode.callees()).toEqual(['orders_get'])
     expect(results.map((one) => (one.success ? 'done' : `${one.error_code} ${one.error}`))).toEqual([
       'done',
+      "TOOL_NOT_FOUND Tool 'orders_get@1.0.0' is not available to code",
+      "TOOL_NOT_FOUND Tool 'orders_get' has no version '3.0.0': it has 0.0.0, 1.0.0",
       "TOOL_NOT_FOUND Tool 'pay' is not available to code",
       "TOOL_NOT_FOUND Tool 'run_code' is not available to code",
       "TOOL_NOT_FOUND Tool 'absent' not found",
@@ -205,7 +210,7 @@ describe('the tools of code', () => {
     expect(executor.effectOf('run_code')).toBe('read')
   })
 
-  test('decide the effect with all versions that code may name', () => {
+  test('decide the effect with all their versions', () => {
     const { executor, registry } = open({ look: echo })
     const other = define('look', { type: 'internal', handler: 'look' }, { version: '1.0.0', effect: 'write' })
     registry.register({ ...other, deprecated: { use: 'another tool' } })

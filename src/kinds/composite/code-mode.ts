@@ -139,7 +139,7 @@ export class CodeModeKind implements Kind {
     return this.#parts.registry.offered().filter((tool) => this.#isOffered(tool))
   }
 
-  /** Code may name any version. */
+  /** Callers may get any version. */
   #isRead({ name }: ToolDefinition): boolean {
     const { registry, effectOf } = this.#parts
     return registry
@@ -151,11 +151,15 @@ export class CodeModeKind implements Kind {
     return implementation.type !== CODE_MODE && matchesGlobs(this.#limits.tools, name)
   }
 
-  /** The executor knows what to say about an unknown tool. */
+  /**
+   * By its name only: a model doesn't choose the version, of which an older one may need no approval. The executor knows
+   * what to say about an unknown tool.
+   */
   #mayCall(name: string): boolean {
     const { registry } = this.#parts
     const tool = registry.find(name)
-    return tool === undefined || this.#isOffered(registry.definitionOf(tool))
+    const definition = tool && registry.definitionOf(tool)
+    return definition === undefined || (definition.name === name && this.#isOffered(definition))
   }
 }
 

@@ -8,12 +8,13 @@ import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
+import { NO_ACCOUNTS, type UserAccounts } from '../../core/user-accounts.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './failures.ts'
 import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 import { McpConnection, type ServerCall } from './mcp-connection.ts'
 import { admitTools, checkTool, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
-import type { PrivateConnections } from './private-connections.ts'
+import type { PrivateConnections, UserTokens } from './private-connections.ts'
 import { ServerLibrary } from './server-library.ts'
 import {
   forwardedCapabilities,
@@ -122,6 +123,8 @@ export interface McpServersParts {
   readonly log: Log
   readonly clock: Clock
   readonly pins: PinStore
+  /** The accounts of users. Without it, servers that need them can't be called. */
+  readonly accounts?: UserAccounts | undefined
   readonly authProvider?: (settings: McpServerSettings) => Promise<TokenSupply | undefined>
   /** Gets each client before it connects, to add handlers for requests of the server. */
   readonly extend?: (client: Client) => void
@@ -177,9 +180,31 @@ export class McpServers {
     }
     const connection = this.connection(server)
     const { client } = context
+    const account = await this.#tokensOf(connection.settings, context)
     const isAsking = client !== undefined && mayAsk(connection.settings, client)
-    const result = isAsking ? (await this.#asking(server)).call(call, client, context.tenant) : connection.call(call)
+    const asked = isAsking ? client : NO_CLIENT
+    const isPrivate = isAsking || account !== undefined
+    const result = isPrivate
+      ? (await this.#asking(server)).call(call, asked, context.tenant, account)
+      : connection.call(call)
     return this.library.outward(server, await result)
+  }
+
+  /** The provider whose accounts of users calls of a server use. */
+  account(server: string): string | undefined {
+    return accountOf(this.#members.get(server)?.connection.settings)
+  }
+
+  async #tokensOf(settings: McpServerSettings, { tenant, rights }: HandlerContext): Promise<UserTokens | undefined> {
+    const provider = accountOf(settings)
+    const { reach, name } = settings
+    if (provider === undefined || reach.type === 'stdio') return undefined
+    const { accounts } = this.#parts
+    if (accounts === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NO_ACCOUNTS)
+    const { UserTokens } = await import('./private-connections.ts')
+    const user = { tenant, caller: rights?.caller, user: rights?.user }
+    const read = (refused: string | undefined) => accounts.token(provider, user, name, refused)
+    return new UserTokens(JSON.stringify(user), reach.fetch, read)
   }
 
   /** Whether a server may ask or tell the client of a call. */
@@ -340,6 +365,15 @@ export class McpServers {
     log.warn({ server }, `Continuing with local tools only (${local.map(({ name }) => name).join(', ')})`)
   }
 }
+
+const NO_CLIENT: AskableClient = {
+  id: '',
+  capabilities: {},
+  ask: () => Promise.reject(new Error('There is no client to ask')),
+}
+
+const accountOf = (settings: McpServerSettings | undefined): string | undefined =>
+  settings === undefined || settings.reach.type === 'stdio' ? undefined : settings.reach.account
 
 const NO_SERVER: McpServerSettings = { name: '', reach: { type: 'stdio', command: '', args: [], env: {} } }
 

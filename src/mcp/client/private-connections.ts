@@ -4,7 +4,7 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { type ConnectionParts, McpConnection, type ServerCall } from './mcp-connection.ts'
-import { forwardedCapabilities, forwardingOf, type McpServerSettings } from './server-settings.ts'
+import { forwardedCapabilities, forwardingOf, type McpServerSettings, type TokenSupply } from './server-settings.ts'
 
 /** One client is served at a time, and later only the same one. */
 interface PrivateConnection {
@@ -58,8 +58,8 @@ export class PrivateConnections {
     return this.#open.size
   }
 
-  async call(call: ServerCall, client: AskableClient, tenant: string): Promise<unknown> {
-    const used = this.#take(client, tenant)
+  async call(call: ServerCall, client: AskableClient, tenant: string, account?: UserTokens): Promise<unknown> {
+    const used = this.#take(client, tenant, account)
     const running = { client, report: call.onProgress, questions: 0 }
     used.call = running
     try {
@@ -74,10 +74,10 @@ export class PrivateConnections {
     await Promise.all([...this.#open].map((one) => this.#end(one)))
   }
 
-  #take(client: AskableClient, tenant: string): PrivateConnection {
+  #take(client: AskableClient, tenant: string, account: UserTokens | undefined): PrivateConnection {
     const { caller } = client
     const capabilities = forwardedCapabilities(forwardingOf(this.#settings), client.capabilities)
-    const key = JSON.stringify([client.id, capabilities])
+    const key = JSON.stringify([client.id, capabilities, account?.user ?? null])
     const idle = [...this.#open].filter(({ call }) => call === undefined)
     const known = idle.find((one) => one.key === key)
     if (known !== undefined) {
@@ -107,9 +107,10 @@ export class PrivateConnections {
       tenant,
       caller,
       connection: new McpConnection(
-        { ...this.#settings, capabilities },
+        { ...(account === undefined ? this.#settings : withoutToken(this.#settings)), capabilities },
         {
           ...this.#parts,
+          ...(account !== undefined && { authProvider: async () => account }),
           onConnected: async () => {},
           onChanged: () => {},
           onGivenUp: () => {},
@@ -182,6 +183,39 @@ export class PrivateConnections {
 function isWebAddress(url: unknown): boolean {
   const { protocol, username } = (typeof url === 'string' && URL.parse(url)) || {}
   return username === '' && (protocol === 'https:' || protocol === 'http:')
+}
+
+/** The tokens of the user of a call, for the requests of one connection. */
+export class UserTokens implements TokenSupply {
+  /** Equal for calls of one user only. */
+  readonly user: string
+  readonly fetch: TokenSupply['fetch']
+  readonly #read: (refused: string | undefined) => Promise<string>
+  #last: string | undefined
+  #refused: string | undefined
+
+  constructor(user: string, fetch: TokenSupply['fetch'], read: (refused: string | undefined) => Promise<string>) {
+    this.user = user
+    this.fetch = fetch
+    this.#read = read
+  }
+
+  async token(): Promise<string> {
+    this.#last = await this.#read(this.#refused)
+    return this.#last
+  }
+
+  async onUnauthorized(): Promise<void> {
+    this.#refused = this.#last
+  }
+}
+
+/** A configured token is for listing the tools: the SDK would send it instead of the user's. */
+function withoutToken(settings: McpServerSettings): McpServerSettings {
+  const { reach } = settings
+  if (reach.type === 'stdio') return settings
+  const headers = Object.entries(reach.headers).filter(([name]) => name.toLowerCase() !== 'authorization')
+  return { ...settings, reach: { ...reach, headers: Object.fromEntries(headers) } }
 }
 
 const refusal = (reason: string): ProtocolError =>

@@ -384,6 +384,9 @@ function ownersOf(
 /** The same one for each server without a list, which thus never changes. */
 const NONE: readonly unknown[] = []
 
+/** Nothing else of an answer passes: a server must not say what only this one may say, such as that input is required. */
+const metaOf = ({ _meta }: { readonly _meta?: Readonly<Record<string, unknown>> | undefined }) => _meta && { _meta }
+
 const NO_COMPLETIONS: CompleteResult = { completion: { values: [], hasMore: false } }
 
 async function isAnswer(error: unknown): Promise<boolean> {

@@ -102,12 +102,19 @@ export function callHandler(
         },
       })
     const run = async (): Promise<CallToolResult | InputRequiredResult> => {
-      const { result, approval } = await call()
+      const { result, approval, connectUrl } = await call()
+      const { elicitation } = client.capabilities as ClientCapabilities
+      if (connectUrl !== undefined && elicitation?.url !== undefined) {
+        // The client answers when the page was opened, and repeats the call.
+        const isAsked = inputResponse(context.mcpReq.inputResponses, CONNECT).kind !== 'missing'
+        const message = `The tool '${params.name}' needs your account. Open the page to connect it`
+        const asked = inputRequired.elicitUrl({ message, url: connectUrl })
+        return isAsked ? result : inputRequired({ inputRequests: { [CONNECT]: asked } })
+      }
       if (approval === undefined || server.approvals === undefined) return result
       const response = inputResponse(context.mcpReq.inputResponses, APPROVAL)
       const own = server.approvals.mayDecide(params.name, caller.context)
       if (response.kind === 'missing') {
-        const { elicitation } = client.capabilities as ClientCapabilities
         return question(server.approvals, approval, params, own, elicitation, context) ?? result
       }
       // A client answers a URL elicitation when the page was opened: the person decides there.
@@ -132,6 +139,7 @@ const sender =
   }
 
 const APPROVAL = 'approval'
+const CONNECT = 'connect'
 const MAX_SHOWN = 2_000
 
 const offeredBy = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>

@@ -174,6 +174,8 @@ interface AskedCall {
 interface Answer {
   readonly result: CallToolResult
   readonly approval?: string
+  /** Where the user connects the account that it needs. */
+  readonly connectUrl?: string
 }
 
 /** Lets clients that can ask a person lead to the approval of a call. */
@@ -271,10 +273,12 @@ export class ToolServer {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, result.error, result)
     }
     const approval = result.success ? undefined : result.details?.approval?.id
+    const connectUrl = result.success ? undefined : result.details?.connect_url
     const definition = this.definition(name, caller.context)
     const answer = callAnswer(result, definition)
     const said = result.warnings && { ...answer, _meta: { ...answer._meta, [WARNINGS]: result.warnings } }
-    return { ...(approval !== undefined && { approval }), result: said ?? answer }
+    const waits = { ...(approval !== undefined && { approval }), ...(connectUrl !== undefined && { connectUrl }) }
+    return { ...waits, result: said ?? answer }
   }
 
   /** The caller as this part knows it: with the tools of the part. */

@@ -95,6 +95,60 @@ test.each([
   expect([record.started_at, record.duration_ms >= 3_600_000]).toEqual([started_at, true])
 })
 
+test('asks before each write of a test that wants it, also after the run was continued', async () => {
+  const { post, pay, ended, installation, redefine } = await openPaying({}, [call, { calls: [{ name: 'pay' }] }])
+  redefine({ approval: false })
+  const local = { id: 'local', name: 'local', source: 'rest' } as const
+  const allow = (id: string) => installation.approvals.decide('local', id, { decision: 'approve' }, local)
+  const test = { model: 'scripted:turns', query: 'Pay twice', ask_writes: true }
+  const { run_id, approvals: asked } = JSON.parse((await post('/api/tools/test', test)).text)
+  expect([asked, pay.mock.calls.length]).toEqual([approvals, 0])
+  await allow(asked[0].id)
+  const next = await vi.waitFor(async () => {
+    const { pauses } = await installation.storage.pauses.list({ tenant: 'local', status: 'pending', now: 0, limit: 9 })
+    expect(pauses).toMatchObject([{ tool: 'pay', run_id }])
+    return pauses[0]?.id ?? ''
+  })
+  expect(pay).toHaveBeenCalledTimes(1)
+  await allow(next)
+  expect(await ended(run_id)).toMatchObject({ content: 'It is paid.' })
+  expect(pay).toHaveBeenCalledTimes(2)
+})
+
+test('a key that may approve decides about the writes of its own tests, of tools without a rule', async () => {
+  const { post, pay, ended, redefine, key } = await openPaying({}, [call, 'Paid.', call, call])
+  const [admin, user] = [await key('local'), await key('local', 'user')]
+  const ask = async (from: string) => {
+    const test = { model: 'scripted:turns', query: 'Pay', ask_writes: true }
+    const { status, text } = await post('/api/tools/test', test, { 'x-api-key': from })
+    expect([status, text]).toEqual([200, expect.stringContaining('approval_required')])
+    return JSON.parse(text)
+  }
+  const allow = async ({ approvals: [asked] }: { approvals: { id: string }[] }, from: string) =>
+    (await post(`/api/approvals/${asked?.id}`, { decision: 'approve' }, { 'x-api-key': from })).status
+  redefine({ approval: false })
+  const own = await ask(admin)
+  expect(await allow(own, admin)).toBe(200)
+  await ended(own.run_id)
+  expect(pay).toHaveBeenCalledTimes(1)
+  expect(await allow(await ask(user), user)).toBe(403)
+  redefine({ approval: true })
+  expect(await allow(await ask(admin), admin)).toBe(403)
+  expect(pay).toHaveBeenCalledTimes(1)
+})
+
+test('a read, and a write of a test that does not ask, run at once', async () => {
+  const { post, pay, redefine } = await openPaying({}, [call, 'Paid.', call])
+  redefine({ approval: false })
+  const test = { model: 'scripted:turns', query: 'Pay' }
+  expect(JSON.parse((await post('/api/tools/test', test)).text)).toMatchObject({ stop_reason: 'stop' })
+  redefine({ approval: false, effect: 'read' })
+  expect(JSON.parse((await post('/api/tools/test', { ...test, ask_writes: true })).text)).toMatchObject({
+    stop_reason: 'stop',
+  })
+  expect(pay).toHaveBeenCalledTimes(2)
+})
+
 test('/v1/chat/completions answers a waiting run with a sentence', async () => {
   const { post } = await openPaying()
   const { text } = await post('/v1/chat/completions', {

@@ -254,6 +254,51 @@ describe('POST /api/tools/test', () => {
     expect(events.map(({ event }) => event)).toEqual(['text-delta', 'answer'])
   })
 
+  test('takes earlier messages and offers only the chosen tools', async () => {
+    const { url, model } = await openScriptedServer(['It is blue.'], { tools: { ...blue, look: () => 1 } })
+    const previous_messages = [
+      { role: 'user', content: 'How is the weather?' },
+      { role: 'assistant', content: 'Which location?' },
+    ]
+    const body = { query: 'in Berlin', model: 'scripted:turns', previous_messages, tools: ['look'] }
+    expect((await post(`${url}/api/tools/test`, body)).status).toBe(200)
+    expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['look'])
+    expect(model.requests[0]?.messages.slice(1)).toEqual([...previous_messages, { role: 'user', content: 'in Berlin' }])
+  })
+
+  test('runs no tool if the results are mocked, and stores the run', async () => {
+    const look = vi.fn()
+    const { url, model, installation } = await openScriptedServer(
+      [paris, { calls: [{ name: 'look' }] }, 'It is red.'],
+      {
+        tools: { get_weather: look, look },
+      },
+    )
+    const mocked = { query: 'How?', model: 'scripted:turns', mock: true, mock_results: { get_weather: { sky: 'red' } } }
+    const answer = (await (await post(`${url}/api/tools/test`, mocked)).json()) as { run_id: string }
+    expect(answer).toMatchObject({
+      content: 'It is red.',
+      tool_calls: [{ result: { result: { sky: 'red' } } }, { result: { result: { ok: true } } }],
+    })
+    expect([look.mock.calls, model.requests.length]).toEqual([[], 3])
+    await vi.waitFor(async () => expect(await installation.storage.runs.get('local', answer.run_id)).toBeDefined())
+  })
+
+  test.each([
+    [{ tools: ['nothing'] }, "Tool 'nothing' not found"],
+    [{ mock: true, mock_results: { nothing: 1 } }, "Tool 'nothing' not found"],
+    [{ mock_results: {} }, 'mock_results needs "mock": true'],
+    [{ previous_messages: [{ role: 'system', content: 'Obey' }] }, 'previous_messages'],
+  ])('rejects %j', async (body, message) => {
+    const { url, model } = await openScriptedServer(['Hi.'], { tools: blue })
+    const response = await post(`${url}/api/tools/test`, { query: 'Hi', model: 'scripted:turns', ...body })
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringContaining(message.replaceAll('"', '\\"')),
+    ])
+    expect(model.requests).toEqual([])
+  })
+
   test('rejects a missing query, a missing model and an unknown model', async () => {
     const { url } = await openScriptedServer([])
     const refused = async (body: object) => {

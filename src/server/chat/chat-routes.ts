@@ -9,6 +9,7 @@ import { writeLog } from '../../core/log.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
+import { contextOfRequest } from '../http/context.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem, waitSeconds } from '../http/problem.ts'
 import { COUNT, list, object, RESPOND_ASYNC, route, TEXT } from '../http/route.ts'
@@ -49,6 +50,8 @@ export const GATE = list(
 export const MAX_TEXT_LENGTH = 200_000
 const MAX_MESSAGES = 200
 const MAX_ENTRIES = 100
+const MAX_TOOLS = 1_000
+const MAX_MOCKED = 100
 
 const LONG_TEXT = { type: 'string', maxLength: MAX_TEXT_LENGTH } as const
 
@@ -58,6 +61,18 @@ export const PROFILE = {
   description: 'Facts about the user (intent, service, topic, …) that the response rules match on.',
 } as const
 
+const PREVIOUS_MESSAGES = {
+  type: 'array',
+  maxItems: MAX_MESSAGES,
+  description: 'Earlier messages, oldest first.',
+  items: {
+    type: 'object',
+    required: ['role', 'content'],
+    additionalProperties: false,
+    properties: { role: { enum: ['user', 'assistant'] }, content: LONG_TEXT },
+  },
+} as const
+
 /** The body of `POST /chat`. */
 const CHAT_SCHEMA = {
   type: 'object',
@@ -65,17 +80,7 @@ const CHAT_SCHEMA = {
   additionalProperties: false,
   properties: {
     message: { ...LONG_TEXT, description: 'The question.' },
-    previous_messages: {
-      type: 'array',
-      maxItems: MAX_MESSAGES,
-      description: 'Earlier messages, oldest first.',
-      items: {
-        type: 'object',
-        required: ['role', 'content'],
-        additionalProperties: false,
-        properties: { role: { enum: ['user', 'assistant'] }, content: LONG_TEXT },
-      },
-    },
+    previous_messages: PREVIOUS_MESSAGES,
     profile: PROFILE,
     session_id: {
       type: 'string',
@@ -103,6 +108,22 @@ const TEST_SCHEMA = {
   properties: {
     query: { type: 'string', maxLength: MAX_TEXT_LENGTH },
     model: { type: 'string', maxLength: 300, description: 'provider:model' },
+    previous_messages: PREVIOUS_MESSAGES,
+    tools: {
+      type: 'array',
+      maxItems: MAX_TOOLS,
+      items: { type: 'string', minLength: 1, maxLength: 200 },
+      description: 'The tools that the model is offered. Default: all.',
+    },
+    ask_writes: {
+      type: 'boolean',
+      description: 'Calls of `write` tools wait for approval, also of tools that need none. Default: false.',
+    },
+    mock: {
+      type: 'boolean',
+      description: 'No tool runs: each call gets its result from `mock_results`, or `{"ok": true}`. Default: false.',
+    },
+    mock_results: { type: 'object', maxProperties: MAX_ENTRIES, description: 'Results of calls, by tool.' },
   },
 } as const
 
@@ -134,6 +155,8 @@ interface AnswerOptions {
   readonly failed?: number
   /** Streams in another format, whatever the request accepts. */
   readonly writer?: (runId: string) => (stream: EventStream) => RunWriter
+  /** Results of tools that don't run. */
+  readonly mocks?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Answers a question, as one response or as a stream of events. */
@@ -142,7 +165,7 @@ export async function answerChat(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
-  { session, chat: place, durable = false, failed, writer }: AnswerOptions = {},
+  { session, chat: place, durable = false, failed, writer, mocks }: AnswerOptions = {},
 ): Promise<unknown> {
   const start = durable ? startOf(request, asked) : undefined
   const run = new ClientRun(app, request, reply, { session, id: start?.id })
@@ -155,9 +178,12 @@ export async function answerChat(
       ...(place && { chat: place }),
       ...(start?.fingerprint !== undefined && { fingerprint: start.fingerprint }),
     }
-    const through = durable
-      ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
-      : (run: RunRequest) => durableRuns.pausing(run, options)
+    const mocked = mocks && (await mockLoop(app, run, asked, mocks))
+    const through = mocked
+      ? (run: RunRequest) => mocked.run(run)
+      : durable
+        ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
+        : (run: RunRequest) => durableRuns.pausing(run, options)
     // The requested call runs before the run is stored: a repeated request must not run it again.
     const key = start?.id === undefined ? {} : { idempotencyKey: `run ${start.id} call 0.0` }
     const question = { ...asked, context: { ...run.context, ...key }, through }
@@ -181,6 +207,28 @@ export async function answerChat(
   } finally {
     run.done()
   }
+}
+
+/** A loop with mock tools, which are made for this run. */
+async function mockLoop(
+  { installation: { manager } }: FastifyInstance,
+  run: ClientRun,
+  asked: Pick<ChatRequest, 'allowed_tools'>,
+  mocks: object,
+) {
+  const { tools } = manager.getDiscovery().offers.to(run.context, asked.allowed_tools)
+  if (tools.length > MAX_MOCKED) {
+    throw new HttpProblem(400, `At most ${MAX_MOCKED} tools can be mocked, not ${tools.length}: choose some of them`)
+  }
+  return manager.getMockLoop(tools, { ...mocks })
+}
+
+/** Throws if a tool does not exist for the caller. */
+function refuseUnknown(app: FastifyInstance, request: FastifyRequest, names: readonly string[]): void {
+  const { manager } = app.installation
+  const { names: known } = manager.getDiscovery().offers.to(contextOfRequest(request, app.installation, 'rest'), names)
+  const unknown = names.find((name) => !known.has(name.split('@', 1)[0] as string))
+  if (unknown !== undefined) throw new HttpProblem(400, `Tool '${unknown}' not found: choose another one`)
 }
 
 /** A run that ended because the provider failed. The client also learns which tools were called. */
@@ -252,6 +300,11 @@ interface ChatBody {
 interface TestBody {
   readonly query?: string
   readonly model?: string
+  readonly previous_messages?: readonly Message[]
+  readonly tools?: readonly string[]
+  readonly ask_writes?: boolean
+  readonly mock?: boolean
+  readonly mock_results?: Readonly<Record<string, unknown>>
 }
 
 /** Questions to models: chosen by the response rules, or by the request. */
@@ -289,9 +342,20 @@ export function chatRoutes(app: FastifyInstance): void {
       response: { 200: ANSWER_SCHEMA },
     }),
     (request, reply) => {
-      const { query = '', model = '' } = request.body
+      const { query = '', model = '', tools, mock, mock_results, ...rest } = request.body
       if (query.trim() === '' || model.trim() === '') throw new HttpProblem(400, 'Missing query or model')
-      return answerChat(app, request, reply, { message: query, model }, { failed: 500 })
+      if (mock_results !== undefined && !mock) {
+        throw new HttpProblem(400, 'mock_results needs "mock": true', 'without it the tools run')
+      }
+      refuseUnknown(app, request, [...(tools ?? []), ...Object.keys(mock_results ?? {})])
+      const { previous_messages, ask_writes } = rest
+      const asked = {
+        ...{ message: query, model },
+        ...(previous_messages && { previous_messages }),
+        ...(tools && { allowed_tools: tools }),
+        ...(ask_writes && { ask_writes }),
+      }
+      return answerChat(app, request, reply, asked, { failed: 500, mocks: mock ? (mock_results ?? {}) : undefined })
     },
   )
 }

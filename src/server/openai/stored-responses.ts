@@ -1,7 +1,7 @@
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { writeLog } from '../../core/log.ts'
-import { type ChatKey, type ChatTurns, RESPONSE_PREFIX } from '../../core/storage/chat-store.ts'
+import type { ChatKey, ChatTurns } from '../../core/storage/chat-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
 import { MemoryChats } from '../ai-sdk/conversations.ts'
@@ -11,7 +11,7 @@ const MAX_CHARACTERS = 4_000_000
 /** The responses of a tenant may take as much as this part of its quota for bytes, beside it. */
 const SHARE = 10
 const MAX_RESPONSES = 10_000
-const ID = new RegExp(`^${RESPONSE_PREFIX}[0-9a-f]{32}$`)
+const ID = /^resp_[0-9a-f]{32}$/
 
 export type Wire = Readonly<Record<string, unknown>>
 

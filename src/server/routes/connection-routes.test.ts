@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Connections } from '../../app/connections.ts'
 import { TextSeal } from '../../app/sealed-text.ts'
 import { ENCRYPTION_KEY, openAccounts, openConnectionServer } from '../fixtures/open-connections.ts'
@@ -19,6 +20,8 @@ beforeEach(() => {
   accounts.tokens.length = 0
 })
 
+type Elicitation = NonNullable<ClientCapabilities['elicitation']>
+const SOON = { timeout: 20_000, interval: 20 }
 const newKey = () => server.key('acme', 'admin')
 const linkOf = (url: unknown) => new URL(String(url)).searchParams.get('link') as string
 
@@ -80,6 +83,59 @@ describe('a call of a tool that uses the account of its user', () => {
     expect((await server.call(key, 'write', headers)).envelope).toMatchObject({ success: true })
     expect((await server.call(key, 'write', headers)).envelope).toMatchObject({ success: true })
     expect(accounts.tokens).toHaveLength(1)
+  })
+})
+
+describe('a tool of an MCP server that uses accounts', () => {
+  test('is called with the token of the user, and with a new one if it is refused', async () => {
+    await vi.waitFor(() => expect(server.installation.manager.getRegistry().get('mcp_whoami')).toBeDefined(), SOON)
+    const [ada, bob] = [await newKey(), await newKey()]
+    expect((await server.call(ada, 'mcp_whoami')).envelope).toMatchObject({ error_code: 'CONNECTION_REQUIRED' })
+    await server.connect(ada)
+    accounts.issuer.state.user = 'bob'
+    await server.connect(bob)
+    const said = async (key: string) => JSON.stringify((await server.call(key, 'mcp_whoami')).envelope)
+    expect(await said(ada)).toContain('account ada')
+    expect(await said(bob)).toContain('account bob')
+    await accounts.issuer.forget(accounts.tokens[0] as string)
+    expect(await said(ada)).toContain('account ada')
+    expect(accounts.tokens).not.toContain('for-listing')
+    await server.ask('/api/connections/octohub', { method: 'DELETE', token: ada })
+    expect(await said(ada)).toContain('CONNECTION_REQUIRED')
+  })
+})
+
+describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
+  async function mcpClient(key: string, elicitation: Elicitation, opened: (url: string) => unknown) {
+    const client = new Client(
+      { name: 'test', version: '1' },
+      { versionNegotiation: { mode }, capabilities: { elicitation } },
+    )
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      if (params.mode === 'url') await opened(params.url)
+      return { action: 'accept' }
+    })
+    const requestInit = { headers: { 'x-api-key': key } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit }))
+    onTestFinished(() => client.close())
+    return client
+  }
+
+  test('that can open addresses is asked to open the connect URL, and its call then runs', async () => {
+    const key = await newKey()
+    const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
+    const result = await client.callTool({ name: 'whoami', arguments: {} })
+    expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
+    expect(result.isError).not.toBe(true)
+  })
+
+  test('gets the URL with the error if it does not come back connected, or cannot open addresses', async () => {
+    for (const elicitation of [{ url: {} }, { form: {} }]) {
+      const client = await mcpClient(await newKey(), elicitation, () => {})
+      const result = await client.callTool({ name: 'whoami', arguments: {} })
+      expect(result).toMatchObject({ isError: true, structuredContent: { error_code: 'CONNECTION_REQUIRED' } })
+      expect(JSON.stringify(result.content)).toContain(`${PUBLIC_URL}/connect?link=`)
+    }
   })
 })
 
@@ -154,8 +210,8 @@ describe('the stored tokens', () => {
 })
 
 /** Another server on the same store. */
-const withKeys = (keys: string) => {
-  const { storage, events, clock, log } = server.installation
+const withKeys = (keys: string, clock = server.installation.clock) => {
+  const { storage, events, log } = server.installation
   const parts = { store: storage.connections, events, clock, log, env: {}, config: () => accounts.config() }
   return new Connections({ ...parts, seal: new TextSeal(keys) })
 }
@@ -187,6 +243,15 @@ describe('the connect URL', () => {
     })
     expect(await server.start(ada, { link: `${link.slice(0, -4)}AAAA` })).toMatchObject({ status: 403 })
     expect(await server.start(ada, { link: 'plain' })).toMatchObject({ status: 403 })
+  })
+
+  test('works for 10 minutes', async () => {
+    const key = await newKey()
+    const link = linkOf(await urlOf(key))
+    const { id } = await sessionOf(key)
+    const late = { ...server.installation.clock, wall: () => Date.now() + 600_000 }
+    await expect(withKeys(ENCRYPTION_KEY, late).start('acme', id, { link })).rejects.toThrow('this link has expired')
+    expect((await server.start(key, { link })).status).toBe(200)
   })
 
   test('has a state, PKCE and a fixed redirect', async () => {

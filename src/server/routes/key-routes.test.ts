@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { StoredKey } from '../../core/storage/key-store.ts'
+import type { AuditPage } from '../../core/storage/ledger.ts'
 import { newStoredKey } from '../fixtures/new-stored-key.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
@@ -16,7 +17,15 @@ async function keyYard() {
     ((await (await server.get('/api/keys', headers)).json()) as { keys: Record<string, unknown>[] }).keys
   const remove = (id: string, headers: Record<string, string> = acme) =>
     fetch(`${server.url}/api/keys/${id}`, { method: 'DELETE', headers })
-  return { ...server, acme, make, list, remove }
+  const change = (id: string, body: object, headers: Record<string, string> = acme) => {
+    const init = { method: 'PATCH', headers: { ...headers, 'content-type': 'application/json' } }
+    return fetch(`${server.url}/api/keys/${id}`, { ...init, body: JSON.stringify(body) })
+  }
+  const events = async (event: string) => {
+    const { rows } = (await (await server.get('/audit?type=event&limit=100', acme)).json()) as AuditPage
+    return rows.filter((row) => row.event === event)
+  }
+  return { ...server, acme, make, list, remove, change, events }
 }
 
 describe('keys', () => {
@@ -120,6 +129,108 @@ describe('keys', () => {
     const late = (await installation.storage.keys.list()).find(({ name }) => name === 'late')
     expect(late?.revoked_at).toEqual(expect.any(String))
     expect((await get('/api/tools/list', { 'x-api-key': key })).status).toBe(401)
+  })
+
+  test('are changed at once, and the audit log has the old and the new values', async () => {
+    const { make, list, change, call, events } = await keyYard()
+    const made = await make({
+      name: 'ci',
+      role: 'operator',
+      tools: ['other_*'],
+      models: ['mini:*'],
+      calls_per_minute: 9,
+    })
+    const { id, key } = (await made.json()) as MadeKey
+    expect((await call('hello', {}, { 'x-api-key': key })).status).toBe(403)
+    const changes = { name: 'builds', role: 'user', tools: ['hel*'], models: null, budget: { per: 'day', amount: 5 } }
+    const changed = await change(id, changes)
+    expect([changed.status, await changed.json()]).toMatchObject([200, { id, ...changes, calls_per_minute: 9 }])
+    expect((await list()).find((one) => one.id === id)).toMatchObject({ ...changes, calls_per_minute: 9 })
+    expect((await call('hello', {}, { 'x-api-key': key })).status).toBe(200)
+    const rows = await events('key.changed')
+    expect(rows.map(({ subject, detail }) => [subject, JSON.parse(String(detail))])).toEqual([
+      [
+        id,
+        {
+          by: 'acme admin',
+          name: 'builds',
+          old: { name: 'ci', role: 'operator', tools: ['other_*'], models: ['mini:*'], budget: null },
+          new: changes,
+        },
+      ],
+    ])
+    expect((await change(id, { name: 'builds' })).status).toBe(200)
+    expect(await events('key.changed')).toHaveLength(1)
+  })
+
+  test('are never given more than the key that changes them has', async () => {
+    const { make, change, key } = await keyYard()
+    const { id } = (await (await make({ name: 'x', scopes: ['read'], tools: ['get_*'] })).json()) as MadeKey
+    const wide = (await (await make({ name: 'wide', role: 'operator' })).json()) as MadeKey
+    const few = { 'x-api-key': await key('acme', 'admin', ['manage', 'read']) }
+    const limited = { 'x-api-key': await key('acme', 'admin', undefined, 60) }
+    const tooled = await make({ name: 'tooled', role: 'admin', tools: ['get_*'], models: ['mini:*'] })
+    const narrow = { 'x-api-key': ((await tooled.json()) as MadeKey).key }
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
+    const timed = await make({ name: 'timed', role: 'admin', expires_at: soon })
+    const short = { 'x-api-key': ((await timed.json()) as MadeKey).key }
+    const tries: [id: string, body: object, headers: Record<string, string>, status: number][] = [
+      [id, { scopes: null }, few, 403],
+      [id, { role: 'admin' }, few, 200],
+      [id, { scopes: ['read', 'manage'] }, few, 200],
+      [wide.id, { name: 'renamed' }, few, 403],
+      [wide.id, { scopes: ['read'] }, few, 200],
+      [id, { tools: null, models: ['mini:*'] }, narrow, 403],
+      [id, { tools: ['get_*', 'set_*'], models: ['mini:*'] }, narrow, 403],
+      [id, { tools: ['get_a'], models: null }, narrow, 403],
+      [id, { tools: ['get_a'], models: ['mini:*'] }, narrow, 200],
+      [id, { name: 'x' }, limited, 403],
+      [id, { expires_at: null }, short, 403],
+      [id, { expires_at: soon }, short, 200],
+    ]
+    for (const [of, body, headers, status] of tries) {
+      expect([body, (await change(of, body, headers)).status]).toEqual([body, status])
+    }
+  })
+
+  test('are not changed by a request that is not valid', async () => {
+    const { make, change, installation } = await keyYard()
+    const { id } = (await (await make({ name: 'ci' })).json()) as MadeKey
+    const before = await installation.storage.keys.list()
+    const bodies = [
+      ...[{}, { role: 'root' }, { role: null }, { scopes: ['installation'] }, { tenant: 'globex' }, { id: 'other' }],
+      ...[{ expires_at: '2016-12-31T23:59:60Z' }, { tools: [] }, { models: ['a b'] }, { name: '' }],
+    ]
+    for (const body of bodies) expect([body, (await change(id, body)).status]).toEqual([body, 400])
+    expect(await installation.storage.keys.list()).toEqual(before)
+  })
+
+  test('that are revoked, or were changed at the same time, are not changed', async () => {
+    const { make, change, remove, installation, list } = await keyYard()
+    const { id } = (await (await make({ name: 'ci' })).json()) as MadeKey
+    const { keys } = installation.storage
+    const stored = await keys.list()
+    expect((await change(id, { tools: ['a'] })).status).toBe(200)
+    vi.spyOn(keys, 'list').mockResolvedValueOnce(stored)
+    expect((await change(id, { tools: null, name: 'lost' })).status).toBe(409)
+    expect((await list()).find((one) => one.id === id)).toMatchObject({ name: 'ci', tools: ['a'] })
+    expect((await remove(id)).status).toBe(204)
+    expect((await change(id, { name: 'late' })).status).toBe(409)
+    expect((await change('nobody', { name: 'late' })).status).toBe(404)
+  })
+
+  test('that a revoked key changes at the same moment stay as they were', async () => {
+    const { make, change, installation, list } = await keyYard()
+    const maker = (await (await make({ name: 'maker', role: 'admin' })).json()) as MadeKey
+    const { id } = (await (await make({ name: 'ci', tools: ['a'] })).json()) as MadeKey
+    const { access } = installation
+    const changeKey = access.changeKey.bind(access)
+    access.changeKey = async (before, after, by) => {
+      await access.revokeKey(maker.id, new Date().toISOString(), by)
+      return changeKey(before, after, by)
+    }
+    expect((await change(id, { tools: null }, { 'x-api-key': maker.key })).status).toBe(401)
+    expect((await list()).find((one) => one.id === id)).toMatchObject({ tools: ['a'] })
   })
 
   test('of a tenant can be managed by its admins only', async () => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { Budgets } from '../../app/budgets.ts'
 import {
   type Caller,
   hashApiKey,
@@ -10,6 +9,7 @@ import {
   type Scope,
   tenantOfUser,
 } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -18,7 +18,7 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, type Role, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
+import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
 import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
@@ -119,8 +119,7 @@ export function tenantRoutes(app: FastifyInstance): void {
 const NAMES = 'use up to 64 letters, digits, dots, dashes and underscores'
 const A_FLAG = `a flag is the name of a permission or a tool, up to ${MAX_FLAG_LENGTH} characters`
 
-interface NewKeyBody {
-  readonly name: string
+interface KeyRights {
   readonly role: string
   readonly scopes?: readonly Scope[]
   readonly tools?: readonly string[]
@@ -129,6 +128,13 @@ interface NewKeyBody {
   readonly budget?: KeyBudget
   readonly expires_at?: string
 }
+
+interface NewKeyBody extends KeyRights {
+  readonly name: string
+}
+
+/** What is absent stays; null is the default. */
+type KeyChanges = { readonly [Field in keyof NewKeyBody]?: NewKeyBody[Field] | null }
 
 const KEY = {
   id: { type: 'string' },
@@ -179,11 +185,28 @@ const NEW_KEY = {
   },
 }
 
+const orNull = <Schema extends { readonly type: string }>(schema: Schema) => ({ anyOf: [schema, { type: 'null' }] })
+const { name: NAME, role, ...LIMITS } = NEW_KEY.properties
+const { default: _user, ...ROLE } = role
+const KEY_CHANGES = {
+  ...exactly({
+    name: NAME,
+    role: ROLE,
+    ...Object.fromEntries(Object.entries(LIMITS).map(([field, schema]) => [field, orNull(schema)])),
+  }),
+  minProperties: 1,
+}
+
 /** The API keys of the caller's tenant. */
 export function keyRoutes(app: FastifyInstance): void {
   const { installation, authenticator } = app
   const { keys } = installation.storage
   const now = (): string => new Date(installation.clock.wall()).toISOString()
+  const ownKey = async (caller: Caller, id: string): Promise<StoredKey> => {
+    const key = (await keys.list()).find((one) => one.id === id)
+    if (key?.tenant !== caller.tenant) installation.events.crossed(caller, `key ${id}`, key?.tenant)
+    return found(key?.tenant === caller.tenant ? key : undefined, `Key '${id}'`)
+  }
 
   app.get(
     '/api/keys',
@@ -207,10 +230,7 @@ export function keyRoutes(app: FastifyInstance): void {
     }),
     async ({ caller, body, raw }, reply) => {
       const { name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = body
-      const given = installation.callers.roles.get(role)
-      if (given === undefined)
-        throw new HttpProblem(400, 'The request is not valid', unknownRole(role, installation.callers.roles))
-      checkRights(caller, body, given, caller === LOCAL_CALLER ? undefined : installation.budgets.ofKey(caller.id))
+      checkRights(installation, caller, body)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
       checkCount(await keys.list(), caller.tenant, installation.clock.wall())
@@ -233,7 +253,7 @@ export function keyRoutes(app: FastifyInstance): void {
       }
       await installation.access.createKey(stored, caller)
       await installation.callers.load(keys)
-      // The key that made it may have been revoked at the same moment.
+      // The key that made it may have been revoked at the same moment, here and below.
       if (caller !== LOCAL_CALLER && !installation.callers.isValid(caller.id)) {
         await installation.access.revokeKey(stored.id, now(), caller)
         await installation.callers.load(keys)
@@ -249,6 +269,35 @@ export function keyRoutes(app: FastifyInstance): void {
     },
   )
 
+  app.patch<{ Params: { id: string }; Body: KeyChanges }>(
+    '/api/keys/:id',
+    route('manage', 'keys', 'Changes the name and the rights of an API key of your tenant', {
+      description:
+        'Fields that are absent stay as they are; `null` restores the default. The key can then do no more than your own.',
+      params: ID,
+      body: KEY_CHANGES,
+      response: { 200: object(KEY, 'The changed key') },
+    }),
+    async ({ caller, params: { id }, body }) => {
+      const before = await ownKey(caller, id)
+      if (before.revoked_at !== null) throw new HttpProblem(409, `Key '${id}' is revoked`, 'create a new key')
+      const expires_at = body.expires_at ? new Date(timeOf(body.expires_at)).toISOString() : body.expires_at
+      const after = { ...before, ...body, ...(expires_at !== undefined && { expires_at }) } as StoredKey
+      const rights = Object.fromEntries(Object.entries(after).filter(([, value]) => value !== null))
+      checkRights(installation, caller, rights as unknown as KeyRights)
+      if (!(await installation.access.changeKey(before, after, caller))) {
+        throw new HttpProblem(409, `Key '${id}' was changed at the same time`, 'read it again, then change it')
+      }
+      await installation.callers.load(keys)
+      if (caller !== LOCAL_CALLER && !installation.callers.isValid(caller.id)) {
+        await installation.access.changeKey(after, before, caller)
+        await installation.callers.load(keys)
+        throw keyEnded()
+      }
+      return shown(after, installation.callers.lastUses().get(id))
+    },
+  )
+
   app.delete<{ Params: { id: string } }>(
     '/api/keys/:id',
     route('manage', 'keys', 'Revokes an API key of your tenant', {
@@ -256,9 +305,7 @@ export function keyRoutes(app: FastifyInstance): void {
       response: { 204: { description: 'Revoked', type: 'null' } },
     }),
     async ({ caller, params: { id } }, reply) => {
-      const key = (await keys.list()).find((one) => one.id === id)
-      if (key?.tenant !== caller.tenant) installation.events.crossed(caller, `key ${id}`, key?.tenant)
-      found(key?.tenant === caller.tenant ? key : undefined, `Key '${id}'`)
+      await ownKey(caller, id)
       await installation.access.revokeKey(id, now(), caller)
       await installation.callers.load(keys)
       return reply.code(204).send()
@@ -341,14 +388,22 @@ function checkCount(stored: readonly StoredKey[], tenant: string, now: number): 
 
 const EVERYTHING: readonly string[] = ['*']
 
-/** A key can't create a key with more than it has itself. */
-function checkRights(caller: Caller, body: NewKeyBody, role: Role, budget: ReturnType<Budgets['ofKey']>): void {
+/** The format allows leap seconds, which no Date has. */
+function timeOf(text: string): number {
+  const time = Date.parse(text)
+  if (!Number.isNaN(time)) return time
+  throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(text)} is not a time`)
+}
+
+/** A key can't create a key with more than it has itself, or give a key more. */
+function checkRights({ callers, budgets }: Installation, caller: Caller, body: KeyRights): void {
   const { scopes, expires_at } = body
   const { callsPerMinute, expiresAt, user } = caller
-  // The format allows leap seconds, which no Date has.
-  if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
-    throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
-  }
+  const { roles } = callers
+  const role = roles.get(body.role)
+  const budget = caller === LOCAL_CALLER ? undefined : budgets.ofKey(caller.id)
+  if (role === undefined) throw new HttpProblem(400, 'The request is not valid', unknownRole(body.role, roles))
+  const until = expires_at === undefined ? Number.POSITIVE_INFINITY : timeOf(expires_at)
   for (const what of ['tools', 'models'] as const) {
     const own = caller[what] ?? EVERYTHING
     // The key gets what its patterns and those of its role have in common: either list may be within the own one.
@@ -366,21 +421,20 @@ function checkRights(caller: Caller, body: NewKeyBody, role: Role, budget: Retur
   }
   if (callsPerMinute !== undefined) {
     const why = 'the calls of its keys would add up to more than its own'
-    throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
+    throw new HttpProblem(403, 'A key with a limit of calls cannot create or change keys', why)
   }
   if (budget !== undefined) {
     const why = `it may spend ${budget.amount} a ${budget.per}, and its keys could spend more. Use "toolyard keys create"`
-    throw new HttpProblem(403, 'A key with a budget cannot create keys', why)
+    throw new HttpProblem(403, 'A key with a budget cannot create or change keys', why)
   }
   // Users are people: their tokens are short, and the keys that they create aren't.
-  if (
-    user === undefined &&
-    expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))
-  ) {
+  if (user === undefined && expiresAt < until) {
     const last = new Date(expiresAt).toISOString()
-    throw new HttpProblem(403, 'A key cannot outlive the key that creates it', `expires_at may be ${last}`)
+    throw new HttpProblem(403, 'A key cannot outlive the key that creates or changes it', `expires_at may be ${last}`)
   }
-  const given = role.scopes.filter((scope) => scopes === undefined || scopes.includes(scope))
+  // Only scopes of the role count, but a key can have `installation` beside them.
+  const isGiven = (scope: Scope) => scopes === undefined || scopes.includes(scope)
+  const given = [...role.scopes.filter(isGiven), ...(scopes?.includes('installation') ? ['installation' as const] : [])]
   const missing = given.filter((scope) => !caller.scopes.has(scope))
   if (missing.length === 0) return
   throw new HttpProblem(403, 'A key cannot grant scopes that it does not have', `your key lacks ${missing.join(', ')}`)

@@ -22,6 +22,7 @@ const ADDRESSES = [
   '/',
   '/tool/:name',
   '/tools-testing',
+  '/tools-testing/:thread',
   '/models',
   '/models/runs/:id',
   '/models/suites/:name',
@@ -43,6 +44,7 @@ const POLICY = [
   // Images and audio of results are data.
   "img-src 'self' data:",
   'media-src data:',
+  "font-src 'self'",
   "connect-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",

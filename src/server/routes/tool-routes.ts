@@ -223,8 +223,11 @@ export function searchRoute(app: FastifyInstance): void {
       ]),
     }),
     async ({ caller, query: { q, limit } }) => {
-      const options = { tenant: caller.tenant, ...(limit !== undefined && { most: limit }) }
-      const found = await installation.manager.getDiscovery().search(q, usableTools(installation, caller), options)
+      const { id, tenant, tools } = caller
+      const discovery = installation.manager.getDiscovery()
+      // As for models: without tools that are deprecated or broken.
+      const offer = discovery.offers.to({ tenant, caller: id, flags: installation.tenants.flags(tenant), tools })
+      const found = await discovery.search(q, offer.tools, { tenant, ...(limit !== undefined && { most: limit }) })
       return { tools: found.map(({ name, description, parameters }) => ({ name, description, parameters })) }
     },
   )

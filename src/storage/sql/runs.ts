@@ -337,7 +337,7 @@ const SWEEP_TURNS = `
 const TRIM_RESPONSES = `
   DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM (
     SELECT id, sum(bytes) OVER (ORDER BY id DESC) AS total, row_number() OVER (ORDER BY id DESC) AS place
-    FROM toolyard.chat_turns WHERE tenant = ? AND substr(chat, 1, 5) = '${RESPONSE_PREFIX}') AS newest
+    FROM toolyard.chat_turns WHERE tenant = ? AND substr(chat, 1, 5) = 'resp_') AS newest
     WHERE total > ? OR place > ?)`
 
 interface Removed {

@@ -88,6 +88,10 @@ const CREATE_KEY = `
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+const CHANGEABLE = ['name', 'role', 'calls_per_minute', 'expires_at', ...LISTS] as const
+const CHANGE_KEY = `
+  UPDATE toolyard.keys SET ${CHANGEABLE.map((name) => `${name} = ?`).join(', ')}
+  WHERE id = ? AND revoked_at IS NULL AND ${CHANGEABLE.map((name) => `${name} IS NOT DISTINCT FROM ?`).join(' AND ')}`
 const LIST_USERS = 'SELECT * FROM toolyard.users ORDER BY id'
 const PUT_USER = `
   INSERT INTO toolyard.users AS known (id, tenant, subject, name, role, basis, issued_at, expires_at)
@@ -104,6 +108,8 @@ const SWEEP_USERS = `
   DELETE FROM toolyard.users WHERE id IN (
     SELECT id FROM toolyard.users WHERE expires_at <= ? AND revoked_at IS NULL LIMIT ?)`
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
+
+const listsOf = (key: StoredKey) => LISTS.map((list) => (key[list] ? JSON.stringify(key[list]) : null))
 
 /** API keys of the installation. */
 class Keys implements KeyStore {
@@ -123,10 +129,18 @@ class Keys implements KeyStore {
 
   async create(key: StoredKey): Promise<void> {
     const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, created_by } = key
-    const lists = LISTS.map((list) => (key[list] ? JSON.stringify(key[list]) : null))
     const times = [created_at, expires_at, revoked_at]
-    const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...lists]
+    const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...listsOf(key)]
     await this.#database.change('keys', () => ask(CREATE_KEY, values))
+  }
+
+  async change(before: StoredKey, after: StoredKey): Promise<boolean> {
+    const values = (key: StoredKey) => [key.name, key.role, key.calls_per_minute, key.expires_at, ...listsOf(key)]
+    const change = function* () {
+      const { count } = yield* ask(CHANGE_KEY, [...values(after), before.id, ...values(before)])
+      return count > 0
+    }
+    return this.#database.change('keys', change)
   }
 
   async revoke(id: string, at: string): Promise<boolean> {

@@ -93,7 +93,7 @@ export const STORAGE_PARTS: {
     expire: true,
   },
   runs: { list: true, get: true, children: true, tenantOf: true, trim: true },
-  keys: { list: true, create: true, revoke: true, users: true, putUser: true, revokeUser: true },
+  keys: { list: true, create: true, change: true, revoke: true, users: true, putUser: true, revokeUser: true },
   sessions: { start: true, get: true, extend: true, end: true },
   settings: { list: true, put: true, putFirst: true, replace: true, remove: true },
   validations: { list: true, record: true, replace: true },

@@ -1,6 +1,6 @@
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import { promptBound, textBound } from '../../chat/run-budget.ts'
-import { ToolLoop } from '../../chat/tool-loop.ts'
+import { ToolLoop, type ToolLoopOptions } from '../../chat/tool-loop.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation, type CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
@@ -330,15 +330,24 @@ interface CaseTools {
 
 const DEFAULT_MOCK = { ok: true }
 
-/** Builds tools with the mock kind only, so that no real tool can run. */
-function caseTools({ tools, mocks }: SuiteCase, clock: Clock): CaseTools {
+/** A loop with tools of the mock kind only, so that no real tool can run. */
+export function mockedLoop(
+  { tools, mocks }: Pick<SuiteCase, 'tools' | 'mocks'>,
+  options: ToolLoopOptions & { readonly clock: Clock },
+): { readonly loop: ToolLoop; readonly registry: ToolRegistry } {
   const registry = new ToolRegistry()
   // Leave out the tool's limits, permissions and cache: they say nothing about the model.
   for (const { name, description, parameters } of tools) {
     const mock_response = Object.hasOwn(mocks, name) ? mocks[name] : DEFAULT_MOCK
     registry.register({ name, description, parameters, implementation: { type: 'mock', mock_response } })
   }
-  const loop = new ToolLoop(registry, new ToolExecutor(registry, { kinds: { mock }, clock }), { clock })
+  const executor = new ToolExecutor(registry, { kinds: { mock }, clock: options.clock })
+  return { registry, loop: new ToolLoop(registry, executor, options) }
+}
+
+function caseTools(given: SuiteCase, clock: Clock): CaseTools {
+  const { loop, registry } = mockedLoop(given, { clock })
+  const { tools } = given
   const broken = tools.find(({ name }) => registry.invalidReason(name) !== undefined)
   if (broken === undefined) return { loop }
   return { loop, problem: `Tool '${broken.name}' has an invalid schema: ${registry.invalidReason(broken.name)}` }

@@ -7,7 +7,7 @@ export function ConnectionNotice() {
   return (
     <div role="status" className={up ? '' : 'sticky bottom-0 z-30 border-t border-warn bg-warn-ground text-warn'}>
       {!up && (
-        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
+        <div className="mx-auto flex wide flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
           <span>
             <strong>The server does not answer.</strong> The page shows older data. Is the server running?
           </span>

@@ -3,15 +3,18 @@ import { type ReactNode, useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 import { sessionQuery } from '../api/queries.ts'
 import { usePending } from '../approvals/approval-queries.ts'
+import { DensitySwitch } from '../parts/density.tsx'
+import { Toasts } from '../parts/toast.tsx'
 import { SignOut } from '../session/sign-out.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { placeToGo } from './scroll-memory.ts'
+import { Shortcuts } from './shortcuts.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
 /** The pages and their paths. */
 const PAGES = [
   { href: '/', title: 'Tools', here: /^\/(tool\/.*)?$/ },
-  { href: '/tools-testing', title: 'Testing', here: /^\/tools-testing$/ },
+  { href: '/tools-testing', title: 'Testing', here: /^\/tools-testing(\/.*)?$/ },
   { href: '/models', title: 'Models', here: /^\/models(\/.*)?$/ },
   { href: '/activity', title: 'Activity', here: /^\/(activity|runs)(\/.*)?$/ },
   { href: '/settings', title: 'Settings', here: /^\/settings$/ },
@@ -33,7 +36,7 @@ export function Layout({ children }: { readonly children: ReactNode }) {
       </a>
       {/* Not sticky in narrow windows, where it has two lines. */}
       <header className="z-30 border-b border-line bg-panel lg:sticky lg:top-0">
-        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-1 px-4 max-lg:py-1.5 lg:h-14 lg:flex-nowrap">
+        <div className="mx-auto flex wide flex-wrap items-center gap-x-1 px-4 max-lg:py-1.5 lg:h-12 lg:flex-nowrap">
           <Link
             href="/"
             className="mr-2 flex shrink-0 items-center gap-2 font-semibold tracking-tight"
@@ -44,12 +47,16 @@ export function Layout({ children }: { readonly children: ReactNode }) {
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
+            {session !== undefined && session.state !== 'signed_out' && <Shortcuts />}
             <a href="/guide/" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
               Docs
             </a>
             <a href="/docs" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
               API
             </a>
+            <span className="max-md:hidden">
+              <DensitySwitch />
+            </span>
             <ThemeSwitch />
             {session?.user !== undefined && (
               <span className="hidden px-1 text-sm text-muted md:inline">{session.name}</span>
@@ -60,6 +67,7 @@ export function Layout({ children }: { readonly children: ReactNode }) {
       </header>
       <Main>{children}</Main>
       <ConnectionNotice />
+      <Toasts />
     </div>
   )
 }
@@ -101,11 +109,13 @@ function Main({ children }: { readonly children: ReactNode }) {
   useEffect(() => {
     if (seen.current === location) return
     seen.current = location
+    // The page goes on under another address.
+    if ((history.state as { readonly stay?: boolean } | null)?.stay === true) return
     main.current?.focus({ preventScroll: true })
     window.scrollTo(0, placeToGo())
   }, [location])
   return (
-    <main id="main" ref={main} tabIndex={-1} className="mx-auto w-full max-w-6xl flex-1 px-4 py-6">
+    <main id="main" ref={main} tabIndex={-1} className="mx-auto w-full wide flex-1 px-4 py-5 compact:py-2">
       {children}
     </main>
   )

@@ -1,10 +1,11 @@
 import type { ComponentProps } from 'react'
 
-type Look = 'plain' | 'main' | 'danger'
+type Look = 'plain' | 'main' | 'danger' | 'quiet'
 
 const LOOKS: Readonly<Record<Look, string>> = {
   plain: 'border-edge bg-panel text-ink hover:bg-sunk',
   main: 'border-accent bg-accent text-on-accent hover:brightness-110',
+  quiet: 'border-transparent text-muted hover:bg-sunk hover:text-ink',
   danger: 'border-bad bg-bad-ground text-bad hover:brightness-95 dark:hover:brightness-125',
 }
 

@@ -4,8 +4,14 @@ import { CheckIcon, CopyIcon } from './icons.tsx'
 
 const SHOWN_MS = 2_000
 
+interface CopyButtonProps {
+  readonly text: string
+  readonly label?: string
+  readonly look?: 'plain' | 'quiet'
+}
+
 /** Copies text and shows whether that worked. */
-export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({ text, label = 'Copy', look = 'plain' }: CopyButtonProps) {
   const [said, setSaid] = useState<'copied' | 'failed'>()
   useEffect(() => {
     if (said === undefined) return
@@ -20,7 +26,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
         )
       : setSaid('failed')
   return (
-    <Button onClick={() => void copy()}>
+    <Button look={look} onClick={() => void copy()}>
       {said === 'copied' ? <CheckIcon /> : <CopyIcon />}
       <span aria-live="polite">{said === 'copied' ? 'Copied' : said === 'failed' ? 'Copy failed' : label}</span>
     </Button>

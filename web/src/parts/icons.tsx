@@ -45,3 +45,20 @@ export const WrenchIcon = icon(
   <path d="M14.5 6.5a4.5 4.5 0 0 1 6-1.8l-3 3 .4 1.9 1.9.4 3-3a4.5 4.5 0 0 1-6 6L9 20.7a2.4 2.4 0 0 1-3.4-3.4Z" />,
 )
 export const WarningIcon = icon(<path d="M12 4 2.5 20h19ZM12 10v4M12 17v.2" />)
+export const PencilIcon = icon(<path d="M4 20h4L19 9l-4-4L4 16ZM13.5 6.5l4 4" />)
+export const RedoIcon = icon(<path d="M20 5v5h-5M19.5 10A8 8 0 1 0 20 14" />)
+export const BranchIcon = icon(
+  <>
+    <circle cx="6" cy="5" r="2" />
+    <circle cx="6" cy="19" r="2" />
+    <circle cx="18" cy="8" r="2" />
+    <path d="M6 7v10M18 10c0 4-12 3-12 7" />
+  </>,
+)
+export const SearchIcon = icon(
+  <>
+    <circle cx="11" cy="11" r="6" />
+    <path d="m20 20-4.5-4.5" />
+  </>,
+)
+export const RowsIcon = icon(<path d="M4 6h16M4 10h16M4 14h16M4 18h16" />)

@@ -73,7 +73,7 @@ export const Note = ({ tone = 'plain', role, children }: NoteProps) => (
 /** A small label. */
 export const Chip = ({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ReactNode }) => (
   <span
-    className={`inline-flex items-center rounded-md border px-1.5 py-0.5 text-xs font-medium whitespace-nowrap ${TONES[tone]}`}
+    className={`inline-flex items-center rounded-md border px-1.5 py-px text-xs font-medium whitespace-nowrap compact:border-0 compact:py-0 compact:text-[0.6875rem] compact:leading-4 ${TONES[tone]}`}
   >
     {children}
   </span>

@@ -13,6 +13,8 @@ export function SignOut({ name, tenant }: SignOutProps) {
     mutationFn: () => request('/api/session', { method: 'DELETE' }),
     onSuccess: async () => {
       // Drops data that was loaded with the key.
+      const { threadStore } = await import('../testing/thread-store.ts')
+      threadStore().clear()
       await client.cancelQueries()
       client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
       await client.invalidateQueries({ queryKey: ['session'] })

@@ -6,6 +6,7 @@ import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { inDate, inNumber } from '../parts/figures.ts'
 import { Chip, Note } from '../parts/states.tsx'
+import { KeyForm } from './key-form.tsx'
 
 interface KeyEntryProps {
   readonly shown: ShownKey
@@ -15,10 +16,11 @@ interface KeyEntryProps {
   readonly isLastAdmin: boolean
 }
 
-/** An API key with its rights, and a button to revoke it. */
+/** An API key with its rights, and buttons to edit and to revoke it. */
 export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
   const { id, name, role, scopes, tools, models, calls_per_minute, budget } = shown
   const { created_at, expires_at, revoked_at, last_used_at } = shown
+  const [editing, setEditing] = useState(false)
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
     <li className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
@@ -28,8 +30,16 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
         {isOwn && <Chip tone="good">yours</Chip>}
         {revoked_at !== null && <Chip tone="bad">revoked</Chip>}
         {revoked_at === null && isOver && <Chip tone="bad">expired</Chip>}
-        {revoked_at === null && <Revoke shown={shown} isOwn={isOwn} isLastAdmin={isLastAdmin} />}
+        {revoked_at === null && (
+          <span className="ml-auto flex flex-wrap gap-2">
+            <Button aria-label={`Edit ${name}`} aria-expanded={editing} onClick={() => setEditing(!editing)}>
+              Edit
+            </Button>
+            <Revoke shown={shown} isOwn={isOwn} isLastAdmin={isLastAdmin} />
+          </span>
+        )}
       </div>
+      {editing && revoked_at === null && <KeyForm edited={shown} onDone={() => setEditing(false)} />}
       <dl className="flex flex-wrap gap-x-5 gap-y-0.5 text-muted">
         <Fact name="Made">{inDate(created_at)}</Fact>
         {revoked_at !== null && <Fact name="Revoked">{inDate(revoked_at)}</Fact>}
@@ -74,13 +84,7 @@ function Revoke({ shown: { id, name }, isOwn, isLastAdmin }: KeyEntryProps) {
   })
   return (
     <>
-      <Button
-        look="danger"
-        className="ml-auto"
-        aria-label={`Revoke ${name}`}
-        disabled={revoke.isPending}
-        onClick={() => setAsking(true)}
-      >
+      <Button look="danger" aria-label={`Revoke ${name}`} disabled={revoke.isPending} onClick={() => setAsking(true)}>
         {revoke.isPending ? 'Revoking …' : 'Revoke'}
       </Button>
       {revoke.error && (

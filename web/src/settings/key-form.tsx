@@ -1,15 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
+import type { ShownKey } from '../../../src/server/http/views.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
+import { inDate } from '../parts/figures.ts'
 import { Note } from '../parts/states.tsx'
 import { type MadeKey, rolesQuery } from './setting-queries.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 const EXPIRIES = [
-  { value: '', label: 'never expires' },
+  { value: 'never', label: 'never expires' },
   { value: '30', label: 'for 30 days' },
   { value: '90', label: 'for 90 days' },
   { value: '365', label: 'for a year' },
@@ -21,45 +23,65 @@ const BUDGET_PERIODS = [
 ]
 
 interface KeyFormProps {
-  readonly onMade: (made: MadeKey) => void
+  /** The key to change. Default: a new key. */
+  readonly edited?: ShownKey
+  readonly onMade?: (made: MadeKey) => void
+  /** When the key is changed, or stays as it is. */
+  readonly onDone?: () => void
   /** The first key has all rights, and the server signs this browser in with it. */
-  readonly isFirst: boolean
+  readonly isFirst?: boolean
 }
 
-/** Creates a key. */
-export function KeyForm({ onMade, isFirst }: KeyFormProps) {
+const KEPT = 'kept'
+
+/** Creates a key, or changes one. */
+export function KeyForm({ edited, onMade, onDone, isFirst = false }: KeyFormProps) {
   const ids = useId()
   const client = useQueryClient()
   const { data: session } = useQuery(sessionQuery)
   const { data: known } = useQuery(rolesQuery)
-  const [name, setName] = useState('')
-  const [chosen, setRole] = useState<string>()
-  const [days, setDays] = useState('')
-  const [calls, setCalls] = useState('')
-  const [budget, setBudget] = useState('')
-  const [per, setPer] = useState('month')
-  const [tools, setTools] = useState('')
-  const [models, setModels] = useState('')
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
+  const [name, setName] = useState(edited?.name ?? '')
+  const [chosen, setRole] = useState(edited?.role)
+  const [days, setDays] = useState(edited?.expires_at ? KEPT : 'never')
+  const [calls, setCalls] = useState(String(edited?.calls_per_minute ?? ''))
+  const [budget, setBudget] = useState(String(edited?.budget?.amount ?? ''))
+  const [per, setPer] = useState<string>(edited?.budget?.per ?? 'month')
+  const [tools, setTools] = useState(edited?.tools?.join(', ') ?? '')
+  const [models, setModels] = useState(edited?.models?.join(', ') ?? '')
+  const [chosenScopes, setScopes] = useState<ReadonlySet<string> | undefined>(
+    edited?.scopes ? new Set(edited.scopes) : undefined,
+  )
+  const [touched, setTouched] = useState(false)
   const role = isFirst ? 'admin' : (chosen ?? 'user')
   const scopes = known?.roles.find((one) => one.name === role)?.scopes ?? []
+  const expiries = edited?.expires_at
+    ? [{ value: KEPT, label: `until ${inDate(edited.expires_at)}` }, ...EXPIRIES]
+    : EXPIRIES
   // A key can't grant scopes that it doesn't have.
   const lacking = new Set<string>(scopes.filter((scope) => session?.scopes.includes(scope) !== true))
-  const given = scopes.filter((scope) => !left.has(scope) && !lacking.has(scope))
-  const make = useMutation({
+  const isGiven = (scope: string) => !lacking.has(scope) && (chosenScopes?.has(scope) ?? true)
+  const given = scopes.filter(isGiven)
+  const save = useMutation({
     mutationFn: async () => {
-      const body = {
-        name: name.trim(),
-        role,
-        ...(given.length < scopes.length && { scopes: given }),
-        ...(listOf(tools).length > 0 && { tools: listOf(tools) }),
-        ...(listOf(models).length > 0 && { models: listOf(models) }),
-        ...(calls !== '' && { calls_per_minute: Number(calls) }),
-        ...(budget !== '' && { budget: { amount: Number(budget), per } }),
-        ...(days !== '' && { expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString() }),
+      const expires = { never: null, [KEPT]: edited?.expires_at ?? null }[days]
+      const fields = {
+        scopes: given.length < scopes.length ? given : null,
+        tools: listOf(tools),
+        models: listOf(models),
+        calls_per_minute: calls === '' ? null : Number(calls),
+        budget: budget === '' ? null : { ...edited?.budget, amount: Number(budget), per },
+        expires_at: expires === undefined ? new Date(Date.now() + Number(days) * DAY_MS).toISOString() : expires,
       }
-      const made = await requestJson<MadeKey>('/api/keys', { method: 'POST', body })
-      onMade(made)
+      // The scopes of the key may include `installation`, which only the command line can give.
+      const isUntouched = edited !== undefined && role === edited.role && !touched
+      const body = { name: name.trim(), role, ...fields, ...(isUntouched && { scopes: edited.scopes }) }
+      if (edited === undefined) onMade?.(await requestJson<MadeKey>('/api/keys', { method: 'POST', body: set(body) }))
+      else {
+        await requestJson(`/api/keys/${encodeURIComponent(edited.id)}`, {
+          method: 'PATCH',
+          body: changed(body, edited),
+        })
+      }
     },
     onSuccess: async () => {
       setName('')
@@ -68,7 +90,8 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
       setTools('')
       setModels('')
       setRole(undefined)
-      setLeft(new Set())
+      setScopes(undefined)
+      onDone?.()
       await client.invalidateQueries({
         predicate: ({ queryKey }) => ['session', 'keys', 'tenants'].includes(String(queryKey[0])),
       })
@@ -76,16 +99,22 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (name.trim() !== '' && given.length > 0) make.mutate()
+    if (name.trim() !== '' && given.length > 0) save.mutate()
   }
-  const toggle = (scope: string) =>
-    setLeft((before) => {
-      const next = new Set(before)
+  const toggle = (scope: string) => {
+    setTouched(true)
+    setScopes((before) => {
+      const next = new Set(before ?? given)
       if (!next.delete(scope)) next.add(scope)
       return next
     })
+  }
   return (
-    <form onSubmit={submit} aria-label="Create a key" className="panel grid grid-cols-1 gap-3 p-4">
+    <form
+      onSubmit={submit}
+      aria-label={edited === undefined ? 'Create a key' : `Edit ${edited.name}`}
+      className={`grid grid-cols-1 gap-3 ${edited === undefined ? 'panel p-4' : 'py-2'}`}
+    >
       <div className="grid grid-cols-1 gap-3 sm:grid-cols-[1fr_9rem_10rem_9rem]">
         <label htmlFor={`${ids}name`} className="grid gap-1 text-sm font-medium">
           Name
@@ -108,13 +137,13 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
                 options={(known?.roles ?? [{ name: role }]).map((one) => ({ value: one.name, label: one.name }))}
                 onChange={(value) => {
                   setRole(value)
-                  setLeft(new Set())
+                  setScopes(undefined)
                 }}
               />
             </div>
             <div className="grid gap-1 text-sm font-medium">
               <span aria-hidden="true">Valid</span>
-              <Choice label="Valid" value={days} options={EXPIRIES} onChange={setDays} />
+              <Choice label="Valid" value={days} options={expiries} onChange={setDays} />
             </div>
             <label htmlFor={`${ids}calls`} className="grid gap-1 text-sm font-medium">
               Calls per minute
@@ -182,7 +211,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
                   <input
                     type="checkbox"
                     className="size-4 accent-accent"
-                    checked={!left.has(scope) && !lacking.has(scope)}
+                    checked={isGiven(scope)}
                     disabled={lacking.has(scope)}
                     onChange={() => toggle(scope)}
                   />
@@ -190,28 +219,45 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
                 </label>
               ))}
             </div>
+            {edited?.scopes?.includes('installation') && (
+              <p className="mt-1 text-sm text-muted">
+                The key also has the scope installation. It loses that if you change its role or scopes; only the
+                command line can grant it.
+              </p>
+            )}
           </fieldset>
         </>
       )}
-      {make.error && (
+      {save.error && (
         <Note tone="bad" role="alert">
-          {make.error.message}
+          {save.error.message}
         </Note>
       )}
-      <Button
-        type="submit"
-        look="main"
-        className="justify-self-start"
-        disabled={name.trim() === '' || given.length === 0 || make.isPending}
-      >
-        {make.isPending ? 'Creating …' : isFirst ? 'Create the first key' : 'Create key'}
-      </Button>
+      <div className="flex flex-wrap gap-2">
+        <Button type="submit" look="main" disabled={name.trim() === '' || given.length === 0 || save.isPending}>
+          {save.isPending ? 'Saving …' : edited ? 'Save' : isFirst ? 'Create the first key' : 'Create key'}
+        </Button>
+        {edited && <Button onClick={onDone}>Cancel</Button>}
+      </div>
     </form>
   )
 }
 
-/** Patterns separated by commas or spaces. */
-const listOf = (text: string): string[] => text.split(/[\s,]+/).filter((pattern) => pattern !== '')
+/** Patterns separated by commas or spaces; null: no restriction. */
+export function listOf(text: string): string[] | null {
+  const patterns = text.split(/[\s,]+/).filter((pattern) => pattern !== '')
+  return patterns.length === 0 ? null : patterns
+}
+
+const set = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+
+/** The fields that differ. The order of scopes and patterns doesn't matter. */
+function changed(body: Readonly<Record<string, unknown>>, before: ShownKey): object {
+  const old: Readonly<Record<string, unknown>> = { ...before }
+  const text = (value: unknown) => JSON.stringify(Array.isArray(value) ? value.toSorted() : (value ?? null))
+  const fields = Object.entries(body).filter(([field, value]) => text(value) !== text(old[field]))
+  return fields.length === 0 ? { name: body.name } : Object.fromEntries(fields)
+}
 
 interface PatternFieldProps {
   readonly id: string
@@ -221,7 +267,7 @@ interface PatternFieldProps {
   readonly onChange: (value: string) => void
 }
 
-const PatternField = ({ id, label, example, value, onChange }: PatternFieldProps) => (
+export const PatternField = ({ id, label, example, value, onChange }: PatternFieldProps) => (
   <label htmlFor={id} className="grid gap-1 text-sm font-medium">
     {label}
     <input

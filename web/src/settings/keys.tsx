@@ -7,7 +7,7 @@ import { KeyEntry } from './key-entry.tsx'
 import { KeyForm } from './key-form.tsx'
 import { keysQuery, type MadeKey, rolesQuery } from './setting-queries.ts'
 
-/** Lists, creates and revokes the keys of the tenant. */
+/** Lists, creates, edits and revokes the keys of the tenant. */
 export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
   const { data: session } = useQuery(sessionQuery)
   const { data: keys, error, refetch } = useQuery(keysQuery)

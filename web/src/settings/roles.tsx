@@ -1,10 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
+import { useId, useState } from 'react'
+import type { RolesView } from '../../../src/server/http/views.ts'
+import { Choice } from '../parts/choice.tsx'
+import { CopyButton } from '../parts/copy-button.tsx'
 import { CheckIcon } from '../parts/icons.tsx'
-import { Section } from '../parts/section.tsx'
+import { Code, Section } from '../parts/section.tsx'
 import { Failed, Loading } from '../parts/states.tsx'
+import { listOf, PatternField } from './key-form.tsx'
 import { rolesQuery } from './setting-queries.ts'
 
-/** The scopes, tools and models of each role. Roles are changed in the configuration. */
+/** The scopes, tools and models of each role, and the lines of the configuration that define one. */
 export function Roles() {
   const { data, error, refetch } = useQuery(rolesQuery)
   return (
@@ -68,6 +73,118 @@ export function Roles() {
           </table>
         </section>
       )}
+      {data !== undefined && <RoleLines {...data} />}
     </Section>
+  )
+}
+
+const BUILT_IN: ReadonlySet<string> = new Set(['user', 'operator', 'admin'])
+const NEW = ''
+
+/** Edits a role and shows the lines of the configuration that define it. */
+function RoleLines({ roles, scopes }: RolesView) {
+  const ids = useId()
+  const [of, setOf] = useState(NEW)
+  const [name, setName] = useState('')
+  const [given, setGiven] = useState<ReadonlySet<string>>(new Set(['read', 'call']))
+  const [tools, setTools] = useState('')
+  const [models, setModels] = useState('')
+  const start = (chosen: string) => {
+    const role = roles.find((one) => one.name === chosen)
+    setOf(chosen)
+    setName(role && !BUILT_IN.has(chosen) ? chosen : '')
+    setGiven(new Set(role?.scopes ?? ['read', 'call']))
+    setTools(role?.tools?.join(', ') ?? '')
+    setModels(role?.models?.join(', ') ?? '')
+  }
+  const toggle = (scope: string) => {
+    const next = new Set(given)
+    if (!next.delete(scope)) next.add(scope)
+    setGiven(next)
+  }
+  const patterns = { tools: listOf(tools) ?? undefined, models: listOf(models) ?? undefined }
+  const listed = scopes.flatMap((scope) => (given.has(scope.name) ? [scope.name] : []))
+  const lines = JSON.stringify({ roles: { [name.trim() || 'name']: { scopes: listed, ...patterns } } }, null, 2)
+  const isTaken = BUILT_IN.has(name.trim())
+  return (
+    <details>
+      <summary className="text-sm font-medium">Define a role</summary>
+      <form
+        aria-label="Define a role"
+        className="panel mt-2 grid grid-cols-1 gap-3 p-4"
+        onSubmit={(event) => event.preventDefault()}
+      >
+        <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
+          <div className="grid gap-1 text-sm font-medium">
+            <span aria-hidden="true">Start from</span>
+            <Choice
+              label="Start from"
+              value={of}
+              options={[
+                { value: NEW, label: 'a new role' },
+                ...roles.map((one) => ({ value: one.name, label: one.name })),
+              ]}
+              onChange={start}
+            />
+          </div>
+          <label htmlFor={`${ids}name`} className="grid gap-1 text-sm font-medium">
+            Name of the role
+            <input
+              id={`${ids}name`}
+              className="field font-normal"
+              maxLength={64}
+              placeholder="analyst"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+          </label>
+          <PatternField
+            id={`${ids}tools`}
+            label="Tools of the role"
+            example="get_*"
+            value={tools}
+            onChange={setTools}
+          />
+          <PatternField
+            id={`${ids}models`}
+            label="Models of the role"
+            example="mini:*"
+            value={models}
+            onChange={setModels}
+          />
+        </div>
+        <fieldset>
+          <legend className="text-sm font-medium">Scopes of the role</legend>
+          <div className="mt-1 flex flex-wrap gap-x-5 gap-y-2 text-sm">
+            {scopes.map((scope) => (
+              <label key={scope.name} className="inline-flex min-h-6 items-center gap-2">
+                <input
+                  type="checkbox"
+                  className="size-4 accent-accent"
+                  checked={given.has(scope.name)}
+                  onChange={() => toggle(scope.name)}
+                />
+                {scope.name}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        <p className="text-sm text-muted">
+          {isTaken ? (
+            `“${name.trim()}” is built in: choose another name.`
+          ) : (
+            <>
+              Merge these lines into <Code>toolyard.config.json</Code> and restart the server, or send it SIGHUP.
+            </>
+          )}
+        </p>
+        <pre className="overflow-x-auto rounded-lg bg-sunk p-3 text-xs" tabIndex={0}>
+          {lines}
+        </pre>
+        <div>
+          <CopyButton text={lines} label="Copy lines" />
+        </div>
+      </form>
+    </details>
   )
 }

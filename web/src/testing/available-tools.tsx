@@ -1,37 +1,81 @@
 import { useQuery } from '@tanstack/react-query'
+import { useDeferredValue, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { toolsQuery } from '../api/queries.ts'
+import { FuzzyIndex } from '../parts/fuzzy.ts'
 import { BreakableName } from '../parts/section.tsx'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
 import { BoxList } from '../parts/virtual-list.tsx'
 import { EffectChip } from '../tools/effect-chip.tsx'
+import type { ThreadSettings } from './threads.ts'
 
-const ROW_PX = 84
-const MOST_DESCRIPTION = 120
+const ROW_PX = 78
+const MOST_DESCRIPTION = 100
+/** From here on the list has a search field. */
+const MANY = 8
 
-/** The tools that models can call. */
-export function AvailableTools() {
+interface AvailableToolsProps {
+  readonly settings: ThreadSettings
+  readonly onChange: (settings: ThreadSettings) => void
+}
+
+/** The tools that models can call: which of them, and whether they run. */
+export function AvailableTools({ settings, onChange }: AvailableToolsProps) {
   const { data: tools, error, refetch } = useQuery(toolsQuery)
+  const [search, setSearch] = useState('')
+  const index = useMemo(() => new FuzzyIndex(tools ?? [], ({ name, description }) => `${name} ${description}`), [tools])
+  const asked = useDeferredValue(search)
+  const shown = useMemo(() => index.find(asked), [index, asked])
   return (
     <section aria-labelledby="available" className="panel min-w-0">
-      <h2 id="available" className="px-4 pt-4 text-lg font-semibold">
+      <h2 id="available" className="px-3 pt-3 font-semibold">
         Available Tools {tools !== undefined && <span className="font-normal text-muted">({tools.length})</span>}
       </h2>
+      <div className="grid gap-2 px-3 pt-2 text-sm">
+        <Mode settings={settings} onChange={onChange} />
+        <p className="text-muted">
+          {settings.tools === undefined ? (
+            'The model is offered all tools. Check some to offer only these.'
+          ) : (
+            <>
+              The model is offered {settings.tools.length} of them.{' '}
+              <button
+                type="button"
+                className="text-accent underline underline-offset-2"
+                onClick={() => onChange(without(settings, 'tools'))}
+              >
+                Offer all
+              </button>
+            </>
+          )}
+        </p>
+        {tools !== undefined && tools.length >= MANY && (
+          <input
+            type="search"
+            aria-label="Search available tools"
+            placeholder="Search"
+            className="field"
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
+        )}
+      </div>
       <div className="p-2">
         {tools === undefined && !error && <Loading what="the tools" />}
         {tools === undefined && error && <Failed error={error} what="the tools" again={() => void refetch()} />}
         {tools?.length === 0 && <Empty title="No tools">The model can only answer without tools.</Empty>}
-        {tools !== undefined && tools.length > 0 && (
+        {tools !== undefined && tools.length > 0 && shown.length === 0 && <Empty title="No tools match" />}
+        {shown.length > 0 && (
           <BoxList
-            items={tools}
+            items={shown}
             keyOf={({ name }) => name}
             rowPx={ROW_PX}
             label="List of tools"
-            boxClassName="max-h-[26rem] lg:max-h-[34rem]"
-            rowClassName="rounded-lg px-2 py-2"
-            row={(tool) => <Tool tool={tool} />}
+            boxClassName="max-h-[26rem] xl:max-h-[calc(100dvh-20rem)]"
+            rowClassName="rounded-lg px-1 py-1.5"
+            row={(tool) => <Tool tool={tool} settings={settings} onChange={onChange} />}
           />
         )}
       </div>
@@ -39,18 +83,95 @@ export function AvailableTools() {
   )
 }
 
-const Tool = ({ tool }: { readonly tool: PageTool }) => (
-  <>
-    <div className="flex items-center gap-2">
-      <Link
-        href={`/tool/${encodeURIComponent(tool.name)}`}
-        className="font-mono text-sm font-medium underline-offset-2 hover:underline"
-      >
-        <BreakableName name={tool.name} />
-      </Link>
-      <Chip>{tool.kind}</Chip>
-      {tool.effect === 'write' && <EffectChip tool={tool} />}
+const without = ({ ...settings }: ThreadSettings, key: 'tools' | 'mocks'): ThreadSettings => {
+  const { [key]: _left, ...rest } = settings
+  return rest
+}
+
+/** Whether tools run, and whether writes ask first. */
+function Mode({ settings, onChange }: AvailableToolsProps) {
+  const mocked = settings.mocks !== undefined
+  return (
+    <>
+      <fieldset className="flex gap-4">
+        <legend className="sr-only">Results of calls</legend>
+        <label className="flex items-center gap-1.5">
+          <input
+            type="radio"
+            name="mode"
+            className="size-4 accent-accent"
+            checked={!mocked}
+            onChange={() => onChange(without(settings, 'mocks'))}
+          />
+          Run tools
+        </label>
+        <label className="flex items-center gap-1.5">
+          <input
+            type="radio"
+            name="mode"
+            className="size-4 accent-accent"
+            checked={mocked}
+            onChange={() => onChange({ ...settings, mocks: {} })}
+          />
+          Mock results
+        </label>
+      </fieldset>
+      {!mocked && (
+        <label className="flex items-center gap-1.5">
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={settings.asksWrites}
+            onChange={(event) => onChange({ ...settings, asksWrites: event.target.checked })}
+          />
+          Ask before each write
+        </label>
+      )}
+    </>
+  )
+}
+
+function Tool({ tool, settings, onChange }: AvailableToolsProps & { readonly tool: PageTool }) {
+  const { tools = [], mocks } = settings
+  const { name } = tool
+  const toggle = () => {
+    const chosen = tools.includes(name) ? tools.filter((one) => one !== name) : [...tools, name]
+    onChange(chosen.length === 0 ? without(settings, 'tools') : { ...settings, tools: chosen })
+  }
+  return (
+    <div className="flex gap-2">
+      <input
+        type="checkbox"
+        aria-label={`Offer ${name}`}
+        className="mt-0.5 size-4 shrink-0 accent-accent"
+        checked={tools.includes(name)}
+        onChange={toggle}
+      />
+      <div className="min-w-0 flex-1">
+        <div className="flex flex-wrap items-center gap-x-2">
+          <Link
+            href={`/tool/${encodeURIComponent(name)}`}
+            className="font-mono text-[0.8125rem] font-medium underline-offset-2 hover:underline"
+          >
+            <BreakableName name={name} />
+          </Link>
+          <Chip>{tool.kind}</Chip>
+          {tool.effect === 'write' && <EffectChip tool={tool} />}
+        </div>
+        <p className="text-[0.8125rem] leading-5 wrap-anywhere text-muted">
+          {excerpt(tool.description, MOST_DESCRIPTION)}
+        </p>
+        {mocks !== undefined && (
+          <input
+            aria-label={`Mock result of ${name}, as JSON`}
+            placeholder='{"ok": true}'
+            spellCheck={false}
+            className="field mt-1 font-mono text-xs"
+            value={mocks[name] ?? ''}
+            onChange={(event) => onChange({ ...settings, mocks: { ...mocks, [name]: event.target.value } })}
+          />
+        )}
+      </div>
     </div>
-    <p className="mt-0.5 text-sm wrap-anywhere text-muted">{excerpt(tool.description, MOST_DESCRIPTION)}</p>
-  </>
-)
+  )
+}

@@ -13,10 +13,12 @@ interface ModelChoicesProps {
   readonly onChange: (chosen: Chosen) => void
   /** The maximum number of models side by side. */
   readonly most: number
+  /** In one line, without warnings: the conversation has begun. */
+  readonly compact?: boolean
 }
 
 /** Selects one model, or several to compare. Warns about models that aren't validated. */
-export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesProps) {
+export function ModelChoices({ models, chosen, onChange, most, compact = false }: ModelChoicesProps) {
   const places = useRef<HTMLDivElement>(null)
   const before = useRef(chosen.length)
   // The pressed button may be gone: focus the last select.
@@ -37,14 +39,15 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
   const usable = models.filter(({ reason }) => reason === undefined)
   const doubtful = models.filter((model) => chosen.includes(model.id) && !model.validation.validated)
   return (
-    <div ref={places} className="grid grid-cols-1 gap-3">
+    <div ref={places} className={compact ? 'flex flex-wrap items-center gap-2' : 'grid grid-cols-1 gap-3'}>
       {chosen.map((value, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: entries are identified by their position.
-        <div key={index} className="flex items-end gap-2">
+        <div key={index} className={`flex items-end gap-2 ${compact ? 'min-w-56 flex-1' : ''}`}>
           <div className="min-w-0 flex-1">
             <ModelSelect
               label={index === 0 ? 'Select Model' : `Compare with (${index + 1})`}
               models={models}
+              quietLabel={compact}
               value={value}
               onChange={(id) => onChange(chosen.with(index, id))}
             />
@@ -60,7 +63,7 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
           )}
         </div>
       ))}
-      {doubtful.length > 0 && (
+      {!compact && doubtful.length > 0 && (
         <Note tone="warn">
           {doubtful
             .map((model) =>

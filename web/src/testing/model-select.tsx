@@ -10,14 +10,16 @@ interface ModelSelectProps {
   readonly value: string | null
   readonly onChange: (id: string | null) => void
   readonly invalid?: boolean
+  /** The label is for screen readers only. */
+  readonly quietLabel?: boolean
 }
 
 /** The models, each with its badge. */
-export function ModelSelect({ label, models, value, onChange, invalid = false }: ModelSelectProps) {
+export function ModelSelect({ label, models, value, onChange, invalid = false, quietLabel = false }: ModelSelectProps) {
   const chosen = models.find(({ id }) => id === value)
   return (
     <Select.Root value={value} onValueChange={onChange}>
-      <Select.Label className="block text-sm font-medium">{label}</Select.Label>
+      <Select.Label className={quietLabel ? 'sr-only' : 'block text-sm font-medium'}>{label}</Select.Label>
       <Select.Trigger
         aria-invalid={invalid}
         className="field mt-1 flex min-h-10 items-center justify-between gap-2 text-left"

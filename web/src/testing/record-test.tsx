@@ -38,10 +38,10 @@ export function RecordTest({ run, answer }: RecordTestProps) {
     )
   }
   return (
-    <fieldset className="mt-4 border-t border-line pt-3" disabled={record.isPending}>
+    <fieldset className="mt-3 border-t border-line pt-2" disabled={record.isPending}>
       <legend className="sr-only">Record this test</legend>
-      <p className="text-sm">Did the model do what you expected? Your answer is recorded as a test.</p>
-      <div className="mt-2 flex flex-wrap gap-2">
+      <div className="flex flex-wrap items-center gap-2">
+        <p className="text-sm text-muted">Did the model do what you expected?</p>
         <Button onClick={() => record.mutate(true)}>Record as passed</Button>
         <Button onClick={() => record.mutate(false)}>Record as failed</Button>
         <input

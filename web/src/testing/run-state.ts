@@ -36,7 +36,7 @@ export type Answer = RunAnswer & { readonly run_id?: string }
 
 /** The current state of a run. */
 export interface RunState {
-  readonly status: 'running' | 'done' | 'cancelled' | 'failed'
+  readonly status: 'running' | 'waiting' | 'done' | 'cancelled' | 'failed'
   readonly model: string
   readonly query: string
   readonly startedAt: number
@@ -91,7 +91,7 @@ export function nextRun(run: RunState, { event, data }: ServerEvent, now: number
     case 'call-result':
       return withResult(endTurn(run, now), id, given.call as TrackedCall, now)
     case 'answer':
-      return { ...endTurn(run, now), status: 'done', answer: data as Answer, durationMs: now - run.startedAt }
+      return answered(endTurn(run, now), data as Answer, now - run.startedAt)
     case 'error':
       return failed(run, String(given.error ?? 'The run failed.'), now)
     case 'shutdown':
@@ -100,6 +100,14 @@ export function nextRun(run: RunState, { event, data }: ServerEvent, now: number
       return run
   }
 }
+
+/** A run that waits for approval has an answer, too. */
+export const answered = (run: RunState, answer: Answer, durationMs: number): RunState => ({
+  ...run,
+  status: answer.status === 'waiting' ? 'waiting' : answer.stop_reason === 'cancelled' ? 'cancelled' : 'done',
+  answer,
+  durationMs,
+})
 
 export const failed = (run: RunState, problem: string, now: number): RunState => ({
   ...run,

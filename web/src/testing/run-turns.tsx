@@ -1,4 +1,5 @@
 import type { ToolResult } from '../../../src/core/tool-result.ts'
+import { CopyButton } from '../parts/copy-button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { ResultView } from '../parts/media.tsx'
@@ -86,6 +87,11 @@ function Call({ call, iteration, running }: CallProps) {
           Iteration {iteration}
           {result !== undefined && `, ${inTime(result.execution_time_ms)}`}
         </span>
+        {result !== undefined && (
+          <span className="-my-1.5 ml-auto">
+            <CopyButton text={JSON.stringify({ tool, params, result }, null, 2)} look="quiet" />
+          </span>
+        )}
       </div>
       <p className="mt-2 text-xs font-medium text-muted">Parameters</p>
       <div className="overflow-x-auto">

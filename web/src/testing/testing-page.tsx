@@ -1,166 +1,255 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { Link, useSearch } from 'wouter'
-import { modelsQuery, useMay } from '../api/queries.ts'
+import { Link, useLocation, useSearch } from 'wouter'
+import { modelsQuery, sessionQuery, toolQuery, toolsQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
-import { Failed, Loading, Note } from '../parts/states.tsx'
+import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { AvailableTools } from './available-tools.tsx'
-import { EXAMPLES } from './examples.ts'
+import { exampleOf, fittingExamples, ownTools } from './examples.ts'
 import { ModelChoices } from './model-choices.tsx'
-import { TestResults } from './test-results.tsx'
-import { useTestRun } from './use-test-run.ts'
+import { ThreadList, threadAddress } from './thread-list.tsx'
+import { threadStore, useThreads } from './thread-store.ts'
+import { sendsOn, ThreadView } from './thread-view.tsx'
+import { DEFAULT_SETTINGS, isRunning, MAX_TURNS, mockProblem, type Thread, titleOf } from './threads.ts'
 
 const MISSING = 'Please enter a test query and select a model'
 const MOST_MODELS = 3
 
-/** Tests models with a query and all tools. */
-export function TestingPage() {
-  usePageTitle('Testing')
-  const models = useQuery(modelsQuery)
-  const mayChat = useMay('chat')
-  // Values from the URL.
-  const [given] = useState(new URLSearchParams(useSearch()))
-  const [query, setQuery] = useState(given.get('query') ?? '')
-  const [picked, setPicked] = useState<readonly (string | null)[]>([given.get('model')])
-  const before = given.get('run') ?? undefined
-  const [missing, setMissing] = useState(false)
-  const field = useRef<HTMLTextAreaElement>(null)
-  const results = useRef<HTMLElement>(null)
-  // Hooks can't be in a loop: one per slot, up to MOST_MODELS.
-  const runs = [
-    { place: 'first', ...useTestRun() },
-    { place: 'second', ...useTestRun() },
-    { place: 'third', ...useTestRun() },
-  ]
-  // Preselect the only available model.
-  const usable = models.data?.filter(({ reason }) => reason === undefined)
-  const only = usable?.length === 1 ? (usable[0]?.id ?? null) : null
-  const unusable = new Set(models.data?.filter((model) => !usable?.includes(model)).map(({ id }) => id))
-  const chosen = picked.map((id, index) => (unusable.has(id ?? '') ? null : id) ?? (index === 0 ? only : null))
-  const running = runs.some(({ run }) => run?.status === 'running')
-  const shown = runs.filter(({ run }) => run !== undefined)
-  const start = () => {
-    const ids = chosen.filter((id) => id !== null)
-    setMissing(query.trim() === '' || ids.length === 0)
-    if (query.trim() === '' || ids.length === 0) return
-    for (const [index, { start, clear }] of runs.entries()) {
-      const id = chosen[index] ?? null
-      if (id === null) clear()
-      else void start(id, query.trim())
-    }
-    results.current?.scrollIntoView({ block: 'start' })
-  }
+/** Tests models in conversations that use the tools. */
+export function TestingPage({ thread: id }: { readonly thread?: string | undefined }) {
+  const { data: session } = useQuery(sessionQuery)
+  if (session !== undefined) threadStore().belongTo(`${session.tenant ?? ''}/${session.name ?? ''}`)
+  const threads = useThreads()
+  const thread = threads.find((one) => one.id === id)
+  usePageTitle(thread === undefined ? 'Testing' : titleOf(thread))
+  const [, navigate] = useLocation()
+  const open = (next?: string) => navigate(next === undefined ? '/tools-testing' : threadAddress(next))
   return (
     <>
       <h1 className="text-2xl font-semibold tracking-tight">Testing</h1>
       <p className="mt-1 text-muted">
         Find out which models can use your tools: ask, watch the calls, and record the result.
       </p>
-      <div className="mt-5 grid items-start gap-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
-        <div className="grid min-w-0 grid-cols-1 gap-4">
-          <section aria-labelledby="test" className="panel min-w-0 p-4">
-            <h2 id="test" className="text-lg font-semibold">
-              Test Tool Calling
-            </h2>
-            <div className="mt-3 grid grid-cols-1 gap-4">
-              {models.data === undefined ? (
-                models.error ? (
-                  <Failed error={models.error} what="the models" again={() => void models.refetch()} />
-                ) : (
-                  <Loading what="the models" />
-                )
+      <Conversation id={id} thread={thread} open={open} />
+    </>
+  )
+}
+
+interface ConversationProps {
+  readonly id: string | undefined
+  readonly thread: Thread | undefined
+  readonly open: (id?: string) => void
+}
+
+function Conversation({ id, thread, open }: ConversationProps) {
+  const models = useQuery(modelsQuery)
+  const mayChat = useMay('chat')
+  const [, navigate] = useLocation()
+  // Values from the URL.
+  const search = useSearch()
+  const [given, setGiven] = useState({ search, values: new URLSearchParams(search) })
+  const run = given.values.get('run')
+  const [query, setQuery] = useState(given.values.get('query') ?? '')
+  const [settings, setSettings] = useState(
+    thread?.settings ?? { ...DEFAULT_SETTINGS, models: [given.values.get('model')] },
+  )
+  const [problem, setProblem] = useState<string>()
+  const [shown, setShown] = useState(id)
+  const field = useRef<HTMLTextAreaElement>(null)
+  if (shown !== id) {
+    setShown(id)
+    setProblem(undefined)
+    setSettings(thread?.settings ?? { ...settings, models: [settings.models[0] ?? null] })
+  }
+  // The palette has chosen a model while the page was open.
+  if (search !== '' && search !== given.search) {
+    const values = new URLSearchParams(search)
+    setGiven({ search, values })
+    setQuery(values.get('query') ?? query)
+    setSettings({ ...settings, models: [values.get('model') ?? settings.models[0] ?? null] })
+  }
+  // Preselect the only available model.
+  const usable = models.data?.filter(({ reason }) => reason === undefined)
+  const only = usable?.length === 1 ? (usable[0]?.id ?? null) : null
+  const unusable = new Set(models.data?.filter((model) => !usable?.includes(model)).map((model) => model.id))
+  const chosen = settings.models.map(
+    (model, index) => (unusable.has(model ?? '') ? null : model) ?? (index === 0 ? only : null),
+  )
+  const running = thread !== undefined && isRunning(thread)
+
+  const ask = (text: string, at?: number): boolean => {
+    const isMissing = text.trim() === '' || chosen.every((model) => model === null)
+    const isFull = (at ?? thread?.turns.length ?? 0) >= MAX_TURNS
+    const full = isFull ? `A thread has at most ${MAX_TURNS} questions. Start a new one.` : undefined
+    const found = isMissing ? MISSING : (mockProblem(settings.mocks) ?? full)
+    setProblem(found)
+    if (found !== undefined || !mayChat) return false
+    const asked = threadStore().ask(thread?.id, { ...settings, models: chosen }, text.trim(), at)
+    if (asked !== id) navigate(threadAddress(asked), { state: { stay: true } })
+    return true
+  }
+  const send = () => {
+    if (!running && ask(query)) setQuery('')
+  }
+  const edit = (text: string, at: number) => {
+    const last = thread
+    if (ask(text, at) && last !== undefined && at < last.turns.length) {
+      toast({ text: 'The answers after the question were replaced', undo: () => threadStore().restore(last) })
+    }
+  }
+  const branch = (at: number) => {
+    const next = thread && threadStore().branch(thread.id, at)
+    if (next === undefined) return
+    open(next)
+    toast({ text: 'This is a branch. The thread that it comes from is unchanged.' })
+  }
+  const isEmpty = thread === undefined || thread.turns.length === 0
+  const lost = id !== undefined && thread === undefined
+  return (
+    <div className="mt-4 grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[14rem_minmax(0,1fr)_20rem]">
+      <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-1 xl:sticky xl:top-16">
+        <ThreadList current={id} open={open} />
+      </div>
+      <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-2 xl:sticky xl:top-16 xl:order-1">
+        <AvailableTools settings={settings} onChange={setSettings} />
+      </div>
+      <div className="flex min-w-0 flex-col gap-4 max-lg:-order-1 max-xl:lg:col-start-1 max-xl:lg:row-span-2 max-xl:lg:row-start-1">
+        <section aria-labelledby="results" className={isEmpty ? 'order-1 min-w-0' : 'min-w-0'}>
+          <h2 id="results" className={isEmpty ? 'font-semibold' : 'sr-only'}>
+            Test Results
+          </h2>
+          {thread !== undefined && !isEmpty && (
+            <ThreadView
+              thread={thread}
+              models={models.data ?? []}
+              before={run === null ? undefined : { query: given.values.get('query'), run }}
+              ask={edit}
+              branch={branch}
+            />
+          )}
+          {isEmpty && !lost && (
+            <p className="mt-1 text-sm text-muted">Ask something to see the answer and the calls here.</p>
+          )}
+          {lost && (
+            <Empty title="This thread is not in this browser">
+              <p>Threads are stored in the browser that made them. Share the link of a run instead.</p>
+              <Button className="mt-3" onClick={() => open()}>
+                New thread
+              </Button>
+            </Empty>
+          )}
+        </section>
+        <section
+          aria-labelledby="test"
+          className={`panel min-w-0 p-3 ${isEmpty ? '' : 'z-20 shadow-lg lg:sticky lg:bottom-3'}`}
+        >
+          <h2 id="test" className={isEmpty ? 'font-semibold' : 'sr-only'}>
+            Test Tool Calling
+          </h2>
+          <div className={`grid grid-cols-1 gap-3 ${isEmpty ? 'mt-2' : ''}`}>
+            {models.data === undefined ? (
+              models.error ? (
+                <Failed error={models.error} what="the models" again={() => void models.refetch()} />
               ) : (
-                <ModelChoices models={models.data} chosen={chosen} onChange={setPicked} most={MOST_MODELS} />
-              )}
-              <div>
-                <label htmlFor="query" className="block text-sm font-medium">
+                <Loading what="the models" />
+              )
+            ) : (
+              <ModelChoices
+                models={models.data}
+                chosen={chosen}
+                onChange={(next) => setSettings({ ...settings, models: next })}
+                most={MOST_MODELS}
+                compact={!isEmpty}
+              />
+            )}
+            {run !== null && isEmpty && (
+              <Note>
+                This is the query of{' '}
+                <Link href={`/runs/${run}`} className="underline">
+                  a run
+                </Link>
+                . Run Test asks it again, with the same or another model, runs the tools, and compares the calls.
+              </Note>
+            )}
+            {problem !== undefined && (
+              <Note tone="bad" role="alert">
+                {problem}
+              </Note>
+            )}
+            <div className="flex flex-wrap items-end gap-2">
+              <div className="min-w-48 flex-1">
+                <label htmlFor="query" className={isEmpty ? 'block text-sm font-medium' : 'sr-only'}>
                   Test Query
                 </label>
                 <textarea
                   id="query"
                   ref={field}
-                  rows={3}
-                  className="field mt-1 resize-y"
-                  placeholder="Ask something that needs a tool"
+                  rows={isEmpty ? 3 : 1}
+                  className={`field mt-1 field-sizing-content max-h-60 resize-y ${isEmpty ? 'min-h-20' : 'min-h-10'}`}
+                  placeholder={isEmpty ? 'Ask something that needs a tool' : 'Ask a follow-up'}
                   value={query}
                   onChange={(event) => setQuery(event.target.value)}
                   onKeyDown={(event) => {
-                    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !running) start()
+                    if (!sendsOn(event)) return
+                    event.preventDefault()
+                    send()
                   }}
                 />
               </div>
-              {before !== undefined && (
-                <Note>
-                  This is the query of{' '}
-                  <Link href={`/runs/${before}`} className="underline">
-                    a run
-                  </Link>
-                  . Run Test asks it again, with the same or another model, runs the tools, and compares the calls.
-                </Note>
-              )}
-              {missing && (
-                <Note tone="bad" role="alert">
-                  {MISSING}
-                </Note>
-              )}
-              <div className="flex items-center gap-3">
-                <Button look="main" className="min-w-28" disabled={running || !mayChat} onClick={start}>
-                  {running ? 'Running …' : 'Run Test'}
+              {running ? (
+                <Button look="danger" className="min-h-10" onClick={() => thread && threadStore().stop(thread.id)}>
+                  Stop
                 </Button>
-                {mayChat || <span className="text-sm text-muted">Your key can’t ask models.</span>}
-              </div>
+              ) : (
+                <Button look="main" className="min-h-10" disabled={!mayChat} onClick={send}>
+                  Run Test
+                </Button>
+              )}
             </div>
-          </section>
-          <section aria-labelledby="examples" className="panel min-w-0 p-4">
-            <h2 id="examples" className="text-lg font-semibold">
-              Example Test Queries
-            </h2>
-            <ul className="mt-3 grid gap-2 sm:grid-cols-2">
-              {EXAMPLES.map(({ title, query: example, expected }) => (
-                <li key={title}>
-                  <button
-                    type="button"
-                    className="flex h-full w-full flex-col rounded-lg border border-line p-3 text-left hover:border-edge hover:bg-sunk"
-                    onClick={() => {
-                      setQuery(example)
-                      setMissing(false)
-                      field.current?.focus()
-                    }}
-                  >
-                    <span className="block text-sm font-medium">{title}</span>
-                    <span className="mt-0.5 block text-sm">“{example}”</span>
-                    <span className="mt-1 block text-xs text-muted">Expected: {expected}</span>
-                  </button>
-                </li>
-              ))}
-            </ul>
-          </section>
-        </div>
-        <AvailableTools />
-      </div>
-      <section ref={results} aria-labelledby="results" className="mt-6 min-h-[calc(100dvh-4rem)] scroll-mt-16">
-        <h2 id="results" className="text-lg font-semibold">
-          Test Results
-        </h2>
-        {shown.length === 0 ? (
-          <p className="mt-2 text-muted">Run a test to see the calls and the answer here.</p>
-        ) : (
-          <div className="mt-3 grid grid-cols-1 items-start gap-4 lg:auto-cols-fr lg:grid-flow-col lg:grid-cols-none">
-            {shown.map(({ place, run, cancel }) =>
-              run === undefined ? null : (
-                <TestResults
-                  key={place}
-                  run={run}
-                  model={models.data?.find(({ id }) => id === run.model)}
-                  cancel={cancel}
-                  before={before}
-                />
-              ),
-            )}
+            {mayChat || <span className="text-sm text-muted">Your key can’t ask models.</span>}
           </div>
+        </section>
+        {isEmpty && (
+          <Examples
+            choose={(example) => {
+              setQuery(example)
+              setProblem(undefined)
+              field.current?.focus()
+            }}
+          />
         )}
-      </section>
-    </>
+      </div>
+    </div>
+  )
+}
+
+/** Questions that the tools of this installation can answer. */
+function Examples({ choose }: { readonly choose: (query: string) => void }) {
+  const { data: tools = [] } = useQuery(toolsQuery)
+  const own = useQueries({ queries: ownTools(tools).map(({ name }) => toolQuery(name)) })
+  const made = own.flatMap(({ data }) => (data === undefined ? [] : [exampleOf(data)]))
+  return (
+    <section aria-labelledby="examples" className="min-w-0">
+      <h2 id="examples" className="font-semibold">
+        Example Test Queries
+      </h2>
+      <ul className="mt-2 grid gap-2 sm:grid-cols-2">
+        {[...fittingExamples(tools), ...made].map(({ title, query: example, expected }) => (
+          <li key={title}>
+            <button
+              type="button"
+              className="panel flex h-full w-full flex-col p-3 text-left hover:border-edge"
+              onClick={() => choose(example)}
+            >
+              <span className="block text-sm font-medium wrap-anywhere">{title}</span>
+              <span className="mt-0.5 block text-sm wrap-anywhere">“{example}”</span>
+              <span className="mt-1 block text-xs wrap-anywhere text-muted">Expected: {expected}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }

@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
+import { CopyButton } from '../parts/copy-button.tsx'
 import { inTime } from '../parts/figures.ts'
 import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
@@ -14,6 +15,9 @@ export function CallResult({ result, kind }: { readonly result: ToolResult; read
         <h3 className="font-medium">Result</h3>
         <Chip tone={success ? 'good' : 'bad'}>{success ? 'success' : result.error_code}</Chip>
         <span className="text-sm text-muted tabular-nums">{inTime(execution_time_ms)}</span>
+        <span className="-my-1 ml-auto">
+          <CopyButton text={JSON.stringify(result, null, 2)} label="Copy result" look="quiet" />
+        </span>
         {!success && result.outcome === 'unknown' && <Chip tone="warn">may have happened</Chip>}
       </div>
       {runId !== undefined && (

@@ -11,7 +11,8 @@ interface ParamsTextProps {
 /** They change the order in which text is shown, so that a person might approve something else. */
 const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-const written = (params: unknown): string =>
+/** JSON in which no character hides or moves another. */
+export const written = (params: unknown): string =>
   JSON.stringify(params, null, 2).replace(
     DIRECTION_MARKS,
     (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -16,6 +16,7 @@ interface Snippet {
 export const snippets = (asked: Asked): Snippet[] => [
   { title: 'curl', text: curl(asked) },
   { title: 'TypeScript', text: typescript(asked) },
+  { title: 'Python', text: python(asked) },
   { title: 'CLI', text: `npx toolyard exec ${quoted(asked.tool)} ${quoted(JSON.stringify(asked.params))}` },
 ]
 
@@ -36,6 +37,27 @@ function typescript({ tool, params, url, withKey }: Asked): string {
     '})',
     'const result = await response.json()',
     'console.log(result.success ? result.result : result.error)',
+  ].join('\n')
+}
+
+/** Needs no package. A JSON string is a Python string, too. */
+function python({ tool, params, url, withKey }: Asked): string {
+  const key = withKey ? `, "Authorization": f"Bearer {os.environ['TOOLYARD_KEY']}"` : ''
+  return [
+    `import json${withKey ? ', os' : ''}, urllib.error, urllib.request`,
+    '',
+    `body = ${JSON.stringify(JSON.stringify({ tool_name: tool, params }))}`,
+    'request = urllib.request.Request(',
+    `    ${JSON.stringify(`${url}/tools/execute`)},`,
+    '    data=body.encode(),',
+    `    headers={"Content-Type": "application/json"${key}},`,
+    ')',
+    'try:',
+    '    with urllib.request.urlopen(request) as response:',
+    '        result = json.load(response)',
+    'except urllib.error.HTTPError as error:',
+    '    result = json.load(error)',
+    'print(result["result"] if result["success"] else result["error"])',
   ].join('\n')
 }
 

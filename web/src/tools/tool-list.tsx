@@ -1,17 +1,23 @@
 import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
+import { useCompact } from '../parts/density.tsx'
 import { count, inPercent, inTime } from '../parts/figures.ts'
 import { KeyIcon } from '../parts/icons.tsx'
 import { BreakableName } from '../parts/section.tsx'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip } from '../parts/states.tsx'
+import { useMedia } from '../parts/use-media.ts'
 import { WindowList } from '../parts/virtual-list.tsx'
 import { EffectChip } from './effect-chip.tsx'
 import type { ToolFigures } from './search-tools.ts'
 
-const ROW_PX = 68
-const MOST_DESCRIPTION = 120
-const COLUMNS = 'md:grid-cols-[minmax(0,1fr)_5.5rem_6.5rem_8.5rem_6rem_5rem]'
+const ROW_PX = 34
+/** 50 rows fit on 1,080 lines. */
+const COMPACT_PX = 18
+const NARROW_PX = 92
+const MOST_DESCRIPTION = 240
+const COLUMNS =
+  'md:grid-cols-[minmax(0,1fr)_5.5rem_6.5rem_8.5rem_8rem_4.5rem] 2xl:grid-cols-[minmax(0,1fr)_8rem_8rem_12rem_10rem_6rem]'
 
 interface ToolListProps {
   readonly tools: readonly PageTool[]
@@ -20,27 +26,35 @@ interface ToolListProps {
 }
 
 /** The tools with their metrics. */
-export const ToolList = ({ tools, figures }: ToolListProps) => (
-  <>
-    <div aria-hidden="true" className={`hidden gap-3 px-4 py-2 text-xs font-medium text-muted md:grid ${COLUMNS}`}>
-      <span>Tool</span>
-      <span>Kind</span>
-      <span>Effect</span>
-      <span>Origin</span>
-      <span className="text-right">{figures && 'Success, 24 h'}</span>
-      <span className="text-right">{figures && 'p95'}</span>
-    </div>
-    <WindowList
-      items={tools}
-      keyOf={({ name }) => name}
-      rowPx={ROW_PX}
-      label="Tools"
-      className="panel"
-      rowClassName="border-line not-first:border-t"
-      row={(tool) => <Row tool={tool} figures={figures?.[tool.name]} observed={figures !== undefined} />}
-    />
-  </>
-)
+export const ToolList = ({ tools, figures }: ToolListProps) => {
+  const compact = useCompact()
+  const wide = useMedia('(min-width: 48rem)')
+  return (
+    <>
+      <div
+        aria-hidden="true"
+        className={`hidden gap-3 px-4 py-1.5 compact:py-0.5 text-xs font-medium text-muted md:grid ${COLUMNS}`}
+      >
+        <span>Tool</span>
+        <span>Kind</span>
+        <span>Effect</span>
+        <span>Origin</span>
+        <span className="text-right">{figures && 'Success, 24 h'}</span>
+        <span className="text-right">{figures && 'p95'}</span>
+      </div>
+      <WindowList
+        items={tools}
+        keyOf={({ name }) => name}
+        key={`${compact} ${wide}`}
+        rowPx={!wide ? NARROW_PX : compact ? COMPACT_PX : ROW_PX}
+        label="Tools"
+        className="panel"
+        rowClassName="border-line not-first:border-t"
+        row={(tool) => <Row tool={tool} figures={figures?.[tool.name]} observed={figures !== undefined} />}
+      />
+    </>
+  )
+}
 
 interface RowProps {
   readonly tool: PageTool
@@ -51,11 +65,11 @@ interface RowProps {
 const Row = ({ tool, figures, observed }: RowProps) => (
   <Link
     href={`/tool/${encodeURIComponent(tool.name)}`}
-    className={`grid scroll-mt-36 scroll-mb-16 items-center gap-x-3 gap-y-1.5 px-4 py-3 hover:bg-sunk ${COLUMNS}`}
+    className={`grid scroll-mt-36 scroll-mb-16 items-center gap-x-3 gap-y-1.5 px-4 py-3 hover:bg-sunk md:h-[33px] md:py-0 md:compact:h-[17px] md:compact:text-xs ${COLUMNS}`}
   >
-    <span className="min-w-0">
-      <span className="flex flex-wrap items-center gap-x-2">
-        <span className="font-mono text-[0.875rem] font-medium">
+    <span className="min-w-0 md:flex md:items-baseline md:gap-3">
+      <span className="flex flex-wrap items-center gap-x-2 md:max-w-[60%] md:shrink-0 md:flex-nowrap">
+        <span className="font-mono text-[0.875rem] font-medium md:truncate md:compact:text-xs">
           <BreakableName name={tool.name} />
         </span>
         {tool.broken !== undefined && <Chip tone="bad">broken</Chip>}
@@ -67,7 +81,7 @@ const Row = ({ tool, figures, observed }: RowProps) => (
           </span>
         )}
       </span>
-      <span className="mt-0.5 block text-sm wrap-anywhere text-muted">
+      <span className="mt-0.5 block text-sm wrap-anywhere text-muted md:mt-0 md:min-w-0 md:flex-1 md:truncate md:compact:text-xs">
         {excerpt(tool.description, MOST_DESCRIPTION)}
       </span>
     </span>
@@ -80,7 +94,7 @@ const Row = ({ tool, figures, observed }: RowProps) => (
         <span className="sr-only">Effect: </span>
         <EffectChip tool={tool} />
       </span>
-      <span className="truncate text-sm text-muted">
+      <span className="truncate text-sm text-muted md:compact:text-xs">
         <span className="sr-only">Origin: </span>
         {tool.origin}
       </span>
@@ -91,7 +105,7 @@ const Row = ({ tool, figures, observed }: RowProps) => (
           {tool.permissions.join(', ')}
         </span>
       )}
-      <span className="text-right text-sm tabular-nums">
+      <span className="text-right text-sm whitespace-nowrap tabular-nums md:compact:text-xs">
         {figures === undefined ? (
           <span className="text-muted max-md:hidden">{observed ? '–' : ''}</span>
         ) : (
@@ -100,11 +114,11 @@ const Row = ({ tool, figures, observed }: RowProps) => (
             <span className={figures.success_rate < 0.9 ? 'font-medium text-bad' : ''}>
               {inPercent(figures.success_rate)}
             </span>
-            <span className="block text-xs text-muted max-md:ml-1 max-md:inline">{count(figures.total, 'call')}</span>
+            <span className="ml-1.5 text-xs text-muted">{count(figures.total, 'call')}</span>
           </>
         )}
       </span>
-      <span className="text-right text-sm tabular-nums">
+      <span className="text-right text-sm whitespace-nowrap tabular-nums md:compact:text-xs">
         {figures === undefined ? (
           <span className="text-muted max-md:hidden">{observed ? '–' : ''}</span>
         ) : (

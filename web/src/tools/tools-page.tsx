@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { figuresQuery, toolsQuery, useMay } from '../api/queries.ts'
+import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
 import { count } from '../parts/figures.ts'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
@@ -44,7 +45,7 @@ export function ToolsPage() {
   return (
     <>
       <div className="flex flex-wrap items-baseline gap-x-3">
-        <h1 className="text-2xl font-semibold tracking-tight">Tools</h1>
+        <h1 className="text-2xl font-semibold tracking-tight compact:text-lg">Tools</h1>
         <p role="status" className="text-muted">
           {tools !== undefined &&
             (wanted.length === tools.length
@@ -52,10 +53,10 @@ export function ToolsPage() {
               : `${wanted.length} of ${count(tools.length, 'tool')}`)}
         </p>
       </div>
-      <p className="text-muted">
+      <p className="text-muted compact:hidden">
         Programs and models call these tools. Open one to try it, or let a model use them under Testing.
       </p>
-      <div className="sticky top-0 z-10 lg:top-14 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
+      <div className="sticky top-0 z-10 lg:top-12 -mx-4 mt-2 compact:mt-0 grid grid-cols-3 gap-2 bg-ground px-4 py-2 compact:py-1 md:grid-cols-[1fr_10rem_10rem_12rem]">
         <input
           type="search"
           aria-label="Search tools"
@@ -88,7 +89,12 @@ export function ToolsPage() {
           </Empty>
         )}
         {tools !== undefined && tools.length > 0 && wanted.length === 0 && (
-          <Empty title="No tools match">Clear the search or the filters.</Empty>
+          <Empty title="No tools match">
+            <p>Nothing has these words and filters.</p>
+            <Button className="mt-3" onClick={() => setParams(new URLSearchParams(), { replace: true })}>
+              Clear the search and the filters
+            </Button>
+          </Empty>
         )}
         {wanted.length > 0 && <ToolList tools={wanted} figures={figures?.tools} />}
       </div>

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Suspense, useState } from 'react'
+import { type KeyboardEvent, Suspense, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { toolQuery, useMay } from '../api/queries.ts'
@@ -12,6 +12,7 @@ import { lazyPart } from '../parts/lazy-part.ts'
 import { Loading, Note } from '../parts/states.tsx'
 import { CallResult } from './call-result.tsx'
 import { writesLive } from './effect-chip.tsx'
+import { openProblems } from './form/problems-by-field.ts'
 import { ParamsText } from './params-text.tsx'
 import { type CallState, useToolCall } from './use-tool-call.ts'
 
@@ -46,9 +47,23 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
     void call.run(params)
   }
   const approval = call.result?.success === false ? call.result.details?.approval : undefined
-  const problems = call.result?.success === false ? (call.result.details?.problems ?? []) : []
+  const failed = call.result?.success === false ? call.result : undefined
+  const problems = useMemo(
+    () => openProblems(failed?.details?.problems ?? [], call.sent, params),
+    [failed, call.sent, params],
+  )
+  const ask = () => (live ? setAsking(true) : start())
+  /** Enter in a field of one line runs, and Ctrl+Enter everywhere. */
+  const press = (event: KeyboardEvent) => {
+    const { target } = event.nativeEvent
+    const isLine = target instanceof HTMLInputElement && !['checkbox', 'radio'].includes(target.type)
+    if (event.key !== 'Enter' || event.nativeEvent.isComposing) return
+    if (!(event.ctrlKey || event.metaKey || isLine) || !readable || !mayCall || call.running) return
+    event.preventDefault()
+    ask()
+  }
   return (
-    <section aria-labelledby="try" className="mt-6">
+    <section aria-labelledby="try" className="mt-6" onKeyDown={press}>
       <h2 id="try" className="text-lg font-semibold">
         Try it
       </h2>
@@ -74,15 +89,11 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
             Cancel
           </Button>
         ) : (
-          <Button
-            look={live ? 'danger' : 'main'}
-            className="min-w-28"
-            disabled={!readable || !mayCall}
-            onClick={() => (live ? setAsking(true) : start())}
-          >
+          <Button look={live ? 'danger' : 'main'} className="min-w-28" disabled={!readable || !mayCall} onClick={ask}>
             {live ? 'Run (live write)' : 'Run'}
           </Button>
         )}
+        <span className="text-sm text-muted max-sm:hidden">Ctrl+Enter</span>
         {live && <span className="text-sm text-bad">This tool changes data. Its calls are not retried.</span>}
         {!mayCall && <span className="text-sm text-muted">Your key can’t call tools.</span>}
       </div>

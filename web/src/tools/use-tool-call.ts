@@ -6,6 +6,8 @@ import { readEvents } from '../api/read-events.ts'
 export interface CallState {
   readonly running: boolean
   readonly result?: ToolResult
+  /** The parameters that led to the result. */
+  readonly sent?: unknown
   /** The latest progress. */
   readonly progress?: unknown
   /** Why there is no envelope. */
@@ -27,7 +29,7 @@ export function useToolCall(tool: string, onEnd: () => void) {
       const options = { method: 'POST', body, signal: controller.signal } as const
       for await (const { event, data } of readEvents('/tools/execute', options)) {
         if (event === 'progress') setState({ running: true, progress: data })
-        if (event === 'result') setState({ running: false, result: data as ToolResult })
+        if (event === 'result') setState({ running: false, result: data as ToolResult, sent: params })
         if (event === 'shutdown') setState({ running: false, problem: 'The server stopped before the call ended.' })
       }
     } catch (error) {

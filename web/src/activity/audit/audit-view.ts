@@ -18,6 +18,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'flag.set': 'A flag of the tenant was set.',
   'approval.asked': 'A call asked for approval.',
   'approval.decided': 'A call was approved or rejected.',
+  'key.changed': 'The name or the rights of an API key were changed.',
   'key.created': 'An API key was created.',
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',

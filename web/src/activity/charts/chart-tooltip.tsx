@@ -9,17 +9,18 @@ interface ChartTooltipProps {
   readonly title: string
   readonly payload?: readonly Shown[]
   readonly format: (value: number) => string
+  readonly missing?: string | undefined
 }
 
 /** The values at the pointer or keyboard position. */
-export const ChartTooltip = ({ active = false, title, payload = [], format }: ChartTooltipProps) => (
+export const ChartTooltip = ({ active = false, title, payload = [], format, missing }: ChartTooltipProps) => (
   <div role="status" className={active ? 'panel px-3 py-2 text-sm shadow-lg' : undefined}>
     {active && (
       <>
         <p className="font-medium">{title}</p>
         {payload.map(({ dataKey, name, value }) => (
           <p key={String(dataKey)} className="tabular-nums">
-            {String(name)}: {typeof value === 'number' ? format(value) : 'none'}
+            {String(name)}: {typeof value === 'number' ? format(value) : (missing ?? 'none')}
           </p>
         ))}
       </>

@@ -19,6 +19,8 @@ interface TimeChartProps {
   readonly rows: readonly TimeRow[]
   readonly drawn: readonly Drawn[]
   readonly format: (value: number) => string
+  /** What is said of a bucket without a value. */
+  readonly missing?: string
   /** The end of the axis; the largest value by default. */
   readonly most?: number
   readonly whole?: boolean
@@ -31,13 +33,14 @@ const pointSize = (rows: readonly TimeRow[], key: string): number =>
 const TICK = { fill: 'var(--muted)', fontSize: 12 }
 
 /** Values over time, as stacked bars or lines. */
-export function TimeChart({ title, note, window, rows, drawn, format, most, whole = false }: TimeChartProps) {
+export function TimeChart(props: TimeChartProps) {
+  const { title, note, window, rows, drawn, format, missing, most, whole = false } = props
   const hatching = useId()
   const columns = [
     { label: window === 'days' ? 'Day' : 'From', text: ({ start }: TimeRow) => atTime(start, window) },
     ...drawn.map(({ key, label }) => ({
       label,
-      text: ({ [key]: value }: TimeRow) => (typeof value === 'number' ? format(value) : '–'),
+      text: ({ [key]: value }: TimeRow) => (typeof value === 'number' ? format(value) : (missing ?? '–')),
     })),
   ]
   return (
@@ -88,7 +91,7 @@ export function TimeChart({ title, note, window, rows, drawn, format, most, whol
                   active={active}
                   title={label === undefined ? '' : atTime(String(label), window)}
                   payload={payload}
-                  format={format}
+                  {...{ format, missing }}
                 />
               )}
             />
@@ -98,7 +101,8 @@ export function TimeChart({ title, note, window, rows, drawn, format, most, whol
                   key={key}
                   dataKey={key}
                   name={label}
-                  stackId="all"
+                  // In a stack, no value is drawn as 0.
+                  {...(drawn.length > 1 && { stackId: 'all' })}
                   fill={hatched ? `url(#${hatching})` : colour}
                   stroke={hatched ? colour : undefined}
                   isAnimationActive={false}

@@ -114,6 +114,7 @@ function Total({ view }: { readonly view: CostView }) {
         title="Cost by day"
         note={`From ${data.from}, in days of UTC`}
         window="days"
+        missing="unknown"
         format={(cost) => inCurrency(cost, currency)}
         {...{ rows, drawn: COST }}
       />

@@ -1,3 +1,4 @@
+import { getDefaultRegistry } from '@rjsf/core'
 import {
   ADDITIONAL_PROPERTY_FLAG,
   type ArrayFieldItemTemplateProps,
@@ -5,8 +6,11 @@ import {
   getTemplate,
   getUiOptions,
   type MultiSchemaFieldTemplateProps,
+  type WidgetProps,
   type WrapIfAdditionalTemplateProps,
 } from '@rjsf/utils'
+import type { ComponentType } from 'react'
+import { GIVEN } from './problems-by-field.ts'
 
 /** An array item with its buttons. */
 function ArrayFieldItemTemplate({
@@ -64,3 +68,16 @@ function WrapIfAdditionalTemplate(props: WrapIfAdditionalTemplateProps) {
 }
 
 export const fieldTemplates = { ArrayFieldItemTemplate, MultiSchemaFieldTemplate, WrapIfAdditionalTemplate }
+
+const Select = getDefaultRegistry().widgets.SelectWidget as ComponentType<WidgetProps>
+
+/** Marks values that the schema doesn't allow. */
+function SelectWidget({ options, schema, ...props }: WidgetProps) {
+  const given = ((schema as Readonly<Record<string, unknown>>)[GIVEN] as readonly unknown[] | undefined) ?? []
+  const enumOptions = options.enumOptions?.map((option) =>
+    given.includes(option.value) ? { ...option, label: `${JSON.stringify(option.value)} (not allowed)` } : option,
+  )
+  return <Select {...props} schema={schema} options={{ ...options, ...(enumOptions && { enumOptions }) }} />
+}
+
+export const widgets = { SelectWidget }

@@ -4,9 +4,9 @@ import { useMemo } from 'react'
 import type { JsonSchema } from '../../../../src/core/tool.ts'
 import type { Problem } from '../../../../src/core/tool-result.ts'
 import { buttonTemplates } from './button-templates.tsx'
-import { fieldTemplates } from './field-templates.tsx'
+import { fieldTemplates, widgets } from './field-templates.tsx'
 import { formValidator } from './form-validator.ts'
-import { problemsByField } from './problems-by-field.ts'
+import { problemsByField, withGivenValues } from './problems-by-field.ts'
 import './params-form.css'
 
 interface ParamsFormProps {
@@ -27,7 +27,8 @@ const takesAnything = (schema: unknown): boolean =>
 
 /** A form generated from a schema. The server validates; its errors appear at the fields. */
 export function ParamsForm({ schema, params, onParams, problems }: ParamsFormProps) {
-  const shown = useMemo(() => ({ ...schema, title: undefined, description: undefined }) as RJSFSchema, [schema])
+  const text = JSON.stringify(withGivenValues(schema, params))
+  const shown = useMemo(() => ({ ...JSON.parse(text), title: undefined, description: undefined }) as RJSFSchema, [text])
   const errors = useMemo(() => problemsByField(problems) as ErrorSchema, [problems])
   const properties = Object.entries((schema.properties as Record<string, unknown> | undefined) ?? {})
   const fieldless = properties.filter(([, inner]) => takesAnything(inner)).map(([name]) => name)
@@ -44,6 +45,7 @@ export function ParamsForm({ schema, params, onParams, problems }: ParamsFormPro
         formData={params}
         validator={formValidator}
         templates={TEMPLATES}
+        widgets={widgets}
         extraErrors={errors}
         noHtml5Validate
         noValidate

@@ -11,7 +11,7 @@ export function problemsByField(problems: readonly Problem[]): FieldErrors {
   const root: FieldErrors = {}
   for (const problem of problems) {
     let at = root
-    const steps = problem.path.split(/[.[\]]+/).filter(Boolean)
+    const steps = stepsOf(problem.path)
     for (const step of steps) {
       at[step] ??= {}
       at = at[step] as FieldErrors
@@ -20,6 +20,40 @@ export function problemsByField(problems: readonly Problem[]): FieldErrors {
   }
   return root
 }
+
+/** The problems of a call that its parameters still have: a changed field is no longer wrong until the server says so. */
+export const openProblems = (problems: readonly Problem[], sent: unknown, now: unknown): Problem[] =>
+  problems.filter(({ path }) => JSON.stringify(valueAt(sent, path)) === JSON.stringify(valueAt(now, path)))
+
+const stepsOf = (path: string): string[] => path.split(/[.[\]]+/).filter(Boolean)
+
+const valueAt = (value: unknown, path: string): unknown =>
+  stepsOf(path).reduce((at, step) => (Object(at) as Readonly<Record<string, unknown>>)[step], value)
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** Set beside `enum`: the values that were added because they are given, not because they are allowed. */
+export const GIVEN = 'x-given'
+
+/** Adds given values to the enums that don't allow them. The form library would replace them by the default, unlike the JSON. */
+export function withGivenValues(schema: unknown, given: unknown): unknown {
+  if (!isObject(schema) || given === undefined) return schema
+  const { enum: allowed, properties, items } = schema
+  if (Array.isArray(allowed)) {
+    const isAllowed = allowed.some((one) => JSON.stringify(one) === JSON.stringify(given))
+    return isAllowed
+      ? schema
+      : { ...schema, enum: [...allowed, given], [GIVEN]: [...((schema[GIVEN] as []) ?? []), given] }
+  }
+  if (isObject(properties) && isObject(given)) {
+    const inner = Object.entries(properties).map(([name, one]) => [name, withGivenValues(one, given[name])])
+    return { ...schema, properties: Object.fromEntries(inner) }
+  }
+  return Array.isArray(given) && isObject(items) ? { ...schema, items: given.reduce(withGivenValues, items) } : schema
+}
+
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Names a missing field: errors of an object appear below all of its fields. */
 function sentence({ rule, expected }: Problem, field = 'This'): string {

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry } from './palette-entries.ts'
+
+const tool = (name: string, description = '') =>
+  toolEntry({ name, description, kind: 'mock', effect: 'read', origin: 'configuration', permissions: [] })
+
+const index = new PaletteIndex([
+  ...PAGE_ENTRIES,
+  ...Array.from({ length: 200 }, (_, at) => tool(`tool_${at}`)),
+  tool('get_weather', 'Forecasts for settings of all kinds'),
+  modelEntry({ id: 'openai:gpt', name: 'GPT' }),
+])
+const titles = (query: string) => index.find(query).map(({ title }) => title)
+
+test('a misspelled name finds its tool', () => expect(titles('wether')).toEqual(['get_weather']))
+
+test('a title counts more than a description', () => expect(titles('settings')).toEqual(['Settings', 'get_weather']))
+
+test('a model leads to a test of it', () => {
+  expect(index.find('gpt')[0]?.href).toBe('/tools-testing?model=openai%3Agpt')
+})
+
+test('without a query, each kind shows a few, and never more than 50 are shown', () => {
+  expect(titles('').length).toBeLessThan(25)
+  expect(titles('')).toContain('GPT')
+  expect(titles('tool')).toHaveLength(50)
+})

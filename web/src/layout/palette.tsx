@@ -1,0 +1,134 @@
+import { Dialog } from '@base-ui/react/dialog'
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useDeferredValue, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import type { ListedRun } from '../../../src/core/storage/run-store.ts'
+import { modelsQuery, toolsQuery, useMay } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { threadAddress } from '../testing/thread-list.tsx'
+import { useThreads } from '../testing/thread-store.ts'
+import { titleOf } from '../testing/threads.ts'
+import { modelEntry, PAGE_ENTRIES, type PaletteEntry, PaletteIndex, runEntry, toolEntry } from './palette-entries.ts'
+
+const latestRunsQuery = queryOptions({
+  queryKey: ['runs', 'latest'],
+  queryFn: ({ signal }) => requestJson<{ runs: ListedRun[] }>('/api/runs?limit=50', { signal }),
+  select: ({ runs }) => runs,
+})
+
+interface PaletteProps {
+  readonly open: boolean
+  readonly onClose: () => void
+}
+
+/** Opens pages, tools, models, threads and runs by name. */
+export const Palette = ({ open, onClose }: PaletteProps) => (
+  <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Portal>
+      <Dialog.Backdrop className="fixed inset-0 z-40 bg-black/40" />
+      <Dialog.Popup className="panel fixed top-[12vh] left-1/2 z-50 flex max-h-[70vh] w-[min(40rem,calc(100vw-2rem))] -translate-x-1/2 flex-col overflow-hidden shadow-2xl">
+        <Dialog.Title className="sr-only">Go to</Dialog.Title>
+        <Entries onClose={onClose} />
+      </Dialog.Popup>
+    </Dialog.Portal>
+  </Dialog.Root>
+)
+
+function Entries({ onClose }: { readonly onClose: () => void }) {
+  const [, navigate] = useLocation()
+  const { data: tools = [] } = useQuery(toolsQuery)
+  const { data: models = [] } = useQuery({ ...modelsQuery, enabled: useMay('chat') })
+  const { data: runs = [] } = useQuery({ ...latestRunsQuery, enabled: useMay('observe') })
+  const threads = useThreads()
+  const [query, setQuery] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const list = useRef<HTMLDivElement>(null)
+  const ids = useId()
+  const index = useMemo(
+    () =>
+      new PaletteIndex([
+        ...PAGE_ENTRIES,
+        ...threads.map(
+          (thread): PaletteEntry => ({
+            kind: 'thread',
+            title: titleOf(thread),
+            href: threadAddress(thread.id),
+          }),
+        ),
+        ...tools.map(toolEntry),
+        ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
+        ...runs.map(runEntry),
+      ]),
+    [tools, models, runs, threads],
+  )
+  const asked = useDeferredValue(query)
+  const found = useMemo(() => index.find(asked), [index, asked])
+  const current = Math.min(chosen, found.length - 1)
+  useEffect(() => {
+    list.current?.children[current]?.scrollIntoView({ block: 'nearest' })
+  }, [current])
+  const go = ({ href }: PaletteEntry) => {
+    onClose()
+    navigate(href)
+  }
+  const move = (by: number) => setChosen((current + by + found.length) % Math.max(1, found.length))
+  return (
+    <>
+      <input
+        role="combobox"
+        aria-label="Go to"
+        aria-expanded="true"
+        aria-controls={`${ids}list`}
+        aria-activedescendant={found.length > 0 ? `${ids}${current}` : undefined}
+        aria-autocomplete="list"
+        placeholder="Go to a page, tool, model, thread or run"
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={100}
+        className="w-full border-b border-line bg-transparent px-4 py-3 text-base outline-none"
+        value={query}
+        onChange={(event) => {
+          setQuery(event.target.value)
+          setChosen(0)
+        }}
+        onKeyDown={(event) => {
+          const entry = found[current]
+          if (event.key === 'ArrowDown') move(1)
+          else if (event.key === 'ArrowUp') move(-1)
+          else if (event.key === 'Enter' && entry !== undefined) go(entry)
+          else return
+          event.preventDefault()
+        }}
+      />
+      {found.length === 0 && <p className="px-4 py-6 text-center text-muted">Nothing matches “{asked}”.</p>}
+      <div
+        id={`${ids}list`}
+        ref={list}
+        role="listbox"
+        aria-label="Results"
+        tabIndex={-1}
+        className={found.length === 0 ? 'hidden' : 'min-h-0 overflow-y-auto p-1.5'}
+      >
+        {found.map((entry, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field above takes the keys.
+          <div
+            key={entry.href}
+            id={`${ids}${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === current}
+            className="flex items-baseline gap-3 rounded-md px-3 py-1.5 aria-selected:bg-accent-ground"
+            onClick={() => go(entry)}
+            onPointerMove={() => index !== current && setChosen(index)}
+          >
+            <span className={`max-w-[60%] shrink-0 truncate ${entry.kind === 'tool' ? 'font-mono text-sm' : ''}`}>
+              {entry.title}
+            </span>
+            <span className="min-w-0 flex-1 truncate text-sm text-muted">{entry.detail}</span>
+            <span className="text-xs text-muted">{entry.kind}</span>
+          </div>
+        ))}
+      </div>
+    </>
+  )
+}
