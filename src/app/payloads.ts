@@ -1,5 +1,5 @@
 import type { CallRecord } from '../core/recorder.ts'
-import { boundedJson, redactedJsonWithin } from '../core/redact.ts'
+import { payloadJson } from '../core/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
 import type { ToolFailure } from '../core/tool-result.ts'
 
@@ -7,9 +7,8 @@ import type { ToolFailure } from '../core/tool-result.ts'
 export type PayloadPolicy = 'off' | 'errors' | 'all'
 
 const MAX_BYTES = 65_536
-/** Without the names and braces around them. */
-const MAX_CHARACTERS = MAX_BYTES - 100
-const LEFT_OUT = '"Too long to store"'
+/** How many characters are tried: one may have six bytes. */
+const ATTEMPTS = [MAX_BYTES - 1_000, MAX_BYTES / 8]
 
 /** What a call came to: its result, or the message of its failure. */
 export type Outcome = { readonly result: unknown } | { readonly error: string }
@@ -21,28 +20,22 @@ export type Outcome = { readonly result: unknown } | { readonly error: string }
 export function payloadText(policy: PayloadPolicy, { params }: CallRecord, outcome: Outcome): string | undefined {
   if (policy === 'off' || (policy === 'errors' && 'result' in outcome)) return undefined
   try {
-    const given = params === undefined ? undefined : bounded(params, MAX_CHARACTERS)
-    const came = bounded(
-      'result' in outcome ? outcome.result : outcome.error,
-      MAX_CHARACTERS - (given?.text.length ?? 0),
-    )
-    const parts = [
-      ...(given === undefined ? [] : [`"params":${given.text}`]),
-      `"${'result' in outcome ? 'result' : 'error'}":${came.text}`,
-      ...(given?.shortened || came.shortened ? ['"shortened":true'] : []),
-    ]
-    const text = `{${parts.join(',')}}`
-    return Buffer.byteLength(text) <= MAX_BYTES ? text : `{"result":${LEFT_OUT},"shortened":true}`
+    for (const characters of ATTEMPTS) {
+      const text = textOf(params, outcome, characters)
+      if (Buffer.byteLength(text) <= MAX_BYTES) return text
+    }
   } catch {
-    return undefined
+    // A call must not fail because of what is stored of it.
   }
+  return undefined
 }
 
-function bounded(value: unknown, most: number): { readonly text: string; readonly shortened: boolean } {
-  const whole = redactedJsonWithin(value, most)
-  if (whole !== undefined) return { text: whole, shortened: false }
-  const text = boundedJson(value)
-  return { text: text.length <= most ? text : LEFT_OUT, shortened: true }
+function textOf(params: unknown, outcome: Outcome, characters: number): string {
+  const given = params === undefined ? undefined : payloadJson(params, characters)
+  const [name, value] = 'result' in outcome ? ['result', outcome.result] : ['error', outcome.error]
+  const came = payloadJson(value, characters - (given?.text.length ?? 0))
+  const shown = given === undefined ? '' : `"params":${given.text},`
+  return `{${shown}"${name}":${came.text}${given?.shortened || came.shortened ? ',"shortened":true' : ''}}`
 }
 
 /** The step of a run without the parameters and the contents of the result, unless they may be stored. */

@@ -39,9 +39,8 @@ const REDACTED = '[redacted]'
 const MAX_TEXT = 500
 /** Characters after the cut that are searched too, for a secret that spans it. */
 const BEHIND_CUT = 200
-const MAX_ENTRIES = 20
-const MAX_VALUES = 200
-const MAX_DEPTH = 5
+const LOGGED = { text: MAX_TEXT, entries: 20, values: 200, depth: 5 }
+const STORED = { text: 65_536, entries: 10_000, values: 20_000, depth: 64 }
 
 /** A bounded copy for logs and records: long texts are cut, deep and wide parts and media summarised, secrets redacted. */
 export function redact(value: unknown): unknown {
@@ -49,8 +48,22 @@ export function redact(value: unknown): unknown {
 }
 
 export function boundedJson(value: unknown): string {
-  valuesLeft = MAX_VALUES
+  bounds = LOGGED
+  valuesLeft = LOGGED.values
+  charactersLeft = Number.POSITIVE_INFINITY
   return write(value, 0)
+}
+
+/** JSON text of about `characters` at most, without secrets and media. Says whether a part was left out. */
+export function payloadJson(
+  value: unknown,
+  characters: number,
+): { readonly text: string; readonly shortened: boolean } {
+  bounds = STORED
+  valuesLeft = STORED.values
+  charactersLeft = characters
+  isCut = false
+  return { text: write(value, 0), shortened: isCut }
 }
 
 export function redactText(text: string, maxLength = MAX_TEXT): string {
@@ -62,23 +75,6 @@ export function redactText(text: string, maxLength = MAX_TEXT): string {
 /** Unbounded JSON text without secrets and media. Also redacts inside strings that are JSON themselves. */
 export function redactedJson(value: unknown): string {
   return JSON.stringify(value, withoutSecret)
-}
-
-/** The same, or undefined if it has more than `most` characters. It reads little more than that. */
-export function redactedJsonWithin(value: unknown, most: number): string | undefined {
-  let left = most
-  const tooLong = new Error('Too long')
-  try {
-    const text = JSON.stringify(value, (key, given: unknown) => {
-      left -= key.length + (typeof given === 'string' ? given.length : 1)
-      if (left < 0) throw tooLong
-      return withoutSecret(key, given)
-    })
-    return text.length <= most ? text : undefined
-  } catch (error) {
-    if (error === tooLong) return undefined
-    throw error
-  }
 }
 
 function withoutSecret(key: string, given: unknown): unknown {
@@ -101,42 +97,72 @@ function withoutMedia(value: unknown): unknown {
   return media === undefined ? value : mediaText(media)
 }
 
-/** The values left for the current text. A module variable, because every logged call uses it. */
+/** The state of the current text. Module variables, because every logged call uses them. */
+let bounds = LOGGED
 let valuesLeft = 0
+let charactersLeft = 0
+let isCut = false
 
 function write(value: unknown, depth: number): string {
   valuesLeft--
-  if (typeof value === 'string') return JSON.stringify(redactText(value))
+  if (typeof value === 'string') return writeText(value)
   if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : 'null'
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   const isArray = Array.isArray(value)
-  if (depth >= MAX_DEPTH || valuesLeft <= 0) return isArray ? `"[${value.length} entries]"` : '"{…}"'
+  if (depth >= bounds.depth || valuesLeft <= 0 || charactersLeft <= 0) {
+    isCut = true
+    return isArray ? `"[${value.length} entries]"` : '"{…}"'
+  }
   if (isArray) return writeArray(value, depth)
   const shown = withoutMedia(value)
   return typeof shown === 'string' ? write(shown, depth) : writeObject(value as Record<string, unknown>, depth)
 }
 
+function writeText(value: string): string {
+  const most = Math.max(0, Math.min(bounds.text, charactersLeft))
+  if (value.length > most) isCut = true
+  charactersLeft -= Math.min(value.length, most) + 2
+  return JSON.stringify(redactText(value, most))
+}
+
 function writeArray(values: readonly unknown[], depth: number): string {
   let text = ''
-  for (let at = 0; at < values.length && at < MAX_ENTRIES; at++) {
+  let at = 0
+  for (; at < values.length && at < bounds.entries && (at === 0 || hasRoom()); at++) {
     text += `${at === 0 ? '' : ','}${write(values[at], depth + 1)}`
+    charactersLeft--
   }
-  if (values.length > MAX_ENTRIES) text += `,"… ${values.length - MAX_ENTRIES} more"`
+  if (at < values.length) {
+    isCut = true
+    text += `,"… ${values.length - at} more"`
+  }
   return `[${text}]`
 }
 
 function writeObject(object: Readonly<Record<string, unknown>>, depth: number): string {
   let text = ''
   let entries = 0
+  let left = 0
   for (const key of Object.keys(object)) {
     const value = object[key]
-    if (value === undefined || ++entries > MAX_ENTRIES) continue
+    if (value === undefined) continue
+    if (entries >= bounds.entries || (entries > 0 && !hasRoom())) {
+      left++
+      continue
+    }
     const { name, secret } = knownKey(key)
-    text += `${entries === 1 ? '' : ','}${name}:${secret ? `"${REDACTED}"` : write(value, depth + 1)}`
+    charactersLeft -= name.length + 2
+    text += `${++entries === 1 ? '' : ','}${name}:${secret ? `"${REDACTED}"` : write(value, depth + 1)}`
   }
-  if (entries > MAX_ENTRIES) text += `,"…":"${entries - MAX_ENTRIES} more"`
+  if (left > 0) {
+    isCut = true
+    text += `,"…":"${left} more"`
+  }
   return `{${text}}`
 }
+
+/** Logged texts go on to the last entry, as they always did. */
+const hasRoom = (): boolean => bounds === LOGGED || (charactersLeft > 0 && valuesLeft > 0)
 
 interface KnownKey {
   /** The redacted key as JSON text. */

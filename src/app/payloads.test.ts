@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import type { CallRecord } from '../core/recorder.ts'
+import { payloadText } from './payloads.ts'
+
+const textOf = (params: unknown, result: unknown) => payloadText('all', { params } as CallRecord, { result }) ?? ''
+
+test('a payload has at most 64 KB, whatever it contains', () => {
+  const long = [
+    'x'.repeat(1_000_000),
+    '€'.repeat(50_000),
+    '\u0001'.repeat(50_000),
+    Array.from({ length: 50_000 }, (_, index) => ({ index, text: `entry ${index}` })),
+    Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`key ${index}`, index])),
+    Array.from({ length: 300 }).reduce<unknown>((inner) => [inner], 1),
+  ]
+  for (const value of long) {
+    const text = textOf({ a: 1 }, value)
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(65_536)
+    expect(JSON.parse(text)).toMatchObject({ params: { a: 1 }, shortened: true })
+  }
+})
+
+test('small values are stored whole, without secrets and media', () => {
+  const rows = Array.from({ length: 500 }, (_, index) => ({ index, note: 'n'.repeat(20) }))
+  expect(JSON.parse(textOf({ text: 't'.repeat(5_000) }, rows))).toEqual({
+    params: { text: 't'.repeat(5_000) },
+    result: rows,
+  })
+  const image = { type: 'image', media_type: 'image/png', data: 'A'.repeat(100_000) }
+  const text = textOf({ password: 'x', json: '{"api_key":"abcd1234"}' }, [image, 'ty_abcdefgh1234'])
+  expect(text).not.toMatch(/AAAA|abcd1234|ty_a|"x"/)
+  expect(JSON.parse(text)).not.toHaveProperty('shortened')
+})
+
+test('the payload of a call whose parameters could not be read has none', () => {
+  expect(payloadText('errors', { params: undefined } as CallRecord, { error: 'No' })).toBe('{"error":"No"}')
+  expect(payloadText('errors', { params: {} } as CallRecord, { result: 1 })).toBeUndefined()
+})
