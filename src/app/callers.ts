@@ -262,7 +262,9 @@ export class Callers {
     // A token from before the role changed is valid until it expires, for its own requests only.
     const isOlder = known !== undefined && known.issued_at > user.issued_at && this.#qualifies(known)
     const caller = this.#userCaller({ ...user, id }, expiresAt)
-    if (caller === undefined || isOlder || (isSame && known.expires_at >= until)) return caller
+    // A user who was signed out is stored again at once: until then the user is unknown to sessions and jobs.
+    const isStored = isSame && known.expires_at >= until && !this.isRevoked(id, known.issued_at)
+    if (caller === undefined || isOlder || isStored) return caller
     const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS, revoked_at: null }
     this.#users.set(id, stored)
     this.#addUser(stored)

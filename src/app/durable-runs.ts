@@ -235,9 +235,14 @@ export class DurableRuns {
     return cancelled
   }
 
-  /** Ends the runs of callers whose keys have ended. Those that wait fail when they would go on. */
-  endCallers(ids: ReadonlySet<string>): Promise<void> {
-    return this.#owned.endCallers(ids, KEY_ENDED)
+  /**
+   * Ends the runs of callers whose keys have ended. Those that wait fail when they would go on. Runs of callers whose rights
+   * have become fewer continue with those.
+   */
+  async endCallers(ids: ReadonlySet<string>, isNarrowed = false): Promise<void> {
+    if (!isNarrowed) return this.#owned.endCallers(ids, KEY_ENDED)
+    await this.#owned.narrowCallers(ids)
+    this.wake()
   }
 
   /** Leaves the runs to other servers, or to the next start. */

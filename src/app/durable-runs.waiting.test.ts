@@ -209,3 +209,21 @@ test('nobody is asked for the calls of a run whose key has ended', async () => {
   await durable.endCallers(new Set(['ended']))
   expect([await pending(), (await engine.durableRuns.get(TENANT, 'r'))?.status]).toEqual([0, 'failed'])
 })
+
+test('a run of a key whose rights have become fewer continues with those', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-waiting-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const { engine, durable, sessions, close } = await start(folder, () => 1_000_000)
+  onTestFinished(close)
+  durable.work()
+  const model = { ...scripted({ calls: [{ name: 'wait' }] }), id: 'scripted:turns' }
+  const context = { tenant: TENANT, caller: 'key', runId: 'r' }
+  await durable.start({ model, messages: [{ role: 'user', content: 'Wait' }], context })
+  const stored = () => engine.durableRuns.get(TENANT, 'r')
+  const steps = async () => (await engine.durableRuns.data('r')).length
+  await vi.waitFor(async () => expect(await steps()).toBe(1), { timeout: 30_000 })
+  await durable.endCallers(new Set(['key']), true)
+  // Its rights are read again.
+  await vi.waitFor(() => expect(sessions).toHaveLength(1), { timeout: 30_000 })
+  expect(await stored()).toMatchObject({ status: 'running', fence: 2 })
+})

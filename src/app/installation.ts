@@ -229,7 +229,7 @@ export class Installation {
     const registry = () => this.manager.getRegistry()
     const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
     const shared = { settings, ledger, events, clock, log: this.log }
-    this.objectives = new Objectives({ ...shared, tell, flush: () => this.#flushEvents() })
+    this.objectives = new Objectives({ ...shared, tell, flush: () => this.sink.flush() })
     this.rollouts = new Rollouts({ ...shared, registry, objectives: this.objectives })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -337,11 +337,6 @@ export class Installation {
     this.#manager = await this.#load(this.#config)
     this.#configure()
     await this.rollouts.begin()
-  }
-
-  async #flushEvents(): Promise<void> {
-    this.events.flush()
-    await this.sink.flush()
   }
 
   #configure(): void {

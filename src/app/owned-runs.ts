@@ -99,6 +99,13 @@ export class OwnedRuns {
     for (const [id, { lose }] of before) if (owned?.has(id) === false) lose()
   }
 
+  /** Gives up the runs of callers whose rights have become fewer: they continue with those. */
+  async narrowCallers(ids: ReadonlySet<string>): Promise<void> {
+    const runs = [...this.#runs.values()].filter(({ run }) => ids.has(run.caller))
+    for (const { lose } of runs) lose()
+    await Promise.all(runs.map(({ ended }) => ended))
+  }
+
   /** Ends the runs of callers whose keys have ended. */
   async endCallers(ids: ReadonlySet<string>, why: string): Promise<void> {
     const { data, log, mayGoOn } = this.#options

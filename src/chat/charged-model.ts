@@ -25,6 +25,10 @@ async function* charged(model: Model, request: ModelRequest, payer: Payer): Asyn
   const { budgets, prices, allowance } = payer
   const spender = { ...payer.spender, model: model.id }
   const { messages, tools, signal } = request
+  if (prices === undefined && Number.isFinite(allowance?.left().cost ?? Number.POSITIVE_INFINITY)) {
+    const message = `The run has a cost budget, which needs the prices of model ${model.id}: set models[].prices`
+    throw new ToolExecutionError('EXECUTION_ERROR', message)
+  }
   const budget = allowance && new RunBudget({}, prices, messages, tools, allowance)
   const max_tokens = budget?.allow(request.max_tokens, false) ?? request.max_tokens
   if (typeof max_tokens === 'object') {

@@ -107,6 +107,18 @@ describe('a run with an output', () => {
     expect(answer).not.toHaveProperty('output')
   })
 
+  test.each([
+    ['```json\n{"town": "Oslo"}\n```', OSLO],
+    ['It is Oslo.', undefined],
+    ['{"town": 5}', undefined],
+  ])('is checked after a limit of the run as well: %s', async (text, shown) => {
+    const model = scripted(call('look'), text)
+    const { answer, events } = await told(setup().run({ model, messages: GO, output, max_iterations: 1 }))
+    expect([answer.stop_reason, answer.final_answer]).toEqual(['max_iterations', shown])
+    expect(answer).not.toHaveProperty('output')
+    expect([answer.content, ...texts(events)].join('')).not.toMatch(/It is|5/)
+  })
+
   test('is checked by the library of the schema too, which makes the value', async () => {
     const validate = async (value: unknown) => {
       const { town } = value as { town: string }

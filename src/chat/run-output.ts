@@ -132,6 +132,14 @@ export class Demands {
     return { text: isTold ? turn.text : '', ending }
   }
 
+  /** The text of the last turn after a limit. There is no turn left to correct it: what doesn't fit isn't shown. */
+  async concluded({ text }: TurnReader): Promise<string> {
+    const { output } = this.#request
+    if (output === undefined) return text
+    const read = await readOutput(output, text)
+    return 'problem' in read ? '' : read.text
+  }
+
   #correct({ text }: TurnReader, problem: string, advice: string): Settled {
     if (this.#correction !== undefined) {
       const error = `Model ${this.#request.model.id} ${problem}. Ask again, or use another model`

@@ -190,7 +190,9 @@ export class ToolLoop {
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log, request.prices)
     const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
-    const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
+    // What is counted of calls that failed contains their parameters.
+    const onCalls = context.stores === false ? undefined : this.#onCalls
+    const calls = onCalls && callReport(onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
     if (observers.length > 0) run.observers = observers
     return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }
@@ -242,6 +244,7 @@ export class ToolLoop {
     const used = run.usageOf(last)
     if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
-    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, last.text)
+    const text = run.demands === undefined ? last.text : await run.demands.concluded(last)
+    yield run.answered(failed?.reason === 'cancelled' ? failed : ending, text)
   }
 }

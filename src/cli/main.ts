@@ -166,6 +166,10 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List, approve and reject calls that wait for approval',
     async () => (await import('./commands/approvals.ts')).defineApprovals,
   ],
+  connections: [
+    'List and revoke the accounts that users have connected',
+    async () => (await import('./commands/connections.ts')).defineConnections,
+  ],
   rollout: [
     'Give a part of the callers another version of a tool',
     async () => (await import('./commands/versions.ts')).defineRollout,
@@ -190,7 +194,10 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List, export and import validation results',
     async () => (await import('./commands/models.ts')).defineValidations,
   ],
-  storage: ['Copy a store into another', async () => (await import('./commands/storage.ts')).defineStorage],
+  storage: [
+    'Copy a store, or encrypt it with a new key',
+    async () => (await import('./commands/storage.ts')).defineStorage,
+  ],
   backup: ['Back up the SQLite store', async () => (await import('./commands/storage.ts')).defineBackup],
   restore: ['Restore a backup', async () => (await import('./commands/storage.ts')).defineRestore],
   demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/tools.ts')).defineDemo],

@@ -82,7 +82,7 @@ export interface CallContext {
   readonly rates?: readonly CallerRate[] | undefined
   /** Receives the state of the first of `rates`, and of the limit that refuses a call. */
   readonly onRate?: ((state: RateState, rate: CallerRate) => void) | undefined
-  /** Whether the runs of the call are stored. If not, calls that would have to wait for approval are refused. Default: true. */
+  /** Whether runs, parameters and results are stored. If not, calls that would have to wait for approval are refused. Default: true. */
   readonly stores?: boolean | undefined
   /** A repeated call with the same key returns the stored result of the first one. */
   readonly idempotencyKey?: string | undefined

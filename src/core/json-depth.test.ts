@@ -80,6 +80,11 @@ it('jsonProblem quotes what is unexpected, with line and column', () => {
   expect(jsonProblem('{"a": 1')).toBe('it ends too early, at position 7')
 })
 
+it('jsonProblem looks only at the start of a long text', () => {
+  expect(jsonProblem(`${'[\n'.repeat(40_000)}x`)).toBeUndefined()
+  expect(jsonProblem(`x${'[\n'.repeat(40_000)}`)).toContain('at position 0')
+})
+
 it.each(['{}', '[]', ' {"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {"c": []}} ', '"x"', '0', '[[], {}]'])(
   'jsonProblem finds none in %s',
   (text) => {

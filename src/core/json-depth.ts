@@ -61,7 +61,13 @@ const TOKEN =
   /[\t\n\r ]*(?:("(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)|([[\]{},:]))/y
 const SPACE = /[\t\n\r ]*/y
 
-/** What is wrong with text that isn't JSON, and where; undefined for JSON. V8 names no position for a wrong token. */
+/** Finding an error in a longer text may take long. */
+const MAX_LOOKED_AT = 65_536
+
+/**
+ * What is wrong with text that isn't JSON, and where; undefined for JSON, and if the error is far from the start. V8
+ * names no position for a wrong token.
+ */
 export function jsonProblem(text: string): string | undefined {
   const open: string[] = []
   let expected: 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or end' = 'value'
@@ -71,6 +77,7 @@ export function jsonProblem(text: string): string | undefined {
     SPACE.test(text)
     const start = SPACE.lastIndex
     if (start === text.length) break
+    if (start >= MAX_LOOKED_AT) return undefined
     TOKEN.lastIndex = at
     const [, string, literal, sign] = TOKEN.exec(text) ?? []
     const isValue = string !== undefined || literal !== undefined || sign === '[' || sign === '{'

@@ -243,7 +243,7 @@ const oversized = (maxBytes: number) =>
   )
 
 function noObject(value: unknown): string {
-  const problem = typeof value === 'string' ? jsonProblem(value.slice(0, LIMITS.paramsBytes)) : undefined
+  const problem = typeof value === 'string' ? jsonProblem(value) : undefined
   if (problem !== undefined) return `the parameters are not valid JSON: ${problem}. Send one JSON object`
   const what = value === null ? 'null' : value === undefined ? 'nothing' : `a ${typeof value}`
   return `parameters must be one JSON object, not ${Array.isArray(value) ? 'an array' : what}`

@@ -20,7 +20,7 @@ import { plainText, sentences, shortened } from './plain-text.ts'
 import { readerThree, readerTwo } from './readers.ts'
 import { SchemaParts } from './schema-part.ts'
 import { toolNames } from './tool-names.ts'
-import { assembleSchema, type WholeRules } from './write-schema.ts'
+import { assembleSchema, type SchemaWork, schemaWork, type WholeRules } from './write-schema.ts'
 
 export interface ImportOptions {
   /** Only operations with one of these tags, paths, operation ids or names; all by default. */
@@ -66,6 +66,7 @@ export function importOpenapi(document: unknown, options: ImportOptions = {}): I
   const title = plainText(own(ownObject(root, 'info'), 'title'), 200)
   const documents = new Documents(root, files)
   const reader = version === '2' ? readerTwo(root, documents) : readerThree(root, documents)
+  const listing = listOperations(root, documents)
   const context = {
     ...options,
     document: root,
@@ -73,8 +74,8 @@ export function importOpenapi(document: unknown, options: ImportOptions = {}): I
     reader,
     parts: new SchemaParts(documents, version === '3.1'),
     variables: new VariableNames(reader.securitySchemes),
+    work: schemaWork(listing.operations.length),
   }
-  const listing = listOperations(root, documents)
   const names = toolNames(listing.operations, prefix)
   const selected =
     include.length > 0 ? selectOperations(listing.operations, names, include) : new Set(listing.operations)
@@ -152,6 +153,7 @@ interface ToolContext extends Bases {
   readonly parts: SchemaParts
   readonly reader: ApiReader
   readonly variables: VariableNames
+  readonly work: SchemaWork
 }
 
 /** Builds the tool of an operation. Throws `Unmappable`. */
@@ -176,6 +178,7 @@ function buildTool(operation: ApiOperation, name: string, context: ToolContext, 
   const { schema, notes } = assembleSchema(
     parameters.map((parameter) => ({ ...parameter, name: names.get(parameter) ?? parameter.apiName })),
     wholeRules(body, names),
+    context.work,
   )
   for (const one of notes) note(one)
 

@@ -176,19 +176,26 @@ type Family = 'token' | 'key' | 'basic' | 'client'
  */
 export class VariableNames {
   readonly #schemes: ReadonlyMap<string, RawObject>
+  /** How many schemes each family has, and how many of them are written the same in capitals. */
+  readonly #counts = new Map<string, number>()
 
   constructor(schemes: ReadonlyMap<string, RawObject>) {
     this.#schemes = schemes
+    for (const [name, scheme] of schemes) {
+      const family = familyOf(scheme)
+      for (const key of [family, `${family} ${capitals(name)}`]) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+    }
   }
 
   of(scheme: string, secret: Secret, url: string): string {
     const family = familyOf(this.#schemes.get(scheme))
-    const rivals = [...this.#schemes].filter(([, other]) => familyOf(other) === family).map(([name]) => name)
     const start = hostPart(url)
-    if (rivals.length <= 1) return `${start}_${secret}`
+    if ((this.#counts.get(family) ?? 0) <= 1) return `${start}_${secret}`
     const own = capitals(scheme)
-    const same = rivals.filter((name) => capitals(name) === own).length
-    const middle = own === '' || same > 1 ? `${own}${own && '_'}${shortHash(scheme, 6).toUpperCase()}` : own
+    const middle =
+      own === '' || (this.#counts.get(`${family} ${own}`) ?? 0) > 1
+        ? `${own}${own && '_'}${shortHash(scheme, 6).toUpperCase()}`
+        : own
     // No host has three: bank.co must not get the variable of bank.co.uk with a scheme called UK.
     return `${start}___${middle}_${secret}`
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SCHEMA_BOUNDS } from '../core/schema/guard-schema.ts'
 import { api, converted, one, refusal, withBody } from './fixtures/documents.ts'
+import { importOpenapi } from './import-openapi.ts'
 
 describe('a schema that is too large is cut', () => {
   const deep = (level: number, width: number): object =>
@@ -63,4 +64,21 @@ describe('a schema that is too large is cut', () => {
     expect(converted(schema).notes).toEqual([expect.stringContaining('is left open')])
     expect(converted(all).schema).toEqual({})
   })
+})
+
+test('operations after too many schemas are refused, and can be imported by name', () => {
+  const branches = Array.from({ length: 1_900 }, (_, at) => ({ type: 'object', properties: { [`k${at}`]: {} } }))
+  const schemas = { Large: { oneOf: branches }, Small: { type: 'object', properties: { a: { type: 'string' } } } }
+  const body = (name: string) =>
+    withBody({ type: 'object', properties: { x: { $ref: `#/components/schemas/${name}` } } })
+  const large = Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`/a${at}`, { post: body('Large') }]))
+  const document = api({ ...large, '/z': { post: body('Small') } }, { components: { schemas } })
+  const { mapped, refused } = importOpenapi(document)
+  expect(mapped).toBeGreaterThan(10)
+  expect(mapped).toBeLessThan(150)
+  expect(refused.at(-1)).toEqual({
+    operation: 'POST /z',
+    reason: 'the operations before it have too many schemas: import it with include',
+  })
+  expect(importOpenapi(document, { include: ['POST /z'] }).mapped).toBe(1)
 })

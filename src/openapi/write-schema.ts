@@ -20,6 +20,14 @@ export interface WholeRules {
   readonly oneRequired?: readonly (readonly (readonly string[])[])[]
 }
 
+/** How many schemas may still be read and written for all operations of a document. */
+export interface SchemaWork {
+  left: number
+}
+
+/** Large APIs need about 270 for an operation. */
+export const schemaWork = (operations: number): SchemaWork => ({ left: 500_000 + 500 * operations })
+
 const MAX_PARAMETERS = 1_000
 const MAX_DESCRIPTION = 500
 const SHORT_DESCRIPTION = 120
@@ -33,10 +41,11 @@ const MAX_DEPTH = 30
 export function assembleSchema(
   parameters: readonly ToolParameter[],
   rules: WholeRules,
+  work: SchemaWork,
 ): { readonly schema: JsonSchema; readonly notes: readonly string[] } {
   const tooLarge = `its ${parameters.length} parameters are too large for one tool`
   if (parameters.length > MAX_PARAMETERS) throw new Unmappable(tooLarge)
-  const attempt = (extent: Extent) => written(parameters, rules, extent)
+  const attempt = (extent: Extent) => written(parameters, rules, extent, work)
   const whole = attempt({ deepest: MAX_DEPTH, description: MAX_DESCRIPTION })
   if (whole !== undefined) return whole
   const terse = attempt({ deepest: MAX_DEPTH, description: SHORT_DESCRIPTION })
@@ -63,11 +72,13 @@ function written(
   parameters: readonly ToolParameter[],
   { closed, oneRequired = [] }: WholeRules,
   extent: Extent,
+  work: SchemaWork,
 ): { readonly schema: JsonSchema; readonly notes: readonly string[] } | undefined {
   try {
     const writer = new SchemaWriter(
       parameters.map(({ part }) => part),
       extent,
+      work,
     )
     const properties = Object.fromEntries(
       parameters.map((parameter) => [parameter.name, adorned(writer.write(parameter.part), parameter, extent)]),
@@ -145,15 +156,17 @@ const ROOM_FOR_EXAMPLES = 200
 /** Writes the schemas of one tool. Shared and recursive schemas go to `$defs`. */
 class SchemaWriter {
   readonly #extent: Extent
+  readonly #work: SchemaWork
   readonly #survey: Survey
   readonly #names = new Map<SchemaPart, string>()
   readonly #open: SchemaPart[] = []
   readonly lost = new Set<string>()
   #schemas = 0
 
-  constructor(parts: readonly SchemaPart[], extent: Extent) {
+  constructor(parts: readonly SchemaPart[], extent: Extent, work: SchemaWork) {
     this.#extent = extent
-    this.#survey = surveySchema(parts, extent.deepest)
+    this.#work = work
+    this.#survey = surveySchema(parts, extent.deepest, work)
   }
 
   write(part: SchemaPart): Schema {
@@ -171,6 +184,7 @@ class SchemaWriter {
   }
 
   #at(part: SchemaPart, place: Place): Written {
+    spend(this.#work)
     if (++this.#schemas > MAX_SCHEMAS || place.nested > MAX_NESTED) throw new TooLarge()
     if (place.level > this.#extent.deepest) return this.#stub(part)
     for (const what of part.lost) this.lost.add(what)
@@ -317,6 +331,10 @@ interface Survey {
   isCircle(from: SchemaPart, to: SchemaPart): boolean
 }
 
+function spend(work: SchemaWork): void {
+  if (work.left-- <= 0) throw new Unmappable('the operations before it have too many schemas: import it with include')
+}
+
 interface Visit {
   readonly part: SchemaPart
   readonly owner: SchemaPart
@@ -327,7 +345,7 @@ interface Visit {
 const MAX_VISITS = 6_000
 
 /** Visits all reachable schemas level by level, each referenced one once. Throws `TooLarge`. */
-function surveySchema(roots: readonly SchemaPart[], deepest: number): Survey {
+function surveySchema(roots: readonly SchemaPart[], deepest: number, work: SchemaWork): Survey {
   const uses = new Map<SchemaPart, number>()
   const levels = new Map<SchemaPart, number>()
   const composed = new Set<SchemaPart>()
@@ -337,6 +355,7 @@ function surveySchema(roots: readonly SchemaPart[], deepest: number): Survey {
   for (let depth = 1; depth <= deepest && level.length > 0; depth++) {
     const next: Visit[] = []
     for (const { part, owner, here, composed: inAllOf } of level) {
+      spend(work)
       if (++visits > MAX_VISITS) throw new TooLarge()
       if (inAllOf) composed.add(part)
       const target = part.reference

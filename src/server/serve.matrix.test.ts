@@ -86,6 +86,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /mcp/:name': needs('call'),
   'DELETE /mcp/:name': needs('call'),
   'GET /api/mcp/servers': needs('observe'),
+  'GET /api/mcp/servers/:name/traffic': needs('installation'),
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
   'GET /api/packages': needs('installation'),
@@ -358,12 +359,17 @@ describe('with keys', () => {
 
   test('what a tenant owns does not exist for the key of another one', async () => {
     const [own, other] = [await server.key('acme', 'admin'), await server.key('globex', 'admin')]
-    for (const [name, { owned: kind }] of Object.entries(ROUTES)) {
+    for (const [name, { owned: kind, body }] of Object.entries(ROUTES)) {
       if (kind === undefined) continue
       const [method = '', url = ''] = name.split(' ')
-      const status = async (key: string) =>
-        (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers: { 'x-api-key': key } })).status
-      expect([name, await status(other), await status(own)]).toEqual([name, 404, expect.toSatisfy((s) => s < 300)])
+      const sent = body && { body: JSON.stringify(body) }
+      const status = async (key: string) => {
+        const headers = { 'x-api-key': key, ...(sent && { 'content-type': 'application/json' }) }
+        return (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers, ...sent })).status
+      }
+      // The key is revoked by then.
+      const isFound = expect.toSatisfy((s) => s < 300 || (s === 409 && kind === 'key'))
+      expect([name, await status(other), await status(own)]).toEqual([name, 404, isFound])
     }
   })
 })

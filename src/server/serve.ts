@@ -252,7 +252,7 @@ function endCallers(app: FastifyInstance, ids: ReadonlySet<string>, isNarrowed: 
   streams.end('key-ended', { error }, ids)
   mcp.endCallers(ids)
   void jobs.endCallers(ids, isNarrowed)
-  void installation.durableRuns.endCallers(ids)
+  void installation.durableRuns.endCallers(ids, isNarrowed)
 }
 
 /** HTTP server with header, request and idle timeouts, and a limit of connections. */

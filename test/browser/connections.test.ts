@@ -97,6 +97,22 @@ describe('connections and limits', () => {
     await checkLooks('connections')
   })
 
+  test('show the messages and stderr of a server', async () => {
+    const { page, checkLooks } = await open()
+    await page.goto(server.url + ADDRESS)
+    await page.getByRole('link', { name: 'Messages and network of hostile' }).click()
+    await page.waitForURL(`${server.url}${ADDRESS}/hostile`)
+    const messages = page.getByRole('list', { name: 'Messages' })
+    await messages.getByRole('button', { name: /tools\/list response/ }).click()
+    await messages.getByText('tools:').first().waitFor()
+    await page.getByText('ready to serve').waitFor()
+    await checkLooks('mcp-traffic')
+    await page.getByRole('searchbox', { name: 'Method' }).fill('initialize')
+    await page.waitForURL(/method=initialize/)
+    await page.getByText(/^\d+ messages?$/).waitFor()
+    expect(await messages.getByText('tools/list').count()).toBe(0)
+  })
+
   test('show the status of each server, circuit breaker and limit', async () => {
     const { page } = await open()
     await page.goto(server.url + ADDRESS)

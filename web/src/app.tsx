@@ -19,6 +19,7 @@ const SuiteRunPage = lazyPart(async () => (await import('./models/suites/suite-r
 const SavedSuitePage = lazyPart(async () => (await import('./models/suites/saved-suite-page.tsx')).SavedSuitePage)
 const ActivityPage = lazyPart(async () => (await import('./activity/activity-page.tsx')).ActivityPage)
 const SettingsPage = lazyPart(async () => (await import('./settings/settings-page.tsx')).SettingsPage)
+const ConnectPage = lazyPart(async () => (await import('./settings/connections.tsx')).ConnectPage)
 const ApprovalsPage = lazyPart(async () => (await import('./approvals/approvals-page.tsx')).ApprovalsPage)
 const ApprovalPage = lazyPart(async () => (await import('./approvals/approval-page.tsx')).ApprovalPage)
 const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPage)
@@ -70,6 +71,7 @@ export const App = () => (
                 <Route path="/activity/*?" component={ActivityPage} />
                 <Route path="/approvals/:id">{({ id }) => <ApprovalPage id={id} key={id} />}</Route>
                 <Route path="/approvals" component={ApprovalsPage} />
+                <Route path="/connect" component={ConnectPage} />
                 <Route path="/settings" component={SettingsPage} />
                 <Route path="/runs/:id">{({ id }) => <RunPage id={id} key={id} />}</Route>
                 <Route>

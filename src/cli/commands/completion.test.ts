@@ -51,6 +51,7 @@ describe('the words that fit', () => {
         'keys',
         'tenants',
         'approvals',
+        'connections',
         'rollout',
         'versions',
         'diff',

@@ -30,6 +30,15 @@ export function defineStorage(storage: Command, terminal: Terminal, done: Done):
     .option('--from <store>', 'the source (default: TOOLYARD_DATABASE_URL, else the data folder)')
     .option('--resume', 'continue a copy that was interrupted')
     .action(actions(terminal, done)(storageCopy))
+  storage
+    .command('rotate-key')
+    .description('Encrypt what is stored with the first of the encryption keys; exits with 1 if a key is missing')
+    .action(
+      actions(
+        terminal,
+        done,
+      )(async (one: Terminal, options: GlobalOptions) => (await import('./connections.ts')).rotateKey(one, options)),
+    )
 }
 
 const BACKUP_HELP = `

@@ -394,7 +394,9 @@ export class ToolExecutor {
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
-    if (this.#payload !== undefined) call.payload = this.#payload(call, code === undefined ? { result } : { error })
+    if (this.#payload !== undefined && call.context.stores !== false) {
+      call.payload = this.#payload(call, code === undefined ? { result } : { error })
+    }
     this.#recorder.add(call)
     return executionTimeMs
   }

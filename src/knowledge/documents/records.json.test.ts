@@ -83,3 +83,9 @@ test('reads empty values as an empty document', () => {
     '__proto__.a: 1\nconstructor: 2',
   )
 })
+
+test('refuses a document whose long keys would be repeated too often', () => {
+  const inner = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`a${at}`, 'v']))
+  const text = JSON.stringify([{ ['k'.repeat(1_000_000)]: inner }])
+  expect(() => jsonDocument(text, 'a.json')).toThrow('its records have more than 100 million characters')
+})

@@ -44,7 +44,7 @@ function addLines(writer: RecordWriter, text: string, warnings: string[]): boole
     number++
     if (line.trim() === '') continue
     try {
-      writer.add(jsonLines(parseJson(line)), LINE, number)
+      writer.add(writer.lines(parseJson(line)), LINE, number)
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error
       if (writer.blocks.length === 0) return false
@@ -59,9 +59,9 @@ function addLines(writer: RecordWriter, text: string, warnings: string[]): boole
 function addValue(writer: RecordWriter, value: unknown, path: readonly string[], depth: number): void {
   if (isList(value)) {
     const items = [...path, 'item']
-    for (const [index, item] of value.entries()) writer.add(jsonLines(item), items, index + 1)
+    for (const [index, item] of value.entries()) writer.add(writer.lines(item), items, index + 1)
   } else if (isPart(value, depth)) addMembers(writer, value, path, depth)
-  else writer.add(jsonLines(value), path, 0)
+  else writer.add(writer.lines(value), path, 0)
 }
 
 /** Scalars first, then lists and large objects. */
@@ -70,7 +70,7 @@ function addMembers(writer: RecordWriter, value: object, path: readonly string[]
   const parts: [key: string, value: unknown][] = []
   for (const [key, inner] of Object.entries(value)) {
     if (isList(inner) || isPart(inner, depth + 1)) parts.push([key, inner])
-    else jsonLines(inner, key, own)
+    else writer.lines(inner, key, own)
   }
   writer.add(own, path, 0)
   for (const [key, inner] of parts) addValue(writer, inner, [...path, shortened(cleanText(key))], depth + 1)
@@ -106,19 +106,6 @@ function parseJson(text: string): unknown {
 
 const SHORT = 100
 
-/** Formats a value as lines such as `address.city: Paris`; omits empty values. */
-function jsonLines(value: unknown, prefix = '', lines: string[] = []): string[] {
-  const label = prefix === '' ? '' : `${prefix}: `
-  if (!isContainer(value)) {
-    if (value !== null && value !== '') lines.push(label + scalarText(value))
-  } else if (!Array.isArray(value)) {
-    for (const [key, inner] of Object.entries(value)) jsonLines(inner, prefix === '' ? key : `${prefix}.${key}`, lines)
-  } else if (value.every(isShort)) {
-    if (value.length > 0) lines.push(label + value.map(scalarText).join(', '))
-  } else for (const [index, inner] of value.entries()) jsonLines(inner, `${prefix}[${index}]`, lines)
-  return lines
-}
-
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 const scalarText = (value: unknown): string => (typeof value === 'string' ? value.trim() : String(value))
@@ -132,10 +119,31 @@ const MAX_CHARACTERS = 100_000_000
 class RecordWriter {
   readonly blocks: Block[] = []
   readonly #name: string
+  #formatted = 0
   text = ''
 
   constructor(name: string) {
     this.#name = name
+  }
+
+  /** Formats a value as lines such as `address.city: Paris`; omits empty values. */
+  lines(value: unknown, prefix = '', lines: string[] = []): string[] {
+    const label = prefix === '' ? '' : `${prefix}: `
+    const push = (text: string): void => {
+      // A long key is repeated for each value below it.
+      this.#formatted += label.length + text.length
+      this.#check(this.#formatted)
+      lines.push(label + text)
+    }
+    if (!isContainer(value)) {
+      if (value !== null && value !== '') push(scalarText(value))
+    } else if (!Array.isArray(value)) {
+      for (const [key, inner] of Object.entries(value))
+        this.lines(inner, prefix === '' ? key : `${prefix}.${key}`, lines)
+    } else if (value.every(isShort)) {
+      if (value.length > 0) push(value.map(scalarText).join(', '))
+    } else for (const [index, inner] of value.entries()) this.lines(inner, `${prefix}[${index}]`, lines)
+    return lines
   }
 
   add(lines: readonly string[], path: readonly string[], nth: number): void {
@@ -145,10 +153,13 @@ class RecordWriter {
     const start = this.text.length
     this.text += record
     this.blocks.push({ kind: 'record', start, end: this.text.length, path, nth })
-    if (this.text.length > MAX_CHARACTERS) {
-      const why = `its records have more than ${MAX_CHARACTERS / 1_000_000} million characters; split it`
-      throw new UnreadableDocument(this.#name, 'too-large', why)
-    }
+    this.#check(this.text.length)
+  }
+
+  #check(length: number): void {
+    if (length <= MAX_CHARACTERS) return
+    const why = `its records have more than ${MAX_CHARACTERS / 1_000_000} million characters; split it`
+    throw new UnreadableDocument(this.#name, 'too-large', why)
   }
 }
 

@@ -14,6 +14,7 @@ import {
   retryDelay,
   type TokenSupply,
 } from './server-settings.ts'
+import type { TrafficLog } from './traffic-log.ts'
 
 interface ConnectionStanding extends Recorded {
   /** `not_reachable`: not connected and no attempt is running. */
@@ -126,6 +127,8 @@ export class McpConnection {
   #recovery: Promise<void> | undefined
   #round: AbortController | undefined
   #eventsRead: Promise<void> | undefined
+  /** Created with the first attempt. */
+  #traffic: TrafficLog | undefined
 
   constructor(settings: McpServerSettings, parts: ConnectionParts) {
     this.settings = settings
@@ -139,6 +142,11 @@ export class McpConnection {
 
   get capabilities(): ServerCapabilities | undefined {
     return this.#live?.client.getServerCapabilities()
+  }
+
+  /** The last messages; undefined before the first attempt. */
+  get traffic(): TrafficLog | undefined {
+    return this.#traffic
   }
 
   /** The last failure, until an attempt succeeds. */
@@ -304,11 +312,12 @@ export class McpConnection {
     try {
       signal.throwIfAborted()
       this.#record.attempted()
-      const { openClient } = await sdk()
+      const { openClient, TrafficLog } = await sdk()
+      this.#traffic ??= new TrafficLog(clock)
       // Shared by all connections, so that tokens are renewed once.
       this.#authProvider ??= Promise.resolve(this.#parts.authProvider?.())
       const authProvider = await this.#authProvider
-      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend }
+      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend, traffic: this.#traffic }
       const opened = await openClient(this.settings, parts)
       this.#era = opened.era
       opened.client.onclose = () => this.#lost(opened)

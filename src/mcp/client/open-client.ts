@@ -30,6 +30,9 @@ import {
   type McpServerSettings,
   type TokenSupply,
 } from './server-settings.ts'
+import { TrafficLog } from './traffic-log.ts'
+
+export { TrafficLog }
 
 /** What a connection learned about its server, for the next one. */
 export interface Era {
@@ -54,6 +57,8 @@ export interface OpenParts {
   readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
   readonly authProvider?: TokenSupply | undefined
   readonly extend?: ((client: Client) => void) | undefined
+  /** Records the messages. */
+  readonly traffic?: TrafficLog | undefined
 }
 
 const MAX_REASON_CHARACTERS = 500
@@ -83,7 +88,7 @@ export function nextEra({ reach }: McpServerSettings, era: Era | undefined, fail
 }
 
 async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era): Promise<OpenClient> {
-  const { log, signal, extend } = parts
+  const { log, signal, extend, traffic } = parts
   let transport: Transport | undefined
   const stderrTail = (): string => (transport instanceof StdioTransport ? transport.stderrTail() : '')
   try {
@@ -96,7 +101,7 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
       log.debug({ server: settings.name, reason }, 'MCP connection reported an error')
     }
     const prior = era.legacy ? ({ prior: { kind: 'legacy' } } as const) : {}
-    await client.connect(transport, { signal, timeout: MCP_CONNECT_TIMEOUT, ...prior })
+    await client.connect(traffic?.tap(transport) ?? transport, { signal, timeout: MCP_CONNECT_TIMEOUT, ...prior })
     const legacy = client.getProtocolEra() === 'legacy'
     return { client, era: { ...era, legacy }, stderrTail, close: () => client.close() }
   } catch (thrown) {
@@ -114,7 +119,9 @@ function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse
   const url = URL.parse(reach.url)
   if (url === null) throw new TypeError(`mcpServers.${name}.url is not a URL`)
   const requestInit = { headers: { ...reach.headers } }
-  const options = { requestInit, fetch: reach.fetch, ...(authProvider && { authProvider, fetch: authProvider.fetch }) }
+  const plain = authProvider?.fetch ?? reach.fetch
+  const fetch = parts.traffic?.watch(plain) ?? plain
+  const options = { requestInit, fetch, ...(authProvider && { authProvider }) }
   return sse ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
 }
 

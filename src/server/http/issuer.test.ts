@@ -393,6 +393,8 @@ describe('access tokens', () => {
     })
     vi.setSystemTime(Date.now() + 32_000)
     expect(await status(issuer.token({ sub }))).toBe(200)
+    // New sessions and jobs find the user again.
+    expect(server.installation.callers.isValid('user:acme/mallory')).toBe(true)
     expect([await page(), await status(token)]).toEqual([401, 401])
   })
 

@@ -323,8 +323,7 @@ const unavailable = (why = 'the issuer does not answer; try again later, or use 
 
 function isKeySet(text: string): boolean {
   try {
-    const { keys } = JSON.parse(text)
-    return Array.isArray(keys) && keys.length > 0
+    return Array.isArray(JSON.parse(text)?.keys)
   } catch {
     return false
   }

@@ -9,6 +9,7 @@ import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
+import type { TrafficMessage, TrafficRequest } from '../../mcp/client/traffic-log.ts'
 import type { Message } from '../../models/model.ts'
 import type { CatalogueEntry } from '../../packages/sources.ts'
 import type { ValidationReport } from '../../validation/reports/build-report.ts'
@@ -116,6 +117,17 @@ export interface ListedSuiteRun {
 export interface SuiteRunView extends ListedSuiteRun {
   /** Null until the run has ended. A cancelled run has a report of the completed trials. */
   readonly report: ValidationReport | null
+}
+
+/** The last messages between Toolyard and an MCP server. */
+export interface McpTraffic {
+  readonly contents: boolean
+  readonly messages: readonly (Omit<TrafficMessage, 'at' | 'content'> & {
+    readonly time: string
+    readonly content?: unknown
+  })[]
+  readonly requests: readonly (Omit<TrafficRequest, 'at'> & { readonly time: string })[]
+  readonly stderr: string
 }
 
 /** A row of the audit log, with what is stored of its call. */

@@ -3,6 +3,7 @@ import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction'
 import { describe, expect, test, vi } from 'vitest'
 import { never } from '../../core/fixtures/code-yard.ts'
 import { image } from '../../core/fixtures/media.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
 import { ModelCatalogue } from '../../models/model-catalogue.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
@@ -32,6 +33,70 @@ describe('POST /v1/chat/completions', () => {
     const run = await fetch(`${url}/api/runs/${id.slice('chatcmpl-'.length)}`)
     expect(await run.json()).toMatchObject({ question: '[image image/png, 67 bytes]' })
   })
+
+  test('asks the provider to cache, by a key that tenants do not share', async () => {
+    const { url, model, key } = await openScriptedServer(['1', '2', '3', '4', '5'])
+    const [acme, colleague, globex] = [await key('acme'), await key('acme'), await key('globex')]
+    const hint = { prompt_cache_key: 'tickets' }
+    await completionOf(clientOf(url, acme), hint)
+    await completionOf(clientOf(url, colleague), hint)
+    await clientOf(url, acme).responses.create({ model: MODEL, input: 'Go', ...hint })
+    await completionOf(clientOf(url, globex), hint)
+    await completionOf(clientOf(url, acme))
+    const [first, ...others] = model.requests.map(({ cache }) => cache?.key)
+    expect(first).toMatch(/^[0-9a-f]{32}$/)
+    expect(others.map((one) => one === first)).toEqual([true, true, false, false])
+  })
+
+  test.each(['responses', 'chat'] as const)(
+    'store: false of %s leaves no run, no parameters and no approval',
+    async (api) => {
+      const pay = vi.fn(() => 'paid')
+      const ours = (name: string, implementation: object, approval = false) => ({
+        ...{ name, description: name, parameters: { type: 'object' }, implementation, approval },
+      })
+      const handler = (name: string) => ({ type: 'internal', handler: name })
+      const nested = { type: 'agent', model: MODEL, tools: ['take_note'] }
+      const registry = [
+        ours('take_note', handler('take_note')),
+        ours('pay', handler('pay'), true),
+        ours('helper', nested),
+      ] as ToolDefinition[]
+      const calls = ['helper', 'pay', 'nothing'].map((name) => ({ name, arguments: {} }))
+      const { url, installation, model } = await openScriptedServer([{ calls }, note, 'Noted.', 'Done.', 'Stored.'], {
+        tools: { take_note: () => 'noted', pay },
+        config: { tools: { enabled: true, registry } },
+      })
+      const client = clientOf(url)
+      const send = (store: boolean) =>
+        api === 'responses'
+          ? client.responses.create({ model: MODEL, input: 'Go', store })
+          : completionOf(client, { store })
+      await send(false)
+      installation.manager.getExecutor().flush()
+      await installation.sink.flush()
+      const read = async (path: string) => (await fetch(url + path)).json()
+      const { rows } = (await read('/audit?type=call')) as { rows: { id: string; tool: string }[] }
+      expect(rows.map(({ tool }) => tool).sort()).toEqual(['helper', 'nothing', 'pay', 'take_note'])
+      for (const { id } of rows) expect(await read(`/audit/${id}`)).toMatchObject({ payload: null, payloads: 'all' })
+      await installation.toolUse.flush()
+      expect(await installation.storage.toolUse.list('local')).toEqual([])
+      const told = JSON.stringify(model.requests[3]?.messages)
+      expect(told).toContain('needs approval')
+      await send(true)
+      await installation.sink.flush()
+      const { storage } = installation
+      const { runs } = await storage.runs.list({ tenant: 'local', limit: 10 })
+      expect(runs.map(({ answer }) => answer)).toEqual(['Stored.'])
+      expect(await storage.pauses.list({ tenant: 'local', limit: 10, now: 0 })).toMatchObject({ pauses: [] })
+      expect(pay).not.toHaveBeenCalled()
+      const durable = client.post('/chat/completions', {
+        body: { model: MODEL, store: false, messages: GO },
+        headers: { 'toolyard-durable': 'true' },
+      })
+      await expect(durable).rejects.toMatchObject({ status: 400, param: 'store' })
+    },
+  )
 
   test('refuses images for a model that does not take them, and names those that do', async () => {
     const { url, installation, model } = await openScriptedServer([])

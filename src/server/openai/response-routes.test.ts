@@ -7,7 +7,6 @@ import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { TextSeal } from '../../app/sealed-text.ts'
 import { image } from '../../core/fixtures/media.ts'
-import type { ToolDefinition } from '../../core/tool.ts'
 import { ModelCatalogue } from '../../models/model-catalogue.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { ManualClock, scripted, wordEmbedder } from '../../testing/stand-ins.ts'
@@ -238,48 +237,6 @@ describe('stored responses', () => {
     const taken = await fetch(`${url}/api/ai-sdk/chat`, { method: 'POST', headers, body: JSON.stringify(chat) })
     expect(taken.status).toBe(400)
   })
-
-  test.each(['responses', 'chat'] as const)(
-    'are none with store false: %s leaves no run and no approval',
-    async (api) => {
-      const pay = vi.fn(() => 'paid')
-      const ours = (name: string, implementation: object, approval = false) => ({
-        ...{ name, description: name, parameters: { type: 'object' }, implementation, approval },
-      })
-      const handler = (name: string) => ({ type: 'internal', handler: name })
-      const nested = { type: 'agent', model: MODEL, tools: ['take_note'] }
-      const registry = [
-        ours('take_note', handler('take_note')),
-        ours('pay', handler('pay'), true),
-        ours('helper', nested),
-      ] as ToolDefinition[]
-      const calls = ['helper', 'pay'].map((name) => ({ name, arguments: {} }))
-      const { url, installation, model } = await openScriptedServer([{ calls }, note, 'Noted.', 'Done.', 'Stored.'], {
-        tools: { take_note: () => 'noted', pay },
-        config: { tools: { enabled: true, registry } },
-      })
-      const client = clientOf(url)
-      const send = (store: boolean) =>
-        api === 'responses'
-          ? ask(client, { store })
-          : client.chat.completions.create({ model: MODEL, store, messages: [{ role: 'user', content: 'Go' }] })
-      await send(false)
-      const told = JSON.stringify(model.requests[3]?.messages)
-      expect(told).toContain('needs approval')
-      await send(true)
-      await installation.sink.flush()
-      const { storage } = installation
-      const { runs } = await storage.runs.list({ tenant: 'local', limit: 10 })
-      expect(runs.map(({ answer }) => answer)).toEqual(['Stored.'])
-      expect(await storage.pauses.list({ tenant: 'local', limit: 10, now: 0 })).toMatchObject({ pauses: [] })
-      expect(pay).not.toHaveBeenCalled()
-      const durable = client.post('/chat/completions', {
-        body: { model: MODEL, store: false, messages: [{ role: 'user', content: 'Go' }] },
-        headers: { 'toolyard-durable': 'true' },
-      })
-      await expect(durable).rejects.toMatchObject({ status: 400, param: 'store' })
-    },
-  )
 
   test('are encrypted if there is a key, each for its own place', async () => {
     const { installation, url } = await openScriptedServer(['Secret answer.', 'Second.'])

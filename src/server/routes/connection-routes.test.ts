@@ -1,4 +1,4 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Connections } from '../../app/connections.ts'
 import { TextSeal } from '../../app/sealed-text.ts'
@@ -20,6 +20,7 @@ beforeEach(() => {
   accounts.tokens.length = 0
 })
 
+type Elicitation = NonNullable<ClientCapabilities['elicitation']>
 const SOON = { timeout: 20_000, interval: 20 }
 const newKey = () => server.key('acme', 'admin')
 const linkOf = (url: unknown) => new URL(String(url)).searchParams.get('link') as string
@@ -105,11 +106,7 @@ describe('a tool of an MCP server that uses accounts', () => {
 })
 
 describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
-  async function mcpClient(
-    key: string,
-    elicitation: { form?: object; url?: object },
-    opened: (url: string) => unknown,
-  ) {
+  async function mcpClient(key: string, elicitation: Elicitation, opened: (url: string) => unknown) {
     const client = new Client(
       { name: 'test', version: '1' },
       { versionNegotiation: { mode }, capabilities: { elicitation } },

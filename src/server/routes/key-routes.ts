@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { Installation } from '../../app/installation.ts'
 import {
   type Caller,
   hashApiKey,
@@ -10,6 +9,7 @@ import {
   type Scope,
   tenantOfUser,
 } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -18,14 +18,7 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import {
-  ADMIN_SCOPES,
-  KEY_PATTERN,
-  MAX_KEY_PATTERNS,
-  type Roles,
-  SCOPE_WORDS,
-  unknownRole,
-} from '../../config/roles.ts'
+import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
 import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'

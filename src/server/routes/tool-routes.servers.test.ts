@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { McpServerStatus } from '../../app/mcp-status.ts'
 import { hostileServer } from '../../mcp/fixtures/connect.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
+import type { McpTraffic } from '../http/views.ts'
 
 // Programs are started: on a machine that has much to do that takes its time.
 /** Says a word and a secret on stderr, then serves. */
@@ -120,6 +121,27 @@ describe('the MCP servers', () => {
         expect.stringContaining(JSON.stringify(words).slice(1, -1)),
       ])
     }
+  })
+
+  test('show their last messages and stderr to callers with the scope installation, without secrets', async () => {
+    const { until, get, post, admin, key, installation } = await openYard({ hostile: HOSTILE })
+    await until('hostile', 'connected')
+    await post('/tools/execute', { tool_name: 'echo', params: { text: 'hi', password: 'hunter2' } }, admin)
+    const traffic = async () => (await (await get('/api/mcp/servers/hostile/traffic', admin)).json()) as McpTraffic
+    const hidden = await traffic()
+    expect([hidden.contents, hidden.stderr]).toEqual([false, 'ready to serve with token=[redacted]'])
+    expect(hidden.messages.map(({ kind, method }) => `${kind} ${method}`)).toContain('request tools/call')
+    expect(hidden.messages.some((message) => 'content' in message)).toBe(false)
+    Object.assign(installation.config, { storage: { payloads: 'all' } })
+    const shown = (await traffic()).messages.filter(({ method }) => method === 'tools/call')
+    expect(shown).toMatchObject([
+      { direction: 'sent', kind: 'request', content: { name: 'echo', arguments: { password: '[redacted]' } } },
+      { direction: 'received', kind: 'response', ms: expect.any(Number), id: shown[0]?.id },
+    ])
+    expect(JSON.stringify(shown)).not.toContain('hunter2')
+    const watcher = { 'x-api-key': await key('acme', 'operator', ['observe']) }
+    expect((await get('/api/mcp/servers/hostile/traffic', watcher)).status).toBe(403)
+    expect((await get('/api/mcp/servers/none/traffic', admin)).status).toBe(404)
   })
 
   test('a tenant sees only servers with tools for it, without stderr, and cannot reconnect them', async () => {

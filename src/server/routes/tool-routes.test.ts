@@ -47,6 +47,18 @@ test('the lists are empty if tools are disabled', async () => {
   expect(await (await server.get('/api/tools/list')).json()).toEqual({ tools: [] })
 })
 
+test('the search leaves out deprecated and broken tools, as for models', async () => {
+  const server = await openToolServer({
+    send_new: async () => 1,
+    send_old: { run: async () => 1, deprecated: { use: 'send_new' } },
+    send_broken: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'no type' } } } },
+  })
+  const names = async (path: string) =>
+    ((await (await server.get(path)).json()) as { tools: { name: string }[] }).tools.map(({ name }) => name)
+  expect(await names('/api/tools/list')).toEqual(['send_new', 'send_old', 'send_broken'])
+  expect(await names('/api/tools/search?q=send&limit=10')).toEqual(['send_new'])
+})
+
 test('a tool with an invalid schema is listed as broken', async () => {
   const server = await openToolServer({
     bad: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } },

@@ -10,7 +10,7 @@ import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view
 import type { ToolDefinition } from '../../core/tool.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
-import type { PageTool, WholePageTool } from '../http/views.ts'
+import type { McpTraffic, PageTool, WholePageTool } from '../http/views.ts'
 
 const NAME = { type: 'string', examples: ['get_weather'] }
 const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
@@ -223,8 +223,11 @@ export function searchRoute(app: FastifyInstance): void {
       ]),
     }),
     async ({ caller, query: { q, limit } }) => {
-      const options = { tenant: caller.tenant, ...(limit !== undefined && { most: limit }) }
-      const found = await installation.manager.getDiscovery().search(q, usableTools(installation, caller), options)
+      const { id, tenant, tools } = caller
+      const discovery = installation.manager.getDiscovery()
+      // As for models: without tools that are deprecated or broken.
+      const offer = discovery.offers.to({ tenant, caller: id, flags: installation.tenants.flags(tenant), tools })
+      const found = await discovery.search(q, offer.tools, { tenant, ...(limit !== undefined && { most: limit }) })
       return { tools: found.map(({ name, description, parameters }) => ({ name, description, parameters })) }
     },
   )
@@ -279,6 +282,34 @@ const SERVER = {
   },
 }
 
+const TRAFFIC = object({
+  contents: { type: 'boolean', description: 'Whether the contents of messages are shown.' },
+  messages: list(
+    {
+      number: COUNT,
+      time: TIME,
+      direction: { enum: ['sent', 'received'] },
+      kind: { enum: ['request', 'response', 'error', 'notification'] },
+      method: TEXT,
+      id: TEXT,
+      ms: { type: 'number', description: 'How long the response took.' },
+      content: { description: 'The parameters, the result or the error, shortened.' },
+    },
+    'The last messages, oldest first.',
+  ),
+  requests: list(
+    {
+      number: COUNT,
+      time: TIME,
+      method: TEXT,
+      status: { ...COUNT, description: 'Absent if the connection failed.' },
+      ms: { type: 'number' },
+    },
+    'The last requests over HTTP, oldest first, without addresses and headers.',
+  ),
+  stderr: TEXT,
+})
+
 /** The MCP servers whose tools are used. They belong to the installation, not to a tenant. */
 export function mcpServerRoutes(app: FastifyInstance): void {
   const { installation } = app
@@ -289,6 +320,37 @@ export function mcpServerRoutes(app: FastifyInstance): void {
       response: { 200: object({ servers: { type: 'array', items: SERVER } }, 'The servers') },
     }),
     ({ caller }) => ({ servers: visible(installation.manager.getMcpStatus(), caller) }),
+  )
+
+  app.get<{ Params: { name: string } }>(
+    '/api/mcp/servers/:name/traffic',
+    route('installation', 'mcp', 'Returns the last JSON-RPC messages, requests and lines of stderr of an MCP server', {
+      description:
+        'Of this server process, without secrets. Without the contents of messages unless storage.payloads is all.',
+      params: pathParameter('name', 64),
+      response: { 200: TRAFFIC },
+    }),
+    ({ params: { name } }): McpTraffic => {
+      const servers = installation.manager.getMcpServers()
+      found(
+        servers.names.find((one) => one === name),
+        `MCP server '${name}'`,
+        'GET /api/mcp/servers lists them',
+      )
+      const connection = servers.connection(name)
+      const { messages = [], requests = [] } = connection.traffic ?? {}
+      const contents = installation.payloads === 'all'
+      return {
+        contents,
+        messages: messages.map(({ at, content, ...message }) => ({
+          ...message,
+          time: new Date(at).toISOString(),
+          ...(contents && { content: JSON.parse(content) }),
+        })),
+        requests: requests.map(({ at, ...request }) => ({ ...request, time: new Date(at).toISOString() })),
+        stderr: connection.standing().stderr,
+      }
+    },
   )
 
   app.post<{ Params: { name: string } }>(

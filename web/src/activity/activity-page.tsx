@@ -15,6 +15,8 @@ const Costs = lazyPart(async () => (await import('./costs/costs.tsx')).Costs)
 const Objectives = lazyPart(async () => (await import('./objectives/objectives.tsx')).Objectives)
 const Connections = lazyPart(async () => (await import('./connections/connections.tsx')).Connections)
 
+const McpTrafficPage = lazyPart(async () => (await import('./connections/mcp-traffic.tsx')).McpTrafficPage)
+
 const PARTS = [
   { href: '/activity/runs', title: 'Runs' },
   { href: '/activity/calls', title: 'Calls' },
@@ -60,6 +62,9 @@ export function ActivityPage() {
           <Route path="/activity/costs" component={Costs} />
           <Route path="/activity/objectives" component={Objectives} />
           <Route path="/activity/connections" component={Connections} />
+          <Route path="/activity/connections/:name">
+            {({ name }) => <McpTrafficPage name={decodeURIComponent(name)} key={name} />}
+          </Route>
           <Route>
             <Empty title="Page not found">Choose one above.</Empty>
           </Route>

@@ -17,7 +17,6 @@ export function ModelRecord({ model }: { readonly model: ListedModel }) {
         <ModelBadge model={model} />
         <span className="font-mono text-xs break-all text-muted">{id}</span>
         {test_count > 0 && <span className="text-sm tabular-nums">{inPercent(success_count / test_count)}</span>}
-        {reason !== undefined && <Chip tone="bad">not available</Chip>}
       </div>
       {reason !== undefined && <p className="mt-1 text-sm wrap-anywhere">{reason}</p>}
       {test_history.length > 0 && (

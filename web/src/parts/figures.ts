@@ -1,8 +1,9 @@
 const whole = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
-/** 0.42 ms, 12 ms, 1.3 s. */
+/** 0.42 ms, 12 ms, 1.3 s. Clocks of browsers don't tell less than 0.1 ms from nothing. */
 export function inTime(ms: number): string {
+  if (ms < 0.1) return '< 0.1 ms'
   if (ms < 1_000) return `${short.format(ms)} ms`
   return ms < 60_000 ? `${short.format(ms / 1_000)} s` : `${short.format(ms / 60_000)} min`
 }

@@ -3,6 +3,7 @@ import { useMay } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
+import { Connections } from './connections.tsx'
 import { Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
 import { Packages } from './packages.tsx'
@@ -15,6 +16,7 @@ import { You } from './you.tsx'
 export function SettingsPage() {
   usePageTitle('Settings')
   const mayManage = useMay('manage')
+  const mayCall = useMay('call')
   const mayRead = useMay('read')
   const mayInstall = useMay('installation')
   // State lives here, because the first key changes the session and remounts the parts below.
@@ -23,6 +25,7 @@ export function SettingsPage() {
     <div className="grid grid-cols-1 gap-8">
       <h1 className="text-2xl font-semibold tracking-tight">Settings</h1>
       <You />
+      {mayCall && <Connections />}
       {made !== undefined && <NewKey made={made} onDone={() => setMade(undefined)} />}
       {mayManage ? (
         <>

@@ -1,6 +1,7 @@
 import type { ListedModel } from '../api/queries.ts'
 import { count } from '../parts/figures.ts'
 import { CheckIcon, WarningIcon, WrenchIcon } from '../parts/icons.tsx'
+import { Chip } from '../parts/states.tsx'
 
 /** The validation badge of a model. */
 export interface Badge {
@@ -22,8 +23,9 @@ export function badgeOf({ capabilities, validation }: ListedModel): Badge {
   return { sign: '', meaning: 'does not support tools', trials }
 }
 
-/** The badge with a text for screen readers and the number of tests. */
+/** The badge with a text for screen readers and the number of tests. A model of a disabled provider must not look usable. */
 export function ModelBadge({ model }: { readonly model: ListedModel }) {
+  if (model.reason !== undefined) return <Chip tone="bad">not available</Chip>
   const { sign, meaning, trials } = badgeOf(model)
   const { validated, test_count } = model.validation
   const tone = !validated ? 'text-warn' : test_count < MIN_JUDGED ? 'text-muted' : 'text-good'

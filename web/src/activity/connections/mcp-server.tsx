@@ -69,6 +69,17 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
       )}
       <p className="text-xs text-muted">
         Configured at <Code>{place}</Code>
+        {mayReconnect && transport !== undefined && (
+          <>
+            {' · '}
+            <Link
+              href={`/activity/connections/${encodeURIComponent(name)}`}
+              className="text-accent underline underline-offset-2"
+            >
+              Messages and network of {name}
+            </Link>
+          </>
+        )}
       </p>
     </li>
   )
