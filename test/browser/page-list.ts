@@ -35,7 +35,7 @@ export const PAGES: readonly ListedPage[] = [
     use: testModel,
   },
   { name: 'models', path: () => '/models', ready: 'at least', pictured: LIGHT },
-  { name: 'runs', path: () => '/activity/runs', ready: 'finished' },
+  { name: 'runs', path: () => '/activity/runs', ready: 'Paris' },
   { name: 'calls', path: () => '/activity/calls', ready: 'get_weather' },
   { name: 'chats', path: () => '/activity/chats', ready: 'No chats yet' },
   { name: 'activity', path: () => '/activity', ready: 'get_weather', pictured: LIGHT },
