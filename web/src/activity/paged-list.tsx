@@ -92,7 +92,9 @@ export function PagedList<Row>(props: PagedListProps<Row>) {
       )}
       {rows.length === 0 &&
         (isNarrowed ? (
-          <Empty title={`No matching ${one}s`}>Remove a filter. Names and ids must match exactly.</Empty>
+          <Empty title={`No matching ${one}s`} action={{ label: 'Clear the filters', href: location.pathname }}>
+            Remove a filter. Names and ids must match exactly.
+          </Empty>
         ) : (
           empty
         ))}

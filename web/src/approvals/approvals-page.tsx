@@ -32,7 +32,7 @@ export function ApprovalsPage() {
           <Loading what="the approvals" />
         )
       ) : data.approvals.length === 0 ? (
-        <Empty title="No calls wait for approval">
+        <Empty title="No calls wait for approval" action={{ label: 'Open the tools', href: '/' }}>
           Calls of tools with <Code>approval</Code> in their definition appear here.
         </Empty>
       ) : (

@@ -49,7 +49,11 @@ function Table({ uses }: { readonly uses: readonly ListedToolUse[] }) {
   const models = [...new Set(uses.map(({ model_id }) => model_id))].sort()
   const tools = [...new Set(uses.map(({ tool }) => tool))].sort()
   if (uses.length === 0) {
-    return <Empty title="No results yet">Ask a model something that needs a tool, or run a suite.</Empty>
+    return (
+      <Empty title="No results yet" action={{ label: 'Test a model', href: '/tools-testing' }}>
+        Ask a model something that needs a tool, or run a suite.
+      </Empty>
+    )
   }
   const found = new Map(uses.map((use) => [JSON.stringify([use.model_id, use.tool]), use]))
   return (

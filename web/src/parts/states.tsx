@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { Link } from 'wouter'
 import { ApiProblem } from '../api/api-problem.ts'
 import { Button } from './button.tsx'
 
@@ -9,12 +10,27 @@ export const Loading = ({ what }: { readonly what: string }) => (
   </div>
 )
 
-/** Empty state with a hint. */
-export const Empty = ({ title, children }: { readonly title: string; readonly children?: ReactNode }) => (
+interface EmptyProps {
+  readonly title: string
+  readonly children?: ReactNode
+  /** What to do about it. */
+  readonly action?: { readonly label: string; readonly href: string }
+}
+
+/** Empty state with a hint and a useful action. */
+export const Empty = ({ title, children, action }: EmptyProps) => (
   <div className="panel grid min-h-40 place-items-center border-dashed p-6 text-center">
     <div>
       <p className="font-medium">{title}</p>
       <div className="mt-1 text-muted">{children}</div>
+      {action !== undefined && (
+        <Link
+          href={action.href}
+          className="mt-3 inline-flex min-h-9 items-center rounded-lg border border-edge bg-panel px-3 py-1 text-sm font-medium hover:bg-sunk"
+        >
+          {action.label}
+        </Link>
+      )}
     </div>
   </div>
 )

@@ -70,10 +70,14 @@ function Rows({ view, forget }: RowsProps) {
       {log.isRefetchError && <Failed error={log.error} what={`newer ${one}s`} />}
       {rows.length > 0 && <AuditTable rows={rows} tenants={view.filters.tenant !== undefined} />}
       {rows.length === 0 && !isNarrowed(view) && (
-        <Empty title="No calls yet">Run a tool or test a model. Every call appears here.</Empty>
+        <Empty title="No calls yet" action={{ label: 'Open the tools', href: '/' }}>
+          Run a tool or test a model. Every call appears here.
+        </Empty>
       )}
       {rows.length === 0 && isNarrowed(view) && (
-        <Empty title={`No matching ${one}s`}>Remove a filter. Names and ids must match exactly.</Empty>
+        <Empty title={`No matching ${one}s`} action={{ label: 'Clear the filters', href: location.pathname }}>
+          Remove a filter. Names and ids must match exactly.
+        </Empty>
       )}
       {log.isFetchNextPageError && <Failed error={log.error} what={`older ${one}s`} />}
       {log.hasNextPage && (

@@ -58,7 +58,11 @@ export function CallList() {
         one="call"
         keyOf={({ id }) => id}
         row={(row) => <CallRow row={row} tenant={tenant} />}
-        empty={<Empty title="No calls yet">Run a tool or test a model. Every call appears here.</Empty>}
+        empty={
+          <Empty title="No calls yet" action={{ label: 'Open the tools', href: '/' }}>
+            Run a tool or test a model. Every call appears here.
+          </Empty>
+        }
         onClear={clear}
       />
     </div>

@@ -35,7 +35,11 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
   }
   const figures = figuresOf(whole.data, view.tool)
   if (figures === undefined || figures.total === 0) {
-    return <Empty title="No calls in this period">Choose a longer period, or run a tool.</Empty>
+    return (
+      <Empty title="No calls in this period" action={{ label: 'Open the tools', href: '/' }}>
+        Choose a longer period, or run a tool.
+      </Empty>
+    )
   }
   const { window } = series.data
   const rows = series.data.buckets.map(({ start, total, success_rate, p50_ms, p95_ms, p99_ms, errors }) => {

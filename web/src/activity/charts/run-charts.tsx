@@ -44,7 +44,11 @@ export function RunCharts({ view }: { readonly view: MetricsView }) {
   const chosen = Object.entries(whole.data.models).filter(([id]) => view.model === '' || id === view.model)
   const figures = together(chosen.map(([, model]) => model))
   if (figures.runs === 0) {
-    return <Empty title="No runs in this period">Choose a longer period, or ask a model on the Testing page.</Empty>
+    return (
+      <Empty title="No runs in this period" action={{ label: 'Test a model', href: '/tools-testing' }}>
+        Choose a longer period, or ask a model on the Testing page.
+      </Empty>
+    )
   }
   const { window } = series.data
   const rows = series.data.buckets.map(({ start, runs, cost, avg_iterations, max_iterations }) => ({
