@@ -4,8 +4,7 @@ DATA holds cases.json.gz (prepare.py), openapi.json.gz (openapi.py) and tokenize
 vectors of its tokens, so that comparing texts needs no model. gte-small is trained first, for `teacher` seconds, so that a request is nearer to its tool than
 to the others of the batch. The vectors begin as what it makes of each token alone, and are trained with the same pairs and to order random tools, and the
 tools nearest to a request, as it does. Those of four runs are averaged. Needs PyTorch and a GPU.
-The vectors here: 440 steps of gte-small with 1,024 pairs, and runs of 1,394, 1,378, 3,504 and 471 steps with 2,048 pairs; 3 minutes on one H200. Besides
-those of synth.py, requests for 400 more made-up tools in the same format were used.
+The vectors here: 440 steps of gte-small with 1,024 pairs, and runs of 1,394, 1,378, 3,504 and 471 steps with 2,048 pairs; 3 minutes on one H200.
 Writes OUT/words.bin: one byte a number, a row per token, then one float32 per row, its scale.
 """
 import gzip, json, os, random, re, sys, time, unicodedata
