@@ -44,13 +44,15 @@ export async function understand(
 ): Promise<Understood | undefined> {
   const sum = arithmeticIn(said)
   const calculator = sum === undefined ? undefined : tools.find((tool) => calculates(tool, sum))
-  if (sum !== undefined && calculator !== undefined) {
+  const calculated = async (): Promise<Understood | undefined> => {
+    if (sum === undefined || calculator === undefined) return undefined
     const params = { [expressionOf(calculator) as string]: sum.expression }
     return { tool: calculator, relevance: 1, ...(await validParams(filling.check, calculator.parameters, [], params)) }
   }
+  if (sum?.story !== true && calculator !== undefined) return calculated()
   const [best] = await rankTools(tools, said, filling)
-  const meant = best && (await fill(best, said, filling))
-  return meant ?? searchDocumentation(said, tools, filling)
+  const meant = best && best.tool !== calculator ? await fill(best, said, filling) : undefined
+  return meant ?? (await calculated()) ?? searchDocumentation(said, tools, filling)
 }
 
 const HOW_TO =

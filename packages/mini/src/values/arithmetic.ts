@@ -11,57 +11,70 @@ export interface Arithmetic {
   readonly result?: number
   /** Whether it contains units, which not every calculator supports. */
   readonly units?: true
+  /** Whether the message tells a story around the calculation, so that it may mean something else. */
+  readonly story?: true
 }
 
-const NUMBER = String.raw`\d[\d,]*(?:\.\d+)?`
 const OPENING =
-  /^(?:(?:please|hey|ok|so|and|can you|could you|would you|tell me)[\s,]+)*(?:(?:what(?:['’]?s| is| are)|how much (?:is|are)|calculate|compute|evaluate|work out|solve)\s+)?(?:the\s+)?/i
-const PERCENT = new RegExp(
-  `^(?:an?\\s+)?(${NUMBER})\\s*(?:%|percent|per cent)\\s*(?:(tip)\\s+(?:on|for)|of)\\s+(?:a\\s+)?([$€£]?)(${NUMBER})(?:\\s*(dollars?|euros?|pounds?)|\\s+bill)*$`,
-  'i',
-)
-const SIGNS: Readonly<Record<string, string>> = { dollar: '$', euro: '€', pound: '£' }
-const SMALL_SUM = /^(\d{1,2})\s*([-+])\s*(\d{1,2})$/
-const IN_WORDS: readonly (readonly [RegExp, string])[] = [
-  [/\b(?:the )?square root of\s+(\([^()]*\)|[\d.]+)/gi, 'sqrt($1)'],
-  [/\b(?:the )?(?:sqrt|root) of\s+([\d.]+)/gi, 'sqrt($1)'],
-  [/\b(?:the )?factorial of\s+(\d+)/gi, '$1!'],
-  [/(\d)\s+factorial\b/gi, '$1!'],
-  [/^add\s+([\d.]+)\s+(?:and|to|plus)\s+([\d.]+)$/gi, '$1 + $2'],
-  [/^subtract\s+([\d.]+)\s+from\s+([\d.]+)$/gi, '$2 - $1'],
-  [/^multiply\s+([\d.]+)\s+(?:and|by|with|times)\s+([\d.]+)$/gi, '$1 * $2'],
-  [/^divide\s+([\d.]+)\s+by\s+([\d.]+)$/gi, '$1 / $2'],
-  [/(?<!\s)\s+plus\s+/gi, ' + '],
-  [/(?<!\s)\s+minus\s+/gi, ' - '],
-  [/(?<!\s)\s+(?:times|multiplied by)\s+/gi, ' * '],
-  [/(\d)\s*x\s*(?=\d)/gi, '$1 * '],
-  [/(?<!\s)\s+(?:divided by|over)\s+/gi, ' / '],
-  [/(?<!\s)\s+(?:to the power of|raised to(?: the power(?: of)?)?)\s+/gi, ' ^ '],
-  [/(?<!\s)\s+squared\b/gi, '^2'],
-  [/(?<!\s)\s+cubed\b/gi, '^3'],
-  [/[×·]/g, '*'],
-  [/÷/g, '/'],
+  /^(?:(?:please|hey|ok|so|and|also|can (?:yo)?u|could (?:yo)?u|would (?:yo)?u|tell me)[\s,]+)*(?:(?:what(?:['’]?s| is| are)|how (?:much|fast|far|long|heavy|tall|high|big|hot|cold|warm) (?:is|are)|calculate|compute|evaluate|work out|solve)\s+)?(?:the\s+)?/i
+const CURRENCY: readonly (readonly [RegExp, string])[] = [
+  [/\$|\b(?:dollars?|bucks|usd)\b/gi, '$'],
+  [/€|\b(?:euros?|eur)\b/gi, '€'],
+  [/£|\b(?:quid|gbp)\b|(?<=\d )pounds?\b/gi, '£'],
 ]
-const FUNCTIONS: Readonly<Record<string, string>> = {
-  average: 'mean',
-  mean: 'mean',
-  median: 'median',
-  sum: 'sum',
-  product: 'prod',
-  maximum: 'max',
-  minimum: 'min',
-}
-const OF_LIST = new RegExp(
-  `^(${Object.keys(FUNCTIONS).join('|')}) of\\s+([\\d.]+(?:(?:\\s*,\\s*(?:and\\s+)?|\\s+and\\s+|\\s+)-?[\\d.]+)+)$`,
-  'i',
-)
-/** A bracket closes at the first `)` after some text, so that a calculation has only one reading. */
+const SMALL_SUM = /^(\d{1,2})\s*([-+])\s*(\d{1,2})$/
+const PEOPLE = 'people|persons?|friends|guests|colleagues|kids|children|students|players|members|ways|of us|of them'
+
+/** Words for signs and functions. The percent sign comes with what happens to the amount: `%-` takes the share off. */
+const IN_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/\b(?:square )?root of\s+/gi, 'sqrt '],
+  [/\bfactorial of\s+(\d+)/gi, '$1!'],
+  [/(\d)\s+factorial\b/gi, '$1!'],
+  [/\bwhat (?:percent(?:age)?|%|share|part) of\b|\bas a percent(?:age)? of\b/gi, ' ratio '],
+  [/%\s*(?:of|tips? (?:on|for))(?= )/gi, '%* '],
+  [/%\s*(?:off|discount|cheaper|less|lower|reduction|rebate|down)\b/gi, '%- '],
+  [/%\s*(?:tips?|service|tax|vat|interest|surcharge|fees?|raise|more|extra|higher|up)\b/gi, '%+ '],
+  [/\b(?:add(?:ed)? (?:up|together)|summed up|sum(?: up)?|total(?: of)?|altogether|in all)\b/gi, ' sum '],
+  [/\b(?:average|mean)(?: of)?\b/gi, ' mean '],
+  [/\bmedian(?: of)?\b/gi, ' median '],
+  [/\bproduct of\b/gi, ' prod '],
+  [/\b(?:maximum|highest|largest) of\b/gi, ' max '],
+  [/\b(?:minimum|lowest|smallest) of\b/gi, ' min '],
+  [
+    /\b(?:plus|add(?:s|ed|ing)?|(?:go(?:es)?|went|going) up|r[io]ses?|rise|increase[sd]?|grows?|grew|gains?|raised)\b/gi,
+    ' + ',
+  ],
+  [
+    /\b(?:minus|subtract(?:ed)?|take(?: away)?|less|(?:go(?:es)?|went|going) down|drop(?:s|ped)?|falls?|fell|decrease[sd]?|reduced|spen[dt]|lo[so][et]|gave away|sold)\b/gi,
+    ' - ',
+  ],
+  [/\b(?:times|multipl(?:y|ied)(?: by)?)\b|(?<=\d)\s*x\s*(?=\d)|[×·]/gi, ' * '],
+  [/\b(?:divided?|shared?|split)(?: by)?\b|÷|(?<=\d )over\b/gi, ' / '],
+  [/\b(?:among|between)\b/gi, ' ÷ '],
+  [/\b(?:to the power of|raised to(?: the power(?: of)?)?)\b/gi, ' ^ '],
+  [/\s?\bsquared\b/gi, '^2'],
+  [/\s?\bcubed\b/gi, '^3'],
+  [/\b(?:(?:one )?half|0\.5) of\b|\bhalf(?= \d)/gi, ' 0.5 * '],
+  [/\b(?:a|one) third of\b/gi, ' 1/3 * '],
+  [/\b(?:a|one) quarter of\b/gi, ' 0.25 * '],
+  [/\b(?:double|twice)\b/gi, ' 2 * '],
+]
+/** A calculation in signs. A bracket closes at the first `)` after some text, so that there is only one reading. */
 const EXPRESSION =
   /^[\d\s.+\-*/^()%,!]*(?:(?:sqrt|sin|cos|tan|log|exp|abs)\((?:[\d\s.+\-*/^()]+(?:deg|rad)\)|[\d\s.+\-*/^()][\d\s.+\-*/^(]*\))[\d\s.+\-*/^()]*)*$/i
+/** Words that say nothing about the calculation. */
+const EMPTY = new Set(
+  'a an and are as be by can cost do does find for from get give i if in is it me my need of on percent please result s something that the then this to u up we what will with would you bill tip'.split(
+    ' ',
+  ),
+)
+const FUNCTION = /^(?:sum|mean|median|prod|max|min|ratio)$/
+const ASKS = /\?|\b(?:how (?:much|many)|what|calculate|work out|sum|mean|each|per person)\b/i
+const EACH = /\b(?:each|apiece|per (?:person|head)|everyone|everybody|one of us|\/)|\//i
 /** The maximum length of a calculation in words. */
 const LONGEST = 300
 
-/** The calculation, if the message is nothing else; otherwise undefined. */
+/** The calculation in a message; undefined if there is none, or if it leaves a number over. */
 export function arithmeticIn(said: string): Arithmetic | undefined {
   if (said.length > LONGEST) return undefined
   const ended = said
@@ -69,33 +82,24 @@ export function arithmeticIn(said: string): Arithmetic | undefined {
     .replace(/(?<![\s?.!=])[\s?.!=]+$/, '')
     .replace(/(?<!!)!+$/, '')
   const written = said.trim().replace(/(?<![\s?.=])[\s?.=]+$/, '')
-  const asked = inDigits((/\d!$/.test(written) ? written : ended).replace(OPENING, ''))
-  const conversion = conversionIn(asked)
+  const asked = (/\d!$/.test(written) ? written : ended).replace(OPENING, '')
+  const conversion = conversionIn(inDigits(asked))
   if (conversion !== undefined) return { ...conversion, currency: '', units: true }
-  const list = OF_LIST.exec(asked)
-  if (list !== null) {
-    const numbers = [...(list[2] as string).matchAll(/-?\d+(?:\.\d+)?/g)].join(', ')
-    const expression = `${FUNCTIONS[(list[1] as string).toLowerCase()]}(${numbers})`
-    return { expression, phrase: `The ${list[1]?.toLowerCase()} of ${numbers}`, currency: '' }
-  }
-  return percentOf(asked) ?? plainSum(asked)
+  const currency = CURRENCY.find(([words]) => asked.search(words) >= 0)?.[1] ?? ''
+  const amounts = inDigits(CURRENCY.reduce((text, [words]) => text.replaceAll(words, ' '), asked))
+  const signs = IN_WORDS.reduce((text, [words, sign]) => text.replaceAll(words, sign), amounts)
+  return plainSum(signs) ?? inStory(signs, amounts, currency, ASKS.test(said))
 }
 
-function percentOf(asked: string): Arithmetic | undefined {
-  const percent = PERCENT.exec(asked)
-  if (percent === null) return undefined
-  const [, share = '', tip, sign = '', amount = '', money = ''] = percent
-  const currency = sign || (SIGNS[money.toLowerCase().replace(/s$/, '')] ?? '')
-  const fraction = Number((plain(share) / 100).toPrecision(12))
-  const phrase = `${share}% ${tip === undefined ? 'of' : 'tip on'} ${currency}${amount}`
-  return { expression: `${plain(amount)} * ${fraction}`, phrase, currency }
-}
-
-function plainSum(asked: string): Arithmetic | undefined {
-  const expression = IN_WORDS.reduce((text, [words, sign]) => text.replaceAll(words, sign), asked).trim()
-  if (!EXPRESSION.test(expression) || !/\d/.test(expression) || !/[+\-*/^(!]/.test(expression.slice(1)))
+function plainSum(signs: string): Arithmetic | undefined {
+  const expression = signs
+    .replaceAll(/sqrt ([\d.]+)/g, 'sqrt($1)')
+    .replaceAll(/sqrt \(/g, 'sqrt(')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+  if (!EXPRESSION.test(expression) || !/^[^*/^!,%]*\d/.test(expression) || !/[+\-*/^(!]/.test(expression.slice(1)))
     return undefined
-  if (/^\d{4}-\d{1,2}-\d{1,2}$/.test(expression)) return undefined
+  if (/%[-+*]|[-+*/^]$|^\+|^- /.test(expression) || /^\d{4}-\d{1,2}-\d{1,2}$/.test(expression)) return undefined
   const sum = SMALL_SUM.exec(expression)
   if (sum === null) return { expression, phrase: expression, currency: '' }
   const [, left = '', sign, right = ''] = sum
@@ -103,20 +107,91 @@ function plainSum(asked: string): Arithmetic | undefined {
   return { expression: phrase, phrase, currency: '', result: sign === '-' ? +left - +right : +left + +right }
 }
 
+const TOKEN = new RegExp(
+  String.raw`(\d+(?:\.\d+)?(?:/3)?)\s*(?:(%[-+*]?)|(each|apiece|per (?:\p{L}+)|an? (?:hour|day|week|month|year|piece|kilo|night))\b|(${PEOPLE})\b)?|([-+*/^÷])|(\p{L}+)`,
+  'giu',
+)
+
+/** Writes the calculation from left to right: each number changes what came before by the sign in front of it. */
+function inStory(signs: string, amounts: string, currency: string, asks: boolean): Arithmetic | undefined {
+  if (/\d{4}-\d{1,2}-\d/.test(signs)) return undefined
+  const tokens = [...signs.matchAll(TOKEN)]
+  const numbers = tokens.flatMap(([, number]) => number ?? [])
+  const words = tokens.flatMap((token) => token[6]?.toLowerCase() ?? [])
+  const story = words.some((word) => !EMPTY.has(word) && !FUNCTION.test(word))
+  if (numbers.length < 2 || (story && !asks)) return undefined
+  const of = (expression: string, phrase = 'That'): Arithmetic => ({
+    expression,
+    phrase,
+    currency,
+    ...(story && { story }),
+  })
+  const list = words.find((word) => FUNCTION.test(word) && word !== 'ratio')
+  if (list !== undefined && tokens.every(([, , percent, rate, , sign]) => (percent ?? rate ?? sign) === undefined)) {
+    const name = /\b(?:average|mean|median|sum|total|product|maximum|minimum)\b/i.exec(amounts)?.[0].toLowerCase()
+    return of(`${list}(${numbers.join(', ')})`, name && `The ${name} of ${numbers.join(', ')}`)
+  }
+  if (words.includes('ratio')) {
+    const [first, second] = numbers as [string, string]
+    const whole = signs.indexOf('ratio') < signs.indexOf(first) ? first : second
+    return numbers.length === 2 ? of(`${whole === first ? second : first} / ${whole} * 100`) : undefined
+  }
+  let total = ''
+  let sign = ''
+  let people = ''
+  let from = false
+  for (const [, number, percent, rate, heads, own, word] of tokens) {
+    if (own === '÷' && total !== '') sign = '/'
+    else if (own !== undefined && own !== '÷') sign = own
+    if (word?.toLowerCase() === 'from' && total !== '') from = true
+    if (number === undefined) continue
+    const fraction = Number((Number(number) / 100).toPrecision(12))
+    if (heads !== undefined && !(sign === '/' && total !== '')) people = number
+    else if (percent === '%*' && total === '') [total, sign] = [String(fraction), '%']
+    else if (percent !== undefined) {
+      const change = percent.at(1) ?? sign
+      if (total === '') [total, sign] = [factor(change, fraction), '%']
+      else if (change === '+' || change === '-') [total, sign] = [`${grouped(total)} * ${factor(change, fraction)}`, '']
+      else return undefined
+    } else if (total === '') [total, sign] = [number, rate === undefined ? sign : '*']
+    else if (sign === '%') [total, sign] = [`${number} * ${total}`, '']
+    else if (rate !== undefined) [total, sign] = [`${grouped(total)} * ${number}`, '']
+    else if (sign === '') return undefined
+    else
+      [total, sign, from] = [
+        from && sign === '-' ? `${number} - ${grouped(total)}` : joined(total, sign, number),
+        '',
+        false,
+      ]
+  }
+  if (people !== '' && !EACH.test(signs)) return undefined
+  const expression = people === '' ? total : `${grouped(total)} / ${people}`
+  if (!/[^\d.]/.test(expression) || sign === '%') return undefined
+  const simple = /^([\d.]+)%\* +(?:an? )?([\d.]+)(?: bill)?\s*$/.exec(
+    signs.replace(/^an? /i, '').replaceAll(/\s+/g, ' '),
+  )
+  const on = /%\s*tip/i.test(amounts) ? 'tip on' : 'of'
+  return of(expression, simple === null ? (story ? 'That' : expression) : `${simple[1]}% ${on} ${currency}${simple[2]}`)
+}
+
+const factor = (change: string, fraction: number): string =>
+  change === '+' || change === '-' ? `(1 ${change} ${fraction})` : String(fraction)
+const grouped = (text: string): string => (/ [-+] /.test(text.replaceAll(/\([^()]*\)/g, '')) ? `(${text})` : text)
+const joined = (total: string, sign: string, number: string): string =>
+  `${sign === '+' || sign === '-' ? total : grouped(total)} ${sign} ${number}`
+
 /** Whether a text can be calculated: it has a number and an operation. */
 export const isExpression = (text: string): boolean => /\d/.test(text) && /[^\d\s.,]/.test(text)
 
-/** "twelve times seven" with its numbers in digits. */
+/** "twelve times seven" with its numbers in digits, without separators of thousands. */
 function inDigits(text: string): string {
   return numbersIn(text)
-    .filter(({ from, to }) => /^[a-z]/i.test(text.slice(from, to)))
-    .reduceRight((whole, { from, to, value, percent }) => {
-      // The sign of a percentage stays.
-      return percent ? whole : whole.slice(0, from) + value + whole.slice(to)
-    }, text)
+    .filter(({ from, to }) => !/^twice$/i.test(text.slice(from, to)))
+    .reduceRight(
+      (whole, { from, to, value, percent }) => `${whole.slice(0, from)}${value}${percent ? '%' : ''}${whole.slice(to)}`,
+      text,
+    )
 }
-
-const plain = (text: string): number => Number(text.replaceAll(',', ''))
 
 /** A unit conversion as an expression, and the question as repeated. */
 interface Conversion {

@@ -42,6 +42,23 @@ describe('values made proper', () => {
     expect(arithmeticIn(said)).toMatchObject({ expression, phrase })
   })
 
+  test.each([
+    ['A coat is 120 dollars with 25% off. What does it cost now?', '120 * (1 - 0.25)'],
+    ['My salary is 3,200 and it goes up by 4%. What will it be?', '3200 * (1 + 0.04)'],
+    ['The hotel was 540, plus 10% tax, split between three. What does each pay?', '540 * (1 + 0.1) / 3'],
+    ['We were four friends and paid 98 euros. How much per person?', '98 / 4'],
+    ['I work 38 hours at 24 dollars per hour, how much do I earn?', '38 * 24'],
+    ['Take 17 from 60 and multiply the result by 3', '(60 - 17) * 3'],
+    ['what percentage of 250 is 35?', '35 / 250 * 100'],
+    ['sum up 12, 19, 44 and 101 please', 'sum(12, 19, 44, 101)'],
+    ['half of 93', '0.5 * 93'],
+    ['How fast is 60 mph in km/h?', '60 mi/h to km/h'],
+    ['I have three cats and two dogs, what should I name them?', undefined],
+    ['remember that 5 people come at 8', undefined],
+  ])('%s is written as %s', (said, expression) => {
+    expect(arithmeticIn(said)?.expression).toBe(expression)
+  })
+
   test('small sums need no tool, and not everything with a number is a sum', () => {
     expect(arithmeticIn("What's 2+2?")).toMatchObject({ result: 4 })
     expect(isExpression('12 * 7')).toBe(true)
