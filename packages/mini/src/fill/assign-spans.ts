@@ -143,6 +143,12 @@ function hasUnit({ name, description }: Parameter, said: string, to: number): bo
 }
 
 /** The values in the message that have the type of a parameter; undefined if it has none. */
+/** Whether a parameter takes a date. */
+export const takesDate = ({ kind, name, description, format }: Parameter): boolean =>
+  kind === 'text' &&
+  /y/.test(dateFormat(description, format) ?? '') &&
+  (format !== undefined || wantsDate(name, description))
+
 function typedValues(
   parameter: Parameter,
   said: string,
@@ -276,6 +282,9 @@ export function quotesIn(said: string): Quote[] {
 
 const overlap = (left: Quote, right: Quote): boolean => left.from < right.to && right.from < left.to
 
+/** A date, with its time if one was said. */
+const ISO = "yyyy-MM-dd['T'HH:mm:ss]"
+
 /** The date format that a description asks for, as a luxon pattern. */
 export function dateFormat(description: string, format?: string): string | undefined {
   if (format === 'date') return 'yyyy-MM-dd'
@@ -295,7 +304,7 @@ export function dateFormat(description: string, format?: string): string | undef
       .replace(/\bday\b/, 'dd')
       .replace('##', 'mm')
   }
-  if (/\biso[- ]?8601\b/.test(text)) return 'yyyy-MM-dd'
+  if (/\biso[- ]?8601\b/.test(text)) return ISO
   if (/\bhh:mm:ss\b/.test(text)) return 'HH:mm:ss'
   if (/\bhh:mm ?(?:am|a\.m\.)/.test(text)) return 'hh:mm a'
   return /\bhh:mm\b/.test(text) || (/24[- ]hour/.test(text) && /time/.test(text)) ? 'HH:mm' : undefined
@@ -314,25 +323,47 @@ export function dateAs(text: string, format: string, now: Date): string | undefi
 
 /** The dates or times in a text, also relative ones, in this format. */
 export function datesIn(text: string, format: string, now: Date): FoundValue[] {
-  // "May.5" and "Jan5" are dates as well; the places stay.
-  const readable = text.replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')
-  const found = parse(readable, now, { forwardDate: true }).flatMap(({ index, text: piece, start, end }) => {
-    const joint = end ? RANGE.exec(piece) : null
-    if (end == null || joint === null) return dateAt(start, index, piece.length, format)
-    const second = joint.index + joint[0].length
-    return [...dateAt(start, index, joint.index, format), ...dateAt(end, index + second, piece.length - second, format)]
-  })
+  // "May.5" is a date as well, and "1 May this year" is one date, not two; the places stay.
+  const readable = text
+    .replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')
+    .replaceAll(
+      RELATIVE_YEAR,
+      (_, day: string, which: string) => `${day}${yearOf(which, now)}${' '.repeat(which.length + 1)}`,
+    )
+  const found = parse(readable, now, { forwardDate: !PAST.test(text) }).flatMap(
+    ({ index, text: piece, start, end }) => {
+      const joint = end ? RANGE.exec(piece) : null
+      if (end == null || joint === null) return dateAt(start, index, piece.length, format)
+      const second = joint.index + joint[0].length
+      return [
+        ...dateAt(start, index, joint.index, format),
+        ...dateAt(end, index + second, piece.length - second, format),
+      ]
+    },
+  )
   const named = /^h/i.test(format) ? [] : namedDays(text, format, now)
   return [...found, ...named.filter((one) => !found.some(({ from, to }) => from < one.to && one.from < to))]
 }
 
+const RELATIVE_YEAR =
+  /((?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}(?: \d{1,2}(?:st|nd|rd|th)?)?,? (?:of )?)(this|last|next) year\b/gi
+const yearOf = (which: string, now: Date): number =>
+  now.getFullYear() + ({ last: -1, next: 1 }[which.toLowerCase()] ?? 0)
+/** Words that speak of a day that is over. */
+const PAST = /\b(?:since|was|were|did|born|ago)\b/i
+
 /** Between the two dates of a range. */
 const RANGE = /(?<!\s)\s+(?:to|until|till|through|and|[-–—])\s+|[–—]/i
 
+const PARTS = ['year', 'month', 'day', 'weekday', 'hour'] as const
+
 function dateAt(date: ParsedComponents, from: number, length: number, format: string): FoundValue[] {
+  // "night" alone is no date.
+  if (!PARTS.some((part) => date.isCertain(part))) return []
   const day = date.isCertain('day') || date.isCertain('weekday') || !date.isCertain('hour')
   if (/^h/i.test(format) ? !date.isCertain('hour') : !day && !/H/.test(format)) return []
-  return [{ from, to: from + length, value: DateTime.fromJSDate(date.date()).toFormat(format) }]
+  const pattern = format === ISO ? (date.isCertain('hour') ? "yyyy-MM-dd'T'HH:mm:ss" : 'yyyy-MM-dd') : format
+  return [{ from, to: from + length, value: DateTime.fromJSDate(date.date()).toFormat(pattern) }]
 }
 
 /** Days that have a name and the same date every year; the next one is meant. */
@@ -351,7 +382,7 @@ function namedDays(text: string, format: string, now: Date): FoundValue[] {
     [...text.matchAll(pattern)].map(({ index, 0: name }) => {
       const day = today.set({ month, day: date })
       const next = day < today ? day.plus({ years: 1 }) : day
-      return { from: index, to: index + name.length, value: next.toFormat(format) }
+      return { from: index, to: index + name.length, value: next.toFormat(format === ISO ? 'yyyy-MM-dd' : format) }
     }),
   )
 }

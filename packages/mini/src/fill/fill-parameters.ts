@@ -229,6 +229,7 @@ const GROUPS: readonly string[] = [
   'weekly|every week|each week|per week',
   'monthly|every month|each month|per month',
   'yearly|annual|annually|every year|per year',
+  'years|old|age',
   'one way|oneway|single',
   'round trip|return|roundtrip',
   'm|male|man|men',

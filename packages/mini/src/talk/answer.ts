@@ -2,13 +2,15 @@ import type { Message, OfferedTool, Params } from '../base/port.ts'
 import { takeTurns } from '../base/take-turns.ts'
 import { wordsOfName } from '../base/tool-text.ts'
 import { parametersUsed } from '../choose/operations.ts'
+import { quotesIn } from '../fill/assign-spans.ts'
 import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
-import { plainText } from '../fill/make-value.ts'
+import { markedPieces, plainText } from '../fill/make-value.ts'
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { readTools, type ToolReading } from '../fill/read-tool.ts'
 import { validParams } from '../fill/valid-params.ts'
 import { arithmeticIn } from '../values/arithmetic.ts'
-import { describedOptions, listedTogether, mentioned } from '../values/described-options.ts'
+import type { FoundValue } from '../values/codes.ts'
+import { describedOptions, listedValues, mentioned, placesOf } from '../values/described-options.ts'
 import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
 import {
   type Answered,
@@ -90,8 +92,8 @@ async function fresh(said: string, talk: Talk, understood?: readonly Part[]): Pr
   const lacking = parts.find(({ missing }) => missing.length > 0)
   if (lacking !== undefined) return questionFor(lacking.missing[0] as Parameter)
   const calls: Call[] = []
-  for (const { tool, params, said: clause } of parts) {
-    for (const one of await severalPlaces(tool, params, clause)) calls.push({ tool: tool.name, params: one })
+  for (const part of parts) {
+    for (const params of await severalCalls(part)) calls.push({ tool: part.tool.name, params })
   }
   return calls
 }
@@ -103,15 +105,26 @@ async function understoodParts(said: string, talk: Talk): Promise<Part[]> {
   if (clauses.length > 1 && !talk.tools.some(({ name }) => introduced(name, said))) {
     const parts: Part[] = []
     for (const clause of clauses) {
-      const part = await understand(clause, talk.tools, talk)
+      const said = withSubject(clause, parts.at(-1))
+      const part = await understand(said, talk.tools, talk)
       if (part?.missing.length !== 0) break
-      parts.push({ ...part, said: clause })
+      parts.push({ ...part, said })
     }
     if (parts.length === clauses.length) return parts
   }
   const whole = await understand(said, talk.tools, talk)
   return whole === undefined ? [] : [{ ...whole, said }]
 }
+
+/** "spell it backwards": the text that the clause before was about. */
+function withSubject(clause: string, before: Part | undefined): string {
+  const parameters = before === undefined ? [] : readParameters(before.tool.parameters)
+  const main = parameters.find(({ kind, required }) => kind === 'text' && required)
+  const value = before?.params[main?.name ?? '']
+  return typeof value === 'string' ? clause.replace(PRONOUN, () => value) : clause
+}
+
+const PRONOUN = /(?<!\b(?:is|does|will|was) )\b(?:it|that one|this one|them)\b(?! (?:is|was|will|be)\b|['’])/i
 
 /** What was understood, and of which words. */
 type Part = Understood & { readonly said: string }
@@ -199,34 +212,36 @@ const bareValue = (text: string): string =>
 const readable = (text: string): string =>
   text.trimStart().slice(0, MAX_SAID_LENGTH).toWellFormed().replaceAll(LONG_SPACE, '$1').trim()
 
-const PLACE = /location|city|place|town|country|destination/i
-/** Names that hold an "and". */
-const ONE_NAME =
-  /bosnia and herzegovina|trinidad and tobago|antigua and barbuda|saint kitts and nevis|são tomé and príncipe|turks and caicos|tyne and wear/i
-/** The last name holds no other " and ", so that a row of them is cut in one place only. */
-const SEVERAL =
-  /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*(?:, (?:and|&) \p{Lu}[\p{L} .'-]*| (?:and|&) \p{Lu}(?:(?! and \p{Lu})[\p{L} .'-])*)$/u
+/** What stands between the values of several calls: "Rome and Athens", "Hall light off, and the garden one". */
+const BETWEEN = /^[^.!?]{0,40}?(?:,|&|\b(?:and|or|vs|versus|plus|also)\b)[^.!?]{0,20}$/i
+const LAST_BETWEEN = /&|\b(?:and|or|vs|versus|plus|also)\b/i
+const EXCEPT = /\b(?:but|not|except|from|to|than)\b/i
 
-/** One call for each place, where a parameter that takes one was given several: "Paris and Rome", "the hall and the kitchen light". */
-async function severalPlaces(tool: OfferedTool, params: Params, said: string): Promise<Params[]> {
-  const parameters = readParameters(tool.parameters)
-  for (const [name, value] of Object.entries(params)) {
-    if (typeof value !== 'string') continue
+const MAX_WORDS = 4
+
+/** One call for each value, where a parameter that takes one was given several. An option said with one of them is its own. */
+async function severalCalls({ tool, params, said, reading }: Part): Promise<Params[]> {
+  const parameters = parametersUsed(readParameters(tool.parameters), params)
+  for (const parameter of parameters) {
     await takeTurns()
-    const description = parameters.find((one) => one.name === name)?.description ?? ''
-    const each = placesOf(name, value, description, said)
-    if (each.length > 1) return each.map((place) => ({ ...params, [name]: place }))
+    const { name, kind, required } = parameter
+    if (kind !== 'text' || typeof params[name] !== 'string') continue
+    const each = reading === undefined ? [] : valuesOf(parameter, reading, said)
+    const gaps = each.slice(1).map(({ from }, at) => said.slice(each[at]?.to, from))
+    const together = gaps.every((gap) => BETWEEN.test(gap) && !EXCEPT.test(gap)) && LAST_BETWEEN.test(gaps.at(-1) ?? '')
+    const plain = quotesIn(said).length === 0 && each.every(({ value }) => value.split(' ').length <= MAX_WORDS)
+    if (each.length > 1 && together && plain && required) return each.map(({ value }) => ({ ...params, [name]: value }))
   }
   return [params]
 }
 
-function placesOf(name: string, value: string, description: string, said: string): string[] {
-  if (PLACE.test(name) && !ONE_NAME.test(value) && SEVERAL.test(value)) {
-    return value.split(/,? (?:and|&) |, /).map((place) => place.trim())
-  }
-  const zones = wantsTimeZone(name, description) ? timeZonesIn(said) : []
-  const joined = zones.every(({ from }, at) => at === 0 || JOINT.test(said.slice(zones[at - 1]?.to, from)))
-  return zones.length > 1 ? (joined ? zones.map((zone) => zone.value) : []) : listedTogether(description, name, said)
+/** The values that the message names for a parameter, with their places: listed ones, time zones, else what the model marked. */
+function valuesOf(parameter: Parameter, reading: ToolReading, said: string): readonly FoundValue[] {
+  const { name, description } = parameter
+  const listed = listedValues(description)
+  if (listed.length > 1) return placesOf(listed, said)
+  if (wantsTimeZone(name, description)) return timeZonesIn(said)
+  const span = reading.parameters.get(name)?.span
+  const pieces = span === undefined ? [] : markedPieces(span, said)
+  return pieces.map(({ from, to }) => ({ from, to, value: plainText(said.slice(from, to)) }))
 }
-
-const JOINT = /^(?:\s|,|&|and\b|in\b)+$/i

@@ -6,6 +6,7 @@ describe('several requests in one sentence', () => {
     ['turn on the kitchen lamp and set the volume to 30', ['turn on the kitchen lamp', 'set the volume to 30']],
     ['Please dim the lamp, then play jazz', ['Please dim the lamp', 'play jazz']],
     ['turn on the lamp. What is the time?', ['turn on the lamp', 'What is the time?']],
+    ['What is 15% of 60? And also 20% of 45?', ['What is 15% of 60', '20% of 45?']],
     ['find recipes with salt and pepper', ['find recipes with salt and pepper']],
     ["send Anna 'wait and call me'", ["send Anna 'wait and call me'"]],
     ['Translate Hello, how are you? from English', ['Translate Hello, how are you? from English']],

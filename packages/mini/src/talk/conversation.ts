@@ -115,7 +115,7 @@ const QUESTIONS = new Set('how what what’s when where which who why'.split(' '
 const POLITE =
   /^(?:(?:please|hey|hi|hello|ok|okay|now|so|first|can you|could you|would you|will you|i want(?: you)? to|i(?:'d| would) like(?: you)? to|i need(?: you)? to|let['’]s)[\s,]+)+/i
 const JOINTS =
-  /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:please\s+|also\s+)?/giu
+  /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:and\s+)?(?:please\s+|also\s+)?/giu
 /** A longer text isn't a list of requests. */
 const MAX_CLAUSES = 8
 const LONGEST = 1_000
@@ -128,7 +128,8 @@ export function splitRequest(said: string): string[] {
   for (const { index, 0: joint } of said.matchAll(JOINTS)) {
     const at = index + joint.length
     // A question after a comma is often a quotation.
-    const begins = isRequest(said.slice(at, at + 60), /\p{L}|[.;!?]/u.test(joint))
+    const sentence = /\?\s+[\p{Lu}\d]/u.test(said.slice(index, at + 1))
+    const begins = sentence || isRequest(said.slice(at, at + 60), /\p{L}|[.;!?]/u.test(joint))
     const clause = said.slice(start, index).trim()
     if (!begins || quoted(said, index) || !isRequest(clause, true) || clause.split(/\s+/).length < 2) continue
     clauses.push(clause)

@@ -2,6 +2,7 @@ import { isObject, type OfferedTool, type Params, type SearchTools } from '../ba
 import { wordsOfName } from '../base/tool-text.ts'
 import { type Operation, operationsOf } from '../choose/operations.ts'
 import type { ToolReader } from '../engine/tool-reader.ts'
+import { datesIn, takesDate } from '../fill/assign-spans.ts'
 import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { headOf, readTools, type ToolReading } from '../fill/read-tool.ts'
@@ -50,26 +51,37 @@ export async function understand(
     return { tool: calculator, relevance: 1, ...(await validParams(filling.check, calculator.parameters, [], params)) }
   }
   if (sum?.story !== true && calculator !== undefined) return calculated()
+  const documented = await searchDocumentation(said, tools, filling, true)
+  if (documented !== undefined) return documented
   const [best] = await rankTools(tools, said, filling)
   const meant = best && best.tool !== calculator ? await fill(best, said, filling) : undefined
   return meant ?? (await calculated()) ?? searchDocumentation(said, tools, filling)
 }
 
 const HOW_TO =
-  /^(?:(?:hi|hello|hey|ok|so|and|but)[\s,]+)*(?:how (?:do|can|could|would|should) (?:i|we|you|one)|how to|how does|where (?:do|can) (?:i|we)|where is)\s+\S/i
+  /^(?:(?:hi|hello|hey|ok|so|and|but)[\s,]+)*(?:how (?:do|can|could|would|should) (?:i|we|you|one)|how to|how does|where (?:do|can) (?:i|we)|where (?:is|does))\s+\S/i
 const ABOUT_DOCUMENTS = /\b(?:docs|documentation|manual|handbook)\b/i
 const SEARCHES =
   /^(?:search|look|find|answer|query|get)\b[^.]{0,80}\b(?:documentation|docs|manual|handbook|knowledge base)\b/i
+
+const QUESTION = /^(?:how|what|where|which|who|why|when|can|could|does|do|is|are|should|will)\b|\?$/i
+
+/** The names in the first sentence of a description: what a documentation is about. */
+const subjectsOf = ({ description }: OfferedTool): string[] =>
+  description.split(/[.:]\s/, 1)[0]?.match(/(?<= )\p{Lu}\p{Ll}+/gu) ?? []
 
 /** A question about how to do something that no other tool answers goes to the documentation, if a tool searches it. */
 async function searchDocumentation(
   said: string,
   tools: readonly OfferedTool[],
   filling: Filling,
+  aboutSubject = false,
 ): Promise<Understood | undefined> {
-  const howTo = HOW_TO.test(said.trim())
-  if (!howTo && !ABOUT_DOCUMENTS.test(said)) return undefined
   const tool = tools.find(({ description }) => SEARCHES.test(description))
+  const asks =
+    aboutSubject && tool !== undefined && QUESTION.test(said.trim()) && subjectsOf(tool).some((one) => says(said, one))
+  const howTo = asks || HOW_TO.test(said.trim())
+  if (aboutSubject ? !asks : !howTo && !ABOUT_DOCUMENTS.test(said)) return undefined
   const required = tool && readParameters(tool.parameters).filter((one) => one.required)
   const [only] = required ?? []
   if (tool === undefined || required?.length !== 1 || only?.kind !== 'text') return undefined
@@ -184,9 +196,10 @@ const NAME_WORD = 0.2
 async function rankTools(
   tools: readonly OfferedTool[],
   said: string,
-  { reader, search, signal }: Filling,
+  { reader, search, now, signal }: Filling,
 ): Promise<RankedUse[]> {
-  const uses = (await likelyTools(tools, said, search)).flatMap(usesOf)
+  const dated = datesIn(said, 'yyyy-MM-dd', now).some(({ from, to }) => /\d/.test(said.slice(from, to)))
+  const uses = (await likelyTools(tools, said, search)).flatMap((tool) => usesFor(usesOf(tool), dated))
   const likely = await nearest(uses, said, reader, MAX_READ, signal)
   const readings = await readTools(
     likely.map(({ as }) => as),
@@ -203,6 +216,12 @@ async function rankTools(
       }
     })
     .sort((left, right) => right.relevance - left.relevance)
+}
+
+/** A date in the message rules out the operations that take none, if others of the tool do. */
+function usesFor(uses: readonly Use[], dated: boolean): readonly Use[] {
+  const taking = dated ? uses.filter(({ operation }) => operation?.parameters.some(takesDate)) : []
+  return taking.length > 0 ? taking : uses
 }
 
 const known = new WeakMap<OfferedTool, readonly Use[]>()

@@ -1,3 +1,5 @@
+import type { FoundValue } from './codes.ts'
+
 /** A value in a description, and the words for it. */
 export interface DescribedOption {
   readonly value: string
@@ -47,25 +49,10 @@ export function says(said: string, words: string): boolean {
 export const listedValues = (description: string): string[] =>
   /\bone of ["'“‘]/i.test(description) ? describedOptions(description).map(({ value }) => value) : []
 
-const BETWEEN = ['', 'and', 'the', 'in', 'lamp', 'lamps']
-const wordsOf = (text: string): string[] => text.toLowerCase().split(/[\s,&]+/)
-
-/** The consecutively mentioned ones, in order: "the kitchen and the hall light". */
-export function listedTogether(description: string, name: string, said: string): string[] {
-  const values = listedValues(description)
-  const named = mentioned(
-    values.map((value) => ({ value, words: [value] })),
-    said,
-  )
-  const places = named
-    .map(({ value }) => ({ value, from: said.toLowerCase().indexOf(value.toLowerCase()) }))
+/** Where a text names these values, in its order. */
+export const placesOf = (values: readonly string[], said: string): FoundValue[] =>
+  values
+    .filter((value) => says(said, value))
+    .map((value) => ({ value, from: said.toLowerCase().indexOf(value.toLowerCase()) }))
+    .map(({ value, from }) => ({ value, from, to: from + value.length }))
     .sort((left, right) => left.from - right.from)
-  const between = new Set([...BETWEEN, name.toLowerCase(), `${name.toLowerCase()}s`])
-  const joined = places.every(({ value, from }, at) => {
-    const next = places[at + 1]
-    if (next === undefined) return true
-    const text = said.slice(from + value.length, next.from)
-    return text !== '' && wordsOf(text).every((word) => between.has(word))
-  })
-  return joined ? places.map(({ value }) => value) : []
-}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { datesIn } from '../fill/assign-spans.ts'
+import { dateFormat, datesIn } from '../fill/assign-spans.ts'
 import { conversionIn } from './arithmetic.ts'
-import { listedTogether, listedValues } from './described-options.ts'
+import { listedValues, placesOf } from './described-options.ts'
 import { withState } from './places.ts'
 import { timeZonesIn, wantsTimeZone } from './time-zones.ts'
 
@@ -41,6 +41,12 @@ describe('values of everyday sentences', () => {
 
   test('a range is two dates, and days with a name are dates', () => {
     expect(values(datesIn('from March 3 2026 to May 5 2026', 'yyyy-MM-dd', NOW))).toEqual(['2026-03-03', '2026-05-05'])
+    expect(values(datesIn('since 1 March this year', 'yyyy-MM-dd', NOW))).toEqual(['2026-03-01'])
+    expect(values(datesIn('since 2 June', 'yyyy-MM-dd', NOW))).toEqual(['2026-06-02'])
+    expect(values(datesIn('good night', 'yyyy-MM-dd', NOW))).toEqual([])
+    const iso = dateFormat('The end, as ISO 8601.') as string
+    expect(values(datesIn('until 6 pm today', iso, NOW))).toEqual(['2026-11-16T18:00:00'])
+    expect(values(datesIn('until 24 December', iso, NOW))).toEqual(['2026-12-24'])
     expect(values(datesIn('until Christmas', 'yyyy-MM-dd', NOW))).toEqual(['2026-12-25'])
     expect(values(datesIn('on new year', 'yyyy-MM-dd', NOW))).toEqual(['2027-01-01'])
   })
@@ -49,8 +55,7 @@ describe('values of everyday sentences', () => {
     const description = 'One of "hall", "kitchen" or "living room".'
     expect(listedValues(description)).toEqual(['hall', 'kitchen', 'living room'])
     expect(listedValues('such as "hall" or "kitchen"')).toEqual([])
-    expect(listedTogether(description, 'light', 'the living room and the hall light')).toEqual(['living room', 'hall'])
-    expect(listedTogether(description, 'light', 'the hall light, not the kitchen')).toEqual([])
+    expect(values(placesOf(listedValues(description), 'living room and hall light'))).toEqual(['living room', 'hall'])
   })
 
   test('a state is added only where a description wants one', () => {
