@@ -129,14 +129,14 @@ describe('mini:v1', () => {
       content: '{"success":true,"result":{"temperature":22,"condition":"sunny"}}',
     }
     expect(await says([user('weather?'), called('get_weather', { location: 'Paris' }), result])).toBe(
-      'Paris: temperature 22 °C, condition sunny.',
+      "It's 22 °C and sunny in Paris.",
     )
   })
 
   test('the light that is meant is asked for, and several are switched at once', async () => {
     const before = [user('turn on the light')]
     const question = await says(before, shipped)
-    expect(question).toBe('Which light: porch, hall, kitchen, living room, bedroom or garden?')
+    expect(question).toBe('Which light? Porch, hall, kitchen, living room, bedroom or garden.')
     expect(await calls([...before, assistant(question), user('the kitchen one')], shipped)).toEqual([
       ['set_light', { light: 'kitchen', state: 'on' }],
     ])
@@ -163,14 +163,16 @@ describe('mini:v1', () => {
     ])
   })
 
-  test.each([
-    'Write me a poem about the sea',
-    'what can you do?',
-    'who won the world cup',
-    'delete everything',
-    '',
-    '?',
-  ])('asked for anything else it says what it is: %s', async (said) => {
+  test.each(['Write me a poem about the sea', 'who won the world cup', 'delete everything'])(
+    'without a matching tool it says what to try: %s',
+    async (said) => {
+      const { text, calls } = await readStream(model, { messages: [user(said)], tools: home })
+      expect(calls).toEqual([])
+      expect(text).toMatch(/^I couldn't match that to a tool\. Try: /)
+    },
+  )
+
+  test.each(['what can you do?', '', '?'])('asked for anything else it says what it is: %s', async (said) => {
     const { text, calls } = await readStream(model, { messages: [user(said)], tools: home })
     expect(calls).toEqual([])
     expect(text).toContain('not a language model')

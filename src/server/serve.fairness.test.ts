@@ -220,7 +220,7 @@ describe('a greedy tenant', () => {
     await vi.waitFor(() => expect(running()).toBe(before + 65))
     await writeFile(join(engine, 'open'), '')
     await answered
-    expect(answers.slice(6)).toEqual([[200, expect.stringContaining('I know no tool for that')]])
+    expect(answers.slice(6)).toEqual([[200, expect.stringContaining("I couldn't match that to a tool")]])
     enough.abort()
     await vi.waitFor(() => expect(running()).toBe(before))
   })

@@ -225,8 +225,9 @@ async function severalCalls({ tool, params, said, reading }: Part): Promise<Para
   for (const parameter of parameters) {
     await takeTurns()
     const { name, kind, required } = parameter
-    if (kind !== 'text' || typeof params[name] !== 'string') continue
-    const each = reading === undefined ? [] : valuesOf(parameter, reading, said)
+    const given = params[name]
+    if (kind !== 'text' || typeof given !== 'string') continue
+    const each = reading === undefined ? [] : valuesOf(parameter, reading, said, given)
     const gaps = each.slice(1).map(({ from }, at) => said.slice(each[at]?.to, from))
     const together = gaps.every((gap) => BETWEEN.test(gap) && !EXCEPT.test(gap)) && LAST_BETWEEN.test(gaps.at(-1) ?? '')
     const plain = quotesIn(said).length === 0 && each.every(({ value }) => value.split(' ').length <= MAX_WORDS)
@@ -235,12 +236,19 @@ async function severalCalls({ tool, params, said, reading }: Part): Promise<Para
   return [params]
 }
 
+const PLACE = /location|city|place|town|country|destination/i
+/** Names that hold an "and". */
+const ONE_NAME = /bosnia and|trinidad and|antigua and|saint kitts and|são tomé and|turks and|tyne and/i
+
 /** The values that the message names for a parameter, with their places: listed ones, time zones, else what the model marked. */
-function valuesOf(parameter: Parameter, reading: ToolReading, said: string): readonly FoundValue[] {
+function valuesOf(parameter: Parameter, reading: ToolReading, said: string, value: string): readonly FoundValue[] {
   const { name, description } = parameter
   const listed = listedValues(description)
   if (listed.length > 1) return placesOf(listed, said)
   if (wantsTimeZone(name, description)) return timeZonesIn(said)
+  const names = PLACE.test(name) && !ONE_NAME.test(value) ? value.split(/,? (?:and|&|or) |, /) : []
+  if (/ (?:and|&|or) /.test(value) && names.length > 1 && names.every((one) => /^\p{Lu}/u.test(one)))
+    return placesOf(names, said)
   const span = reading.parameters.get(name)?.span
   const pieces = span === undefined ? [] : markedPieces(span, said)
   return pieces.map(({ from, to }) => ({ from, to, value: plainText(said.slice(from, to)) }))

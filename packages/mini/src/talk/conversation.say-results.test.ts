@@ -21,7 +21,7 @@ describe('what is said of results', () => {
       'get_weather',
       { location: 'Paris' },
       { temperature: 22, condition: 'sunny', humidity: 65 },
-      'Paris: temperature 22 °C, condition sunny, humidity 65%.',
+      "It's 22 °C and sunny in Paris, humidity 65%.",
     ],
     ['x', 'get_weather', { location: 'Rome', units: 'fahrenheit' }, { temperature: 70 }, 'Rome: temperature 70 °F.'],
     [

@@ -38,7 +38,7 @@ describe('what wants nothing done', () => {
   test('a question that names its choices is recognised', () => {
     const messages = [
       { role: 'user' as const, content: 'turn on the light' },
-      { role: 'assistant' as const, content: 'Which light: hall or kitchen?' },
+      { role: 'assistant' as const, content: 'Which light? Hall or kitchen.' },
       { role: 'user' as const, content: 'hall' },
     ]
     expect(readWanted(messages, 2)).toEqual({
@@ -57,7 +57,7 @@ describe('what wants nothing done', () => {
       },
     ]
     expect(about(tools, 'mini:v1')).toContain('- move lift: Move the lift (up, down)')
-    expect(noTool(tools, 'mini:v1')).toMatch(/^I know no tool for that\. I am mini:v1/)
+    expect(noTool(tools, 'mini:v1')).toMatch(/^I couldn't match that to a tool\. Try: /)
     expect(noTool([], 'mini:v1')).toContain('No tools are offered')
   })
 

@@ -19,7 +19,7 @@ interface Wanted {
   readonly answers: readonly Answered[]
 }
 
-const QUESTION = /(?:^|\. |\n)Which ([^?:]{1,100})(?:: [^?]{1,1000})?\?$/
+const QUESTION = /(?:^|\. |\n)Which ([^?:]{1,100})\?(?: [^?]{1,1000}\.)?$/
 const MAX_QUESTION_LENGTH = 1_120
 const CORRECTION =
   /^(?:no|nope|actually|sorry|wait|oops|i mean(?:t)?|rather|make (?:it|that)|what about|how about|and)\b[\s,.!:—-]*(?:i mean(?:t)?\b\s*|rather\b\s*|make (?:it|that)\b\s*|what about\b\s*|how about\b\s*)?/i
@@ -27,8 +27,8 @@ const CORRECTION =
 /** The question for a parameter, with what there is to choose from, as it is asked and recognised. */
 export function questionFor({ name, description }: Parameter): string {
   const listed = listedValues(description)
-  const choice = listed.length > 1 ? `: ${listed.slice(0, -1).join(', ')} or ${listed.at(-1)}` : ''
-  return `Which ${wordsOfName(name)}${choice}?`
+  const choice = listed.length > 1 ? ` ${sentenceCase(listed.slice(0, -1).join(', '))} or ${listed.at(-1)}.` : ''
+  return `Which ${wordsOfName(name)}?${choice}`
 }
 
 /** The request that the last message belongs to, with the answers to what we asked since. */
@@ -161,13 +161,17 @@ const MAX_PURPOSE_LENGTH = 100
 
 /** The model's description of itself and its tools. */
 export function about(tools: readonly OfferedTool[], id: string): string {
-  return `I am ${id}, a small model that calls tools; I am not a language model and don't write texts. ${offered(tools)}`
+  return `I am ${id}, a small model that calls tools; I am not a language model. ${offered(tools)}`
 }
 
-/** The answer if no tool is meant: that, and the available tools. */
+const MAX_TRIED = 3
+
+/** The answer if no tool is meant, with what some of the tools do. */
 export function noTool(tools: readonly OfferedTool[], id: string): string {
-  if (tools.length === 0) return about(tools, id)
-  return `I know no tool for that. ${about(tools, id)}`
+  const purposes = tools.map(purposeOf).filter((purpose) => purpose !== '')
+  if (purposes.length === 0) return about(tools, id)
+  const tried = purposes.slice(0, MAX_TRIED).map((purpose) => purpose.charAt(0).toLowerCase() + purpose.slice(1))
+  return `I couldn't match that to a tool. Try: ${tried.join('; ')}. Or ask "what can you do?".`
 }
 
 function offered(tools: readonly OfferedTool[]): string {
@@ -179,11 +183,14 @@ function offered(tools: readonly OfferedTool[]): string {
 
 /** The start of its description, or its operations. */
 function whatFor({ description, parameters }: OfferedTool): string {
-  const first = cut(description.split(/[.:;](?=\s|$)|\n/, 1)[0]?.trim() ?? '', MAX_PURPOSE_LENGTH)
+  const first = purposeOf({ description })
   const operations = operationsOf(readParameters(parameters)).map(({ option }) => option)
   const does = operations.length > 0 ? ` (${operations.join(', ')})` : ''
   return first === '' ? does : `: ${first}${does}`
 }
+
+const purposeOf = ({ description }: Pick<OfferedTool, 'description'>): string =>
+  cut(description.split(/[.:;](?=\s|$)|\n/, 1)[0]?.trim() ?? '', MAX_PURPOSE_LENGTH)
 
 type ToolMessage = Extract<Message, { role: 'tool' }>
 
@@ -230,13 +237,29 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
     if (only !== undefined && others.length === 0 && sameValues(value, params))
       return `${shown(Object.values(params)[0])}`
     if (only === 'result' && others.length === 0 && !isValues(value)) {
-      if (sum !== undefined && params.expression === sum.expression) return `${sum.phrase} is ${sum.currency}${value}.`
+      if (sum !== undefined && params.expression === sum.expression)
+        return `${sum.phrase} is ${amount(value, sum.currency)}.`
       return `${doneWith(params) || subjectOf(params) || sentenceCase(wordsOfName(name))}: ${shown(value)}.`
     }
-    return `${opening(name, params)}${sayValues(result, { ...defaultUnits(name, tools), ...params })}.`
+    const units = { ...defaultUnits(name, tools), ...params }
+    return sayWeather(result, units) ?? `${opening(name, params)}${sayValues(result, units)}.`
   }
   if (typeof result === 'string' && isSentence(result)) return cut(result)
   return `${opening(name, params)}${shown(result)}.`
+}
+
+/** 32, not 32.00000000000002; money with cents. */
+function amount(value: unknown, currency: string): string {
+  if (typeof value !== 'number') return `${currency}${value}`
+  return currency + (currency !== '' && !Number.isInteger(value) ? value.toFixed(2) : Number(value.toPrecision(12)))
+}
+
+/** "It's 22 °C and sunny in Cairo.", with the other values after it. */
+function sayWeather({ temperature, condition, ...others }: Params, params: Params): string | undefined {
+  if (typeof temperature !== 'number' || typeof condition !== 'string') return undefined
+  const place = subjectOf(params)
+  const more = Object.keys(others).length > 0 ? `, ${sayValues(others, params)}` : ''
+  return `It's ${temperature}${unitOf('temperature', params) || '°'} and ${condition}${place && ` in ${place}`}${more}.`
 }
 
 /** The result of a text tool: a summary, an intent or entities. */
