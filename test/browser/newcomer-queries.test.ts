@@ -91,7 +91,9 @@ test.runIf(FULL)('answers the examples of the page as described', async () => {
     await page.getByRole('button', { name }).click()
     return ask(page, sentence)
   }
-  expect(await choose(/Simple Tool Call/, /^It's 22 °C and sunny in Paris/)).toEqual([expect.stringMatching(/get_weather.*location.*Paris/)])
+  expect(await choose(/Simple Tool Call/, /^It's 22 °C and sunny in Paris/)).toEqual([
+    expect.stringMatching(/get_weather.*location.*Paris/),
+  ])
   expect(await choose(/Calculator/, /^15% tip on \$45 is \$6\.75\./)).toEqual([
     expect.stringMatching(/calculate.*expression.*45 \* 0\.15/),
   ])
