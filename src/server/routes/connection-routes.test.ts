@@ -123,13 +123,16 @@ describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
     return client
   }
 
-  test('that can open addresses is asked to open the connect URL, and its call then runs', async () => {
-    const key = await newKey()
-    const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
-    const result = await client.callTool({ name: 'whoami', arguments: {} })
-    expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
-    expect(result.isError).not.toBe(true)
-  })
+  test.each(['whoami', 'piped'])(
+    'that can open addresses is asked to open the connect URL, and its call of %s then runs',
+    async (name) => {
+      const key = await newKey()
+      const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
+      const result = await client.callTool({ name, arguments: {} })
+      expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
+      expect(result.isError).not.toBe(true)
+    },
+  )
 
   test('gets the URL with the error if it does not come back connected, or cannot open addresses', async () => {
     for (const elicitation of [{ url: {} }, { form: {} }]) {
