@@ -117,22 +117,27 @@ describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
       if (params.mode === 'url') await opened(params.url)
       return { action: 'accept' }
     })
-    const requestInit = { headers: { 'x-api-key': key } }
+    const requestInit = { headers: { authorization: `Bearer ${key}` } }
     await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit }))
     onTestFinished(() => client.close())
     return client
   }
 
-  test.each(['whoami', 'piped'])(
-    'that can open addresses is asked to open the connect URL, and its call of %s then runs',
-    async (name) => {
-      const key = await newKey()
-      const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
-      const result = await client.callTool({ name, arguments: {} })
-      expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
-      expect(result.isError).not.toBe(true)
-    },
-  )
+  test.each([
+    ['whoami', 'an API key', () => newKey()],
+    ['piped', 'a token', () => accounts.issuer.token({ sub: `mcp-${mode}` })],
+  ] as const)('that can open addresses is asked to, and its call of %s with %s then runs', async (name, _, logIn) => {
+    const warnings: string[] = []
+    const listener = ({ message }: Error) => void warnings.push(message)
+    process.on('warning', listener)
+    onTestFinished(() => void process.off('warning', listener))
+    const key = await logIn()
+    const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
+    const result = await client.callTool({ name, arguments: {} })
+    expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
+    expect(result.isError).not.toBe(true)
+    expect(warnings).toEqual([])
+  })
 
   test('gets the URL with the error if it does not come back connected, or cannot open addresses', async () => {
     for (const elicitation of [{ url: {} }, { form: {} }]) {
