@@ -60,6 +60,15 @@ test('payloads of failed calls only, or of none', async () => {
   expect(await off.last()).toMatchObject({ payload: null, payloads: 'off' })
 })
 
+test('payloads leave half of the quota for jobs', async () => {
+  const limits = { storage_bytes: 4_000 }
+  const { call, records } = await openToolServer({ note: async () => 'x'.repeat(500) }, { limits })
+  for (let calls = 0; calls < 10; calls++) await call('note')
+  await records()
+  const job = await call('note', { text: 'y'.repeat(1_000) }, { prefer: 'respond-async' })
+  expect([job.status, await job.text()]).toEqual([202, expect.stringContaining('queued')])
+})
+
 test('with keys, payloads are stored only if the configuration says so', async () => {
   for (const [policy, stored] of [
     [undefined, false],
