@@ -5,6 +5,7 @@ import type { AuditRow } from '../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
+import { FULL } from '../setup/full.ts'
 import { addressOf, type BusyServer, HOUR, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -46,7 +47,7 @@ describe('the audit log', () => {
     await page.waitForURL(`${server.url}/tool/broken`)
   })
 
-  test('loads more on request, with one request per page', async () => {
+  test.runIf(FULL)('loads more on request, with one request per page', async () => {
     const { page, asked } = await open({ fresh: true })
     await page.clock.install()
     await page.goto(`${server.url}/activity`)
@@ -79,7 +80,7 @@ describe('the audit log', () => {
     expect(addressOf(page)).toEqual({})
   })
 
-  test('filters by a fixed or a relative time', async () => {
+  test.runIf(FULL)('filters by a fixed or a relative time', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity?last=1h`)
     const recent = await newest(`&from=${new Date(Date.now() - HOUR).toISOString()}`)
@@ -110,7 +111,7 @@ describe('the audit log', () => {
     expect(await shownTools(page)).not.toContain('flag.set')
   })
 
-  test('exports all filtered calls', async () => {
+  test.runIf(FULL)('exports all filtered calls', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity?tool=slow`)
     const rows = await newest('&tool=slow')
@@ -161,7 +162,7 @@ describe('the audit log', () => {
     await page.waitForURL(`${server.url}/runs/low`)
   })
 
-  test('leads from a row to the parameters and the result of its call', async () => {
+  test.runIf(FULL)('leads from a row to the parameters and the result of its call', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity?tool=broken`)
     await page.getByRole('button', { name: 'broken' }).click()
@@ -171,7 +172,7 @@ describe('the audit log', () => {
     await page.waitForURL(`${server.url}/tool/broken`)
   })
 
-  test('works with the keyboard alone', async () => {
+  test.runIf(FULL)('works with the keyboard alone', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity`)
     await page.getByRole('button', { name: 'hello' }).first().focus()
@@ -184,7 +185,7 @@ describe('the audit log', () => {
     await page.getByRole('button', { name: 'Copy as JSON' }).waitFor({ state: 'hidden' })
   })
 
-  test('reports invalid filters and offers to clear them', async () => {
+  test.runIf(FULL)('reports invalid filters and offers to clear them', async () => {
     const { page, violations } = await open({ mayComplain: /400/ })
     await page.goto(`${server.url}/activity?outcome=maybe`)
     await page.getByRole('alert').getByText('Could not load the audit log').waitFor()
@@ -203,7 +204,7 @@ describe('the audit log', () => {
   })
 })
 
-test('shows empty states for calls and metrics', async () => {
+test.runIf(FULL)('shows empty states for calls and metrics', async () => {
   const empty = await openTestServer({}, { local: true })
   onTestFinished(() => empty.close())
   const { page, violations, picture } = await open()

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { household } from '../../spec/fixtures/mcp-servers.ts'
 import { hostileServer } from '../../src/mcp/fixtures/connect.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { FULL } from '../setup/full.ts'
 import { openPage as open } from './open-browser.ts'
 
 const ADDRESS = '/activity/connections'
@@ -130,7 +131,7 @@ describe('connections and limits', () => {
     expect(await page.getByRole('button', { name: 'Reconnect lacking' }).count()).toBe(0)
   })
 
-  test('are refreshed every few seconds', async () => {
+  test.runIf(FULL)('are refreshed every few seconds', async () => {
     const { page, asked } = await open({ fresh: true })
     await page.clock.install()
     await page.goto(server.url + ADDRESS)
@@ -143,7 +144,7 @@ describe('connections and limits', () => {
   })
 })
 
-test('reconnects a dead server at once and a working one after confirmation', async () => {
+test.runIf(FULL)('reconnects a dead server at once and a working one after confirmation', async () => {
   const server = await openYard({ hostile: HOSTILE, broken: BROKEN })
   onTestFinished(() => server.close())
   const connection = server.installation.manager.getMcpServers().connection('hostile')
@@ -177,7 +178,7 @@ test('reconnects a dead server at once and a working one after confirmation', as
   await expect.poll(() => broken.standing().problem?.at, { timeout: 15_000 }).not.toBe(failed)
 })
 
-test('tells a key which scope it lacks and requests nothing', async () => {
+test.runIf(FULL)('tells a key which scope it lacks and requests nothing', async () => {
   const server = await openYard({ hostile: HOSTILE }, {})
   onTestFinished(() => server.close())
   const member = await server.key('acme', 'user')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
+import { FULL } from '../setup/full.ts'
 import { chooseModel } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 import { manyTools } from './shipped-config.ts'
@@ -60,7 +61,7 @@ test.each([
   expect(copied.result).toEqual(tool === 'rows' ? ROWS : WORDS)
 })
 
-test('never hides the focused element behind the header', async () => {
+test.runIf(FULL)('never hides the focused element behind the header', async () => {
   const { page } = await open()
   await page.goto(server.url)
   await page.getByText('tool_0001').first().waitFor()
@@ -77,7 +78,7 @@ test('never hides the focused element behind the header', async () => {
   }
 })
 
-test('opens a tool at the top and restores the scroll position on the way back', async () => {
+test.runIf(FULL)('opens a tool at the top and restores the scroll position on the way back', async () => {
   const { page } = await open()
   await page.goto(server.url)
   await page.getByText('tool_0001').first().waitFor()
@@ -92,7 +93,7 @@ test('opens a tool at the top and restores the scroll position on the way back',
 })
 
 describe('models side by side', () => {
-  test('are named in the results, and a removed one can still be cancelled', async () => {
+  test.runIf(FULL)('are named in the results, and a removed one can still be cancelled', async () => {
     const scripted = await openScriptedServer([{ calls: [{ name: 'wait' }] }, { calls: [{ name: 'wait' }] }], {
       definition: { effect: 'read' },
       tools: {

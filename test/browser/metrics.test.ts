@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CostReport } from '../../src/app/cost-report.ts'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
 import type { ObjectivesView } from '../../src/server/http/views.ts'
+import { FULL } from '../setup/full.ts'
 import { addressOf, type BusyServer, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -119,7 +120,7 @@ describe('the charts', () => {
     await page.unroute('**/api/costs?*')
   })
 
-  test('switch the time range and the tool and keep both in the address', async () => {
+  test.runIf(FULL)('switch the time range and the tool and keep both in the address', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity/metrics`)
     await page.getByRole('button', { name: '7d' }).click()
@@ -135,7 +136,7 @@ describe('the charts', () => {
     await page.getByText('No calls in this period').waitFor()
   })
 
-  test('can be read with the arrow keys', async () => {
+  test.runIf(FULL)('can be read with the arrow keys', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity/metrics`)
     const chart = page.getByRole('application', { name: /^Calls\./ })
@@ -147,7 +148,7 @@ describe('the charts', () => {
       .waitFor()
   })
 
-  test('request each endpoint once', async () => {
+  test.runIf(FULL)('request each endpoint once', async () => {
     const { page, asked } = await open({ fresh: true })
     await page.clock.install()
     const questions = () => asked.filter((url) => url.includes('/metrics/'))
@@ -158,7 +159,7 @@ describe('the charts', () => {
     expect(questions()).toHaveLength(4)
   })
 
-  test('report an invalid tenant', async () => {
+  test.runIf(FULL)('report an invalid tenant', async () => {
     const { page } = await open({ mayComplain: /400/ })
     await page.goto(`${server.url}/activity/metrics?tenant=${'x'.repeat(65)}`)
     await page.getByRole('alert').getByText('Could not load the call metrics').waitFor()

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CategoryScore } from '../../src/models/model-scores.ts'
 import { readScores } from '../../src/models/model-scores.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { FULL } from '../setup/full.ts'
 import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
@@ -42,7 +43,7 @@ describe('the scores of the model in the box', () => {
     await checkLooks('models-scores')
   })
 
-  test('match packages/mini/scores.json, with Toolyard’s own requests last', async () => {
+  test.runIf(FULL)('match packages/mini/scores.json, with Toolyard’s own requests last', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/models`)
     const groups = page.getByRole('table', { name: LEADERBOARD }).locator('tbody')
@@ -69,7 +70,7 @@ describe('the scores of the model in the box', () => {
     expect(await mini.getByText('Test history').count()).toBe(0)
   })
 
-  test('show the days of measurement and are hidden if there are none', async () => {
+  test.runIf(FULL)('show the days of measurement and are hidden if there are none', async () => {
     const row = { own: false, call_wanted: true, cases: 2_000, right: 1_980, wrong: { 'no call': 20 } }
     const { page } = await open()
     await withRows(page, [

@@ -65,7 +65,7 @@ async function ask(page: Page, sentence: RegExp): Promise<string[]> {
   return results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('article').allTextContents()
 }
 
-test('answers typical first queries with the right calls and a sentence', async () => {
+test.runIf(FULL)('answers typical first queries with the right calls and a sentence', async () => {
   const { page, picture } = await openTesting()
   const type = async (query: string, sentence: RegExp) => {
     await page.getByRole('button', { name: 'New thread' }).click()

@@ -6,6 +6,7 @@ import { addPackages, newSigner, packageFiles } from '../../src/packages/fixture
 import { signPackage } from '../../src/packages/package.ts'
 import { fingerprintOf } from '../../src/packages/signing.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
+import { FULL } from '../setup/full.ts'
 import { type OpenPage, openPage as open, type PageOptions } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
@@ -138,7 +139,7 @@ test('edits the rights of a key, and shows the lines that define a role', async 
   expect(await violations()).toEqual([])
 })
 
-test('warns before revoking the key in use and then signs out', async () => {
+test.runIf(FULL)('warns before revoking the key in use and then signs out', async () => {
   const server = await openServer()
   const { page } = await openSettings(server.url, await server.key('acme', 'admin'), { mayComplain: /401/ })
   await page.getByRole('button', { name: 'Revoke acme admin' }).click()
@@ -149,7 +150,7 @@ test('warns before revoking the key in use and then signs out', async () => {
   await page.getByLabel('API key').waitFor()
 })
 
-test('tells a user key what it lacks and requests nothing', async () => {
+test.runIf(FULL)('tells a user key what it lacks and requests nothing', async () => {
   const server = await openServer()
   const { page, asked, violations } = await openSettings(server.url, await server.key('acme', 'user'))
   await page.getByText('Your key can’t manage keys and tenants').waitFor()
@@ -158,7 +159,7 @@ test('tells a user key what it lacks and requests nothing', async () => {
   expect(asked.filter((address) => /api\/(keys|tenants)/.test(address))).toEqual([])
 })
 
-test('shows the flags of a tenant read-only to its admin', async () => {
+test.runIf(FULL)('shows the flags of a tenant read-only to its admin', async () => {
   const server = await openServer()
   const { page } = await openSettings(server.url, await server.key('acme', 'admin'))
   const flags = page.getByRole('list', { name: 'Flags of acme' })
@@ -200,7 +201,7 @@ test('passes axe and fits', async () => {
   await checkLooks('settings')
 })
 
-test('lists packages and the catalogue for callers with the scope installation', async () => {
+test.runIf(FULL)('lists packages and the catalogue for callers with the scope installation', async () => {
   const signer = newSigner()
   const lockFile = await addPackages(signPackage(packageFiles(), signer))
   const beside = (name: string) => join(dirname(lockFile), name)

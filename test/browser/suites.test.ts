@@ -6,6 +6,7 @@ import type { ModelRequest } from '../../src/models/model.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../../src/server/fixtures/open-scripted-server.ts'
 import type { GivenTurn } from '../../src/testing/stand-ins.ts'
 import { loadSuite } from '../../src/validation/load-suite.ts'
+import { FULL } from '../setup/full.ts'
 import { chooseModel, unfoldCalls } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -101,7 +102,7 @@ describe('a run of suites', () => {
     await checkLooks('models-suites')
   })
 
-  test('can be cancelled and resumed', async () => {
+  test.runIf(FULL)('can be cancelled and resumed', async () => {
     let holding = true
     const server = await serve(async (request) => {
       const { signal } = request
@@ -188,7 +189,7 @@ describe('a stored run', () => {
     expect(cases[0]?.judge([{ calls: [call], answer: '' }])).toEqual({ passed: true })
   })
 
-  test('can be replayed and repeated, and shows the first difference', async () => {
+  test.runIf(FULL)('can be replayed and repeated, and shows the first difference', async () => {
     const { page } = await openRun([...TURNS, lookAt('Paris'), ...TURNS, lookAt('Paris'), 'It is new.'])
     await page.getByRole('button', { name: 'Replay', exact: true }).click()
     await page.getByRole('button', { name: 'Start replay' }).click()
@@ -209,7 +210,7 @@ describe('a stored run', () => {
   })
 })
 
-test('a suite with an invalid file shows the problem and cannot be selected', async () => {
+test.runIf(FULL)('a suite with an invalid file shows the problem and cannot be selected', async () => {
   const server = await serve(good)
   await writeFile(join(server.folder, 'suites', 'bad.json'), '{"cases": [{"query": "Hi", "expect": {}}]}')
   const { page, violations } = await open()

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
+import { FULL } from '../setup/full.ts'
 import { chooseModel, unfoldCalls } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
@@ -68,7 +69,7 @@ describe('a run', () => {
     await page.getByRole('button', { name: 'Run Test' }).waitFor()
   })
 
-  test('warns about the iteration limit and reports a failed model', async () => {
+  test.runIf(FULL)('warns about the iteration limit and reports a failed model', async () => {
     const again = { calls: [{ name: 'look' }] }
     const server = await openScriptedServer(
       [
@@ -95,7 +96,7 @@ describe('a run', () => {
       .waitFor()
   })
 
-  test('has an address that can be shared', async () => {
+  test.runIf(FULL)('has an address that can be shared', async () => {
     const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
     try {
       const { page } = await open()

@@ -46,6 +46,8 @@ const SLICE_MS = 8
 const VECTOR_WEIGHT = 1.25
 /** A tool with less of the best score has hardly anything to do with the query. */
 const LEAST_SHARE = 0.25
+/** If the best tool has less, the query means none of them. By words alone, such tools have no word of it. */
+const LEAST_BEST = 0.3
 const USE_WEIGHT = 0.03
 const VECTOR_DESCRIPTION = 200
 const VECTOR_PARAMETERS = 8
@@ -136,14 +138,16 @@ export class ToolIndex {
     const text = query.slice(0, MAX_QUERY)
     const scores = this.#scoresByWords(text)
     this.#addVectors(text, scores)
-    const least = LEAST_SHARE * scores.reduce((max, score) => Math.max(max, score), 0)
+    const best = scores.reduce((max, score) => Math.max(max, score), 0)
+    const isMeant = this.#vectors === undefined ? best > 0 : best >= LEAST_BEST
+    const least = isMeant ? LEAST_SHARE * best : Number.POSITIVE_INFINITY
     let mostUsed = 0
     for (const count of uses?.values() ?? []) mostUsed = Math.max(mostUsed, Math.log1p(count))
     const found: { readonly name: string; readonly score: number }[] = []
     for (let slot = 0; slot < scores.length; slot++) {
       const name = this.#names[slot]
       const score = scores[slot] as number
-      if (name === undefined || score <= 0 || score < least) continue
+      if (name === undefined || score < least) continue
       const used = mostUsed === 0 ? 0 : Math.log1p(uses?.get(name) ?? 0) / mostUsed
       found.push({ name, score: score + USE_WEIGHT * used })
     }
