@@ -364,6 +364,16 @@ describe('Toolyard-User', () => {
     expect(await server.start(accounts.issuer.token({ sub: 'dora' }), { link })).toMatchObject({ status: 200 })
   })
 
+  test('is recorded with its outcome, also after one that was refused', async () => {
+    const backend = await server.key('acme', 'backend')
+    expect((await server.ask('/api/connections', { token: backend, headers: acting('eve') })).status).toBe(400)
+    await server.call(backend, 'whoami', acting('eve'))
+    await server.installation.sink.flush()
+    const { rows } = await server.installation.storage.ledger.audit({ tenant: 'acme', type: 'event', limit: 100 })
+    const events = rows.filter(({ event, subject }) => event === 'user.acted_for' && subject === 'eve')
+    expect(events.map(({ outcome }) => outcome).toSorted()).toEqual(['failure', 'success'])
+  })
+
   test('keeps results of users apart', async () => {
     const backend = await server.key('acme', 'backend')
     await server.connect(accounts.issuer.token({ sub: 'emma' }))
