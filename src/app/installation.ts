@@ -34,7 +34,7 @@ import { Budgets } from './budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Connections } from './connections.ts'
 import { DurableRuns } from './durable-runs.ts'
-import { type Outcome, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
+import { type Outcome, PAYLOAD_SHARE, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
 import { TextSeal } from './sealed-text.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { BoundedOnce, Tenants } from './tenants.ts'
@@ -392,7 +392,8 @@ export class Installation {
 
   #payloadOf(call: CallRecord, outcome: Outcome): CallPayload | undefined {
     const content = payloadText(this.payloads, call, outcome)
-    return content === undefined ? undefined : { content, storageBytes: this.tenants.quota(call.tenant).storage_bytes }
+    if (content === undefined) return undefined
+    return { content, storageBytes: PAYLOAD_SHARE * this.tenants.quota(call.tenant).storage_bytes }
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */

@@ -6,6 +6,8 @@ import type { ToolFailure } from '../core/tool-result.ts'
 /** Whose parameters and results are stored: nobody's, those of failed calls, or all. */
 export type PayloadPolicy = 'off' | 'errors' | 'all'
 
+/** The part of a tenant's quota that payloads may fill: jobs, chats and documents need the rest. */
+export const PAYLOAD_SHARE = 0.5
 const MAX_BYTES = 65_536
 /** How many characters are tried: one may have six bytes. */
 const ATTEMPTS = [MAX_BYTES - 1_000, MAX_BYTES / 8]

@@ -37,6 +37,17 @@ describe('a suite in a file', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
+  test('compares a bounded number of names', async () => {
+    const long = (end: string) => `${'x'.repeat(90)}${end}`
+    const tools = Array.from({ length: 100 }, (_none, at) => ({
+      ...{ name: long(`a${at}`), description: 'One', parameters: { type: 'object' } },
+    }))
+    const mocks = Object.fromEntries(Array.from({ length: 100 }, (_none, at) => [long(`b${at}`), 1]))
+    const text = await problem([{ query: 'Hello', tools, mocks, expect: { no_call: true } }])
+    expect(text).toContain('and 80 more')
+    expect(text.split('did you mean').length - 1).toBeLessThan(5)
+  })
+
   test('may be a list, an object with a name, or JSON Lines', async () => {
     const one = { id: 'a', query: 'Weather?', expect: call }
     const two = { query: 'Hello', expect: { no_call: true } }

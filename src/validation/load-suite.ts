@@ -146,12 +146,15 @@ function endOfString(text: string, start: number): number {
 }
 
 const MAX_PROBLEMS = 20
+/** Pairs of characters that are compared to find similar names. */
+const MAX_COMPARED = 2_000_000
 /** Enough for a model that reads before it answers. */
 const ITERATIONS_TO_ANSWER = 5
 
 /** Checks every case and prepares it; throws a `SuiteError` that lists all problems. */
 export function buildSuite({ name, remark, cases }: UncheckedSuite, definitions: readonly ToolDefinition[]): Suite {
   const known = new Map(definitions.map((definition) => [definition.name, definition]))
+  const hints = new Hints()
   const problems: string[] = []
   const built: SuiteCase[] = []
   const ids = new Map<string, string>()
@@ -160,11 +163,11 @@ export function buildSuite({ name, remark, cases }: UncheckedSuite, definitions:
     const found = caseProblems(value)
     const first = ids.get(id)
     if (first !== undefined) found.push(`the id "${id}" is already used at ${first}: choose another.`)
-    const made = found.length > 0 ? { problems: found } : suiteCase(value as FileCase, id, known)
+    const made = found.length > 0 ? { problems: found } : suiteCase(value as FileCase, id, known, hints)
     const trials = isCase(made) ? repeated(made, (value as FileCase).repeat ?? 1) : []
     for (const one of [id, ...trials.map((trial) => trial.id)]) ids.set(one, place)
     built.push(...trials)
-    if (!isCase(made)) problems.push(...made.problems.map((problem) => `${place} (${id}): ${problem}`))
+    if (!isCase(made)) for (const problem of made.problems) problems.push(`${place} (${id}): ${problem}`)
   }
   if (problems.length > 0) throw new SuiteError(summary(problems))
   return { name, cases: built, ...(remark !== undefined && { remark }) }
@@ -185,17 +188,33 @@ function summary(problems: readonly string[]): string {
 
 type KnownTools = ReadonlyMap<string, ToolDefinition>
 
-function suiteCase(source: FileCase, id: string, known: KnownTools): SuiteCase | { readonly problems: string[] } {
+/** Similar names for people, within a bound of work: callers save cases, too. */
+class Hints {
+  #left = MAX_COMPARED
+
+  near(wanted: string, names: readonly string[]): string | undefined {
+    if (this.#left <= 0) return undefined
+    this.#left -= names.reduce((sum, { length }) => sum + (length + 1) * (wanted.length + 1), 0)
+    return this.#left < 0 ? undefined : suggest(wanted, names)[0]
+  }
+}
+
+function suiteCase(
+  source: FileCase,
+  id: string,
+  known: KnownTools,
+  hints: Hints,
+): SuiteCase | { readonly problems: string[] } {
   const { query, messages = [], mocks = {}, expect } = source
-  const { tools, problems } = offered(source, known)
+  const { tools, problems } = offered(source, known, hints)
   const names = tools.map(({ name }) => name)
-  for (const [at, { tool }] of (expect.calls ?? []).entries()) {
-    if (!names.includes(tool)) problems.push(notOffered(`expect.calls[${at}].tool`, tool, names))
+  const all = new Set(names)
+  const check = (path: string, tool: string): void => {
+    if (!all.has(tool)) problems.push(notOffered(path, tool, names, hints))
   }
-  for (const [at, tool] of (expect.forbidden ?? []).entries()) {
-    if (!names.includes(tool)) problems.push(notOffered(`expect.forbidden[${at}]`, tool, names))
-  }
-  for (const tool of Object.keys(mocks)) if (!names.includes(tool)) problems.push(notOffered('mocks', tool, names))
+  for (const [at, { tool }] of (expect.calls ?? []).entries()) check(`expect.calls[${at}].tool`, tool)
+  for (const [at, tool] of (expect.forbidden ?? []).entries()) check(`expect.forbidden[${at}]`, tool)
+  for (const tool of Object.keys(mocks)) check('mocks', tool)
   if (problems.length > 0) return { problems }
   return {
     id,
@@ -209,16 +228,21 @@ function suiteCase(source: FileCase, id: string, known: KnownTools): SuiteCase |
   }
 }
 
-function offered({ tools: listed }: FileCase, known: KnownTools): { tools: ToolDefinition[]; problems: string[] } {
+function offered(
+  { tools: listed }: FileCase,
+  known: KnownTools,
+  hints: Hints,
+): { tools: ToolDefinition[]; problems: string[] } {
   const problems: string[] = []
-  const tools: ToolDefinition[] = []
-  for (const [at, one] of (listed ?? [...known.keys()]).entries()) {
+  const tools = new Map<string, ToolDefinition>()
+  const names = [...known.keys()]
+  for (const [at, one] of (listed ?? names).entries()) {
     const found = typeof one === 'string' ? known.get(one) : one
-    if (found === undefined) problems.push(notRegistered(`tools[${at}]`, String(one), [...known.keys()]))
-    else if (tools.some(({ name }) => name === found.name)) problems.push(twice(`tools[${at}]`, found.name))
-    else tools.push(asMock(found))
+    if (found === undefined) problems.push(notRegistered(`tools[${at}]`, String(one), hints.near(String(one), names)))
+    else if (tools.has(found.name)) problems.push(twice(`tools[${at}]`, found.name))
+    else tools.set(found.name, asMock(found))
   }
-  return { tools, problems }
+  return { tools: [...tools.values()], problems }
 }
 
 const asMock = ({ name, description, parameters }: Omit<ToolDefinition, 'implementation'>): ToolDefinition => ({
@@ -242,15 +266,14 @@ function about({ calls, forbidden }: Expectation, names: readonly string[]): str
   return forbidden !== undefined ? [...new Set(forbidden)] : names.length === 1 ? [...names] : []
 }
 
-function notOffered(path: string, tool: string, names: readonly string[]): string {
-  const [near] = suggest(tool, names)
+function notOffered(path: string, tool: string, names: readonly string[], hints: Hints): string {
+  const near = hints.near(tool, names)
   const offer = names.length === 0 ? 'none' : names.slice(0, 20).join(', ')
   const fix = near === undefined ? `use one of the offered tools (${offer})` : `did you mean '${near}'?`
   return `${path} names "${tool}", which the case doesn't offer: ${fix}${near === undefined ? '.' : ''}`
 }
 
-function notRegistered(path: string, tool: string, names: readonly string[]): string {
-  const [near] = suggest(tool, names)
+function notRegistered(path: string, tool: string, near: string | undefined): string {
   const fix = near === undefined ? 'define the tool there, or register it.' : `did you mean '${near}'?`
   return `${path} names "${tool}", which isn't registered: ${fix}`
 }

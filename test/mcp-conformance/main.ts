@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { serveHttp } from '../../src/mcp/server/fixtures/serve-http.ts'
 import { checkClient } from './check-client.ts'
 import { checkContent } from './check-content.ts'
-import { checkInspector, stdioTarget } from './check-inspector.ts'
+import { checkInspector, checkInspectorSignIn, stdioTarget } from './check-inspector.ts'
 import { fixtureServer } from './fixture-server.ts'
 import { runSuite } from './run-suite.ts'
 import { readSummary } from './summary.ts'
@@ -51,6 +51,7 @@ async function checkServer(): Promise<void> {
     await check('content of the answers, client of the stateless era', () => checkContent(url, 'auto'))
     await check('mcp-inspector over HTTP', () => checkInspector([url]))
     await check('mcp-inspector over standard input and output', () => checkInspector(stdioTarget))
+    await check('mcp-inspector signs in', checkInspectorSignIn)
   } finally {
     await stop()
     await close()

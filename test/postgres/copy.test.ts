@@ -65,6 +65,7 @@ async function fill(place: string, embedder: typeof EMBEDDER | null): Promise<vo
     await keys.create({ ...KEY, id: 'a', hash: 'ha' })
     await keys.create({ ...KEY, id: 'b', hash: 'hb', scopes: ['tools'], calls_per_minute: 2.5 })
     await keys.revoke('b', '2026-01-02T00:00:00.000Z')
+    await keys.revokeUser({ id: 'user:acme/mallory', tenant: 'acme' }, 1_760_000_000_000)
     await sessions.start({ hash: 's', caller: 'a', expires_at: Date.now() + 60_000, ends_at: Date.now() + 60_000 }, 5)
     await stored.put(settings('acme'))
     await stored.put({ kind: 'tenant', name: 'acme', value: { ü: true } })
@@ -156,6 +157,7 @@ const contents = (place: string) =>
         runs: (await runs.list({ tenant: 'acme', limit: 100 })).runs,
         run: await runs.get('acme', 'run-7'),
         keys: await keys.list(),
+        users: await keys.users(),
         settings: [await settings.list('limits'), await settings.list('tenant')],
         validations: await validations.list('acme'),
         toolUse: await toolUse.list('acme'),
@@ -191,7 +193,16 @@ test('a store moves to PostgreSQL and back with everything in it', async () => {
   expect(JSON.parse(out)).toMatchObject({
     ok: true,
     from: source,
-    tables: { audit: 1_102, keys: 2, once: 2, runs: 30, knowledge_chunks: 602, knowledge_vectors: 0, jobs: 1 },
+    tables: {
+      audit: 1_102,
+      keys: 2,
+      users: 1,
+      once: 2,
+      runs: 30,
+      knowledge_chunks: 602,
+      knowledge_vectors: 0,
+      jobs: 1,
+    },
     audit: { chains: 2, rows: 1_102, unsealed: 0, faults: [] },
   })
   expect(out).not.toContain(new URL(url).password || 'no password')

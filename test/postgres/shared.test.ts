@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { AuditEvents } from '../../src/app/audit-events.ts'
+import { Connections } from '../../src/app/connections.ts'
+import { TextSeal } from '../../src/app/sealed-text.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Rate } from '../../src/core/rates.ts'
 import type { LeaseRequest, LeaseStore } from '../../src/core/storage/lease-store.ts'
+import { allowAt, ENCRYPTION_KEY, openAccounts } from '../../src/server/fixtures/open-connections.ts'
 import { LeasedRates } from '../../src/storage/leased-rates.ts'
 import { PostgresDatabase } from '../../src/storage/postgres/postgres-database.ts'
 import { PostgresStatements, sweep } from '../../src/storage/postgres/postgres-engine.ts'
@@ -71,6 +75,40 @@ async function untilHeldUp(url: string, work: Promise<unknown>): Promise<void> {
   const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
   await until(async () => expect(done || (await ask(url, waiting)).length > 0).toBe(true))
 }
+
+test('a token that two servers need is renewed once', async () => {
+  const accounts = await openAccounts()
+  onTestFinished(() => accounts.close())
+  const url = await databases.create()
+  const base = { clock: systemClock, log: silentLog, env: {}, seal: new TextSeal(ENCRYPTION_KEY) }
+  const events = new AuditEvents({ ...base, write: async () => {} })
+  const met = Promise.withResolvers<void>()
+  const openOne = async () => {
+    const { connections: stored } = await databases.open({ url })
+    // The server that renews the token waits until the other one has tried to.
+    const lease: typeof stored.lease = async (...asked) => {
+      const leased = await stored.lease(...asked)
+      if (leased) await met.promise
+      else met.resolve()
+      return leased
+    }
+    const store = new Proxy(stored, {
+      get: (target, name) => (name === 'lease' ? lease : Reflect.get(target, name).bind(target)),
+    })
+    return new Connections({ ...base, events, store, config: () => accounts.config() })
+  }
+  const [one, other] = [await openOne(), await openOne()]
+  accounts.issuer.state.tokenSeconds = 20
+  const { url: asked, state } = await one.start('acme', 'ann', { provider: 'octohub' })
+  await other.finish('octohub', new URL(await allowAt(asked)).searchParams, state)
+  accounts.issuer.state.tokenSeconds = 3600
+  const before = accounts.issuer.asked('POST /token')
+  const user = { tenant: 'acme', caller: 'ann' }
+  const tokens = await Promise.all([one, other, one, other].map((each) => each.token('octohub', user, 'whoami')))
+  expect(new Set(tokens).size).toBe(1)
+  expect(await accounts.issuer.accountOf(tokens[0] as string)).toBe('ada')
+  expect(accounts.issuer.asked('POST /token') - before).toBe(1)
+})
 
 describe('leases', () => {
   test('what is given back can be leased by another', async () => {

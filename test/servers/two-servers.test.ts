@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { allowAt, ENCRYPTION_KEY, openAccounts } from '../../src/server/fixtures/open-connections.ts'
+import { PUBLIC_URL } from '../../src/server/fixtures/open-issuer.ts'
 import { type Databases, startDatabases } from '../postgres/databases.ts'
 import { FULL } from '../setup/full.ts'
 import { command, type StartedServer, startServer } from './start-server.ts'
@@ -20,6 +22,7 @@ let folder: string
 let env: Record<string, string>
 let servers: [StartedServer, StartedServer]
 let key: string
+let accounts: Awaited<ReturnType<typeof openAccounts>>
 /** The payments that arrived. */
 const payments: string[] = []
 const bank = createServer(async (request, response) => {
@@ -65,8 +68,14 @@ beforeAll(async () => {
     implementation: { type: 'mock', mock_response: { cost: 0.000007 } },
     cost: { per_call: 0.01, from_result: '$.cost' },
   }
+  accounts = await openAccounts()
+  const { connections, tools } = accounts.config()
   const config = {
-    tools: { enabled: true, registry: [limited, guarded, payment, paid, metered, ...greets] },
+    tools: {
+      enabled: true,
+      registry: [limited, guarded, payment, paid, metered, ...greets, ...(tools?.registry ?? [])],
+    },
+    connections,
     budgets: [
       { scope: 'tool', match: 'paid', per: 'month', amount: 3 },
       { scope: 'tenant', per: 'month', amount: 1_000 },
@@ -74,11 +83,15 @@ beforeAll(async () => {
     ],
     http: { allow_private: ['127.0.0.1'] },
     storage: { audit: 'durable' },
-    server: { drain_ms: 0 },
+    server: { drain_ms: 0, public_url: PUBLIC_URL },
     mcpServers: { notes: { command: process.execPath, args: [notingServer, join(folder, 'notes')] } },
   }
   await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify(config))
-  env = { TOOLYARD_DATABASE_URL: await databases.create(), TOOLYARD_DATA: join(folder, 'data') }
+  env = {
+    TOOLYARD_DATABASE_URL: await databases.create(),
+    TOOLYARD_DATA: join(folder, 'data'),
+    TOOLYARD_ENCRYPTION_KEY: ENCRYPTION_KEY,
+  }
   const { document } = await command(['keys', 'create', '--tenant', 'acme', '--role', 'admin'], env, folder)
   key = document.key
   // At once: the migrations must get along with each other.
@@ -91,6 +104,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { process } of servers ?? []) process.kill('SIGKILL')
   bank.close()
+  await accounts?.close()
   await databases?.stop()
   await rm(folder, { recursive: true, force: true })
 })
@@ -252,6 +266,25 @@ describe('two servers on one Postgres', () => {
       }),
     )
     expect(payments.sort()).toEqual(outcomes.flat().sort())
+  })
+
+  test('share connections: both finish what one has started, and the token is renewed once', async () => {
+    const { issuer, tokens } = accounts
+    issuer.state.tokenSeconds = 20
+    const [first, second] = servers
+    const body = JSON.stringify({ provider: 'octohub' })
+    const started = await fetch(`${first.url}/api/connections`, { method: 'POST', headers: headers(), body })
+    const { url } = (await started.json()) as { url: string }
+    const cookie = started.headers.get('set-cookie')?.split(';')[0] ?? ''
+    const answer = (await allowAt(url)).replace(PUBLIC_URL, second.url)
+    const finished = await fetch(answer, { redirect: 'manual', headers: { cookie } })
+    expect(finished.headers.get('location')).toBe('/settings?connection=connected')
+    issuer.state.tokenSeconds = 3600
+    const before = issuer.asked('POST /token')
+    const calls = Array.from({ length: 20 }, (_, index) => execute(index % 2 ? first.url : second.url, 'write', {}))
+    for (const call of await Promise.all(calls)) expect(call.body).toMatchObject({ result: { account: 'ada' } })
+    expect(issuer.asked('POST /token') - before).toBe(1)
+    expect([tokens.length, new Set(tokens).size]).toEqual([20, 1])
   })
 
   test('share limits: together they let through what one may, give or take 5 %', async () => {

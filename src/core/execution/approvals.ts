@@ -86,9 +86,12 @@ function mayMatch({ check, cost, textCost }: CompiledSchema, { params, nodes, ch
   return check(params)
 }
 
-/** Mocks change nothing, and a tool that calls others asks for its calls. */
-const asksFirst = ({ context }: Call, { effect, callsOthers, definition }: GuardedTool): boolean =>
-  context.asksWrites === true && effect === 'write' && !callsOthers && definition.implementation?.type !== 'mock'
+/** Mocks change nothing, and a tool that calls others here asks for its calls. */
+function asksFirst({ context }: Call, { effect, callsOthers, definition }: GuardedTool): boolean {
+  if (context.asksWrites !== true || effect !== 'write') return false
+  const { type, url } = definition.implementation ?? {}
+  return callsOthers ? type === 'agent' && url !== undefined : type !== 'mock'
+}
 
 /** Whether calls of the tool may need approval. */
 export const mayNeedApproval = (call: Call, tool: GuardedTool): boolean =>

@@ -60,7 +60,7 @@ export interface ChatStore {
   update(key: ChatKey, turn: ChatTurn): Promise<void>
   /** Removes a chat with all its turns. */
   remove(key: ChatKey): Promise<void>
-  /** The chats of a tenant, the one with the newest turn first. */
+  /** The chats of a tenant without responses, the one with the newest turn first. */
   list(filter: ChatFilter): Promise<ChatPage>
 }
 

@@ -149,7 +149,7 @@ export class PipelineRun {
   }
 
   #failureOf(name: string, failure: ToolFailure, hint: () => string): ToolExecutionError {
-    const { error, error_code: code, outcome, suggestions, details: { approval } = {} } = failure
+    const { error, error_code: code, outcome, suggestions, details: { approval, connect_url, provider } = {} } = failure
     const isOwn = code === 'INVALID_PARAMETERS' || code === 'TOOL_NOT_FOUND'
     // Without a key, a caller that repeats the pipeline would repeat its writes.
     const repeats = TOOL_ERRORS[code].retryable && this.#context.idempotencyKey === undefined && this.#hasWritten()
@@ -157,6 +157,8 @@ export class PipelineRun {
       ...(outcome && { outcome }),
       ...(suggestions && { suggestions }),
       ...(approval && { details: { approval, steps: this.reports } }),
+      // MCP clients repeat the call when the account is connected.
+      ...(connect_url && provider && !this.#hasWritten() && { details: { connect_url, provider } }),
     }
     const more = code === 'INVALID_PARAMETERS' ? hint() : ''
     const message = code === 'APPROVAL_REQUIRED' ? `${name} waits: ${error}` : `${name} failed: ${error}${more}`

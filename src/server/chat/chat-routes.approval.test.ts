@@ -151,6 +151,18 @@ test('a read, and a write of a test that does not ask, run at once', async () =>
   expect(pay).toHaveBeenCalledTimes(2)
 })
 
+test('asks before an agent of another server, which asks nobody here', async () => {
+  const { post, redefine } = await openPaying({}, [call, 'Paid.'])
+  const implementation = { type: 'agent', model: 'a:b', url: 'https://agents.invalid/v1' }
+  redefine({
+    approval: false,
+    implementation,
+    parameters: { type: 'object', properties: { task: { type: 'string' } } },
+  })
+  const test = { model: 'scripted:turns', query: 'Pay', ask_writes: true }
+  expect(JSON.parse((await post('/api/tools/test', test)).text)).toMatchObject({ stop_reason: 'approval_required' })
+})
+
 test('/v1/chat/completions answers a waiting run with a sentence', async () => {
   const { post } = await openPaying()
   const { text } = await post('/v1/chat/completions', {

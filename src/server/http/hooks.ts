@@ -47,7 +47,9 @@ export function addHooks(app: FastifyInstance): void {
     const detail = { ...(problem !== undefined && { problem }), path }
     const subject = String(user).slice(0, MAX_SUBJECT_LENGTH)
     const failed = problem !== undefined
-    installation.events.count('user.acted_for', id, { by: caller, tenant, subject, failed, detail })
+    // Repeats have the outcome of the first: a refused one must not hide those that follow.
+    const source = failed ? `${id} refused` : id
+    installation.events.count('user.acted_for', source, { by: caller, tenant, subject, failed, detail })
     if (typeof acting !== 'string') return acting
     const status = acting === elsewhere ? 400 : 403
     throw new HttpProblem(status, 'The header Toolyard-User is refused', acting)

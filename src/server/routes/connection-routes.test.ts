@@ -117,18 +117,26 @@ describe.each(['legacy', 'auto'] as const)('an MCP client (%s)', (mode) => {
       if (params.mode === 'url') await opened(params.url)
       return { action: 'accept' }
     })
-    const requestInit = { headers: { 'x-api-key': key } }
+    const requestInit = { headers: { authorization: `Bearer ${key}` } }
     await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit }))
     onTestFinished(() => client.close())
     return client
   }
 
-  test('that can open addresses is asked to open the connect URL, and its call then runs', async () => {
-    const key = await newKey()
+  test.each([
+    ['whoami', 'an API key', () => newKey()],
+    ['piped', 'a token', () => accounts.issuer.token({ sub: `mcp-${mode}` })],
+  ] as const)('that can open addresses is asked to, and its call of %s with %s then runs', async (name, _, logIn) => {
+    const warnings: string[] = []
+    const listener = ({ message }: Error) => void warnings.push(message)
+    process.on('warning', listener)
+    onTestFinished(() => void process.off('warning', listener))
+    const key = await logIn()
     const client = await mcpClient(key, { url: {} }, (url) => server.connect(key, { link: linkOf(url) }))
-    const result = await client.callTool({ name: 'whoami', arguments: {} })
+    const result = await client.callTool({ name, arguments: {} })
     expect(result).toMatchObject({ structuredContent: { account: 'ada' } })
     expect(result.isError).not.toBe(true)
+    expect(warnings).toEqual([])
   })
 
   test('gets the URL with the error if it does not come back connected, or cannot open addresses', async () => {
@@ -354,6 +362,16 @@ describe('Toolyard-User', () => {
     const link = linkOf(await urlOf(backend, acting('dora')))
     expect(await server.start(backend, { link })).toMatchObject({ status: 403 })
     expect(await server.start(accounts.issuer.token({ sub: 'dora' }), { link })).toMatchObject({ status: 200 })
+  })
+
+  test('is recorded with its outcome, also after one that was refused', async () => {
+    const backend = await server.key('acme', 'backend')
+    expect((await server.ask('/api/connections', { token: backend, headers: acting('eve') })).status).toBe(400)
+    await server.call(backend, 'whoami', acting('eve'))
+    await server.installation.sink.flush()
+    const { rows } = await server.installation.storage.ledger.audit({ tenant: 'acme', type: 'event', limit: 100 })
+    const events = rows.filter(({ event, subject }) => event === 'user.acted_for' && subject === 'eve')
+    expect(events.map(({ outcome }) => outcome).toSorted()).toEqual(['failure', 'success'])
   })
 
   test('keeps results of users apart', async () => {

@@ -60,6 +60,15 @@ test('payloads of failed calls only, or of none', async () => {
   expect(await off.last()).toMatchObject({ payload: null, payloads: 'off' })
 })
 
+test('payloads leave half of the quota for jobs', async () => {
+  const limits = { storage_bytes: 4_000 }
+  const { call, records } = await openToolServer({ note: async () => 'x'.repeat(500) }, { limits })
+  for (let calls = 0; calls < 10; calls++) await call('note')
+  await records()
+  const job = await call('note', { text: 'y'.repeat(1_000) }, { prefer: 'respond-async' })
+  expect([job.status, await job.text()]).toEqual([202, expect.stringContaining('queued')])
+})
+
 test('with keys, payloads are stored only if the configuration says so', async () => {
   for (const [policy, stored] of [
     [undefined, false],
@@ -122,4 +131,35 @@ test('chats are listed with their last question, and shown without secrets', asy
     { role: 'assistant', content: 'Fine.' },
   ])
   expect((await fetch(`${url}/api/chats/none?caller=local`)).status).toBe(404)
+})
+
+test.each([{}, { TOOLYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }])(
+  'a response is not a chat that others read (%j)',
+  async (env) => {
+    const { url } = await openScriptedServer(['Fine.'], { env })
+    const body = JSON.stringify({ model: 'scripted:turns', input: 'How are you?' })
+    const headers = { 'content-type': 'application/json' }
+    const made = await fetch(`${url}/v1/responses`, { method: 'POST', headers, body })
+    const { id } = (await made.json()) as { id: string }
+    expect((await fetch(`${url}/v1/responses/${id}`)).status).toBe(200)
+    expect(await (await fetch(`${url}/api/chats`)).json()).toEqual({ chats: [] })
+    expect((await fetch(`${url}/api/chats/${id}?caller=local`)).status).toBe(404)
+  },
+)
+
+test.each([
+  ['off', false],
+  ['errors', false],
+  ['all', true],
+] as const)('a chat shows parameters and results of calls with payloads %s: %s', async (payloads, shown) => {
+  const tools = { note: () => 'stored-text' }
+  const { url } = await openScriptedServer([noted, 'Noted.'], { tools, config: { storage: { payloads } } })
+  const message = { id: '1', role: 'user', parts: [{ type: 'text', text: 'Take a note' }] }
+  const body = JSON.stringify({ id: 'first', messages: [message], trigger: 'submit-message' })
+  const headers = { 'content-type': 'application/json' }
+  await (await fetch(`${url}/api/ai-sdk/chat`, { method: 'POST', headers, body })).text()
+  const text = await (await fetch(`${url}/api/chats/first?caller=local`)).text()
+  expect(text).toContain('Noted.')
+  expect(text).not.toContain('hunter2')
+  expect([text.includes('stored-text'), text.includes('[redacted]')]).toEqual([shown, shown])
 })

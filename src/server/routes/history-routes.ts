@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
+import type { PayloadPolicy } from '../../app/payloads.ts'
 import { redactedJson, redactText } from '../../core/redact.ts'
-import type { ListedChat } from '../../core/storage/chat-store.ts'
+import { type ListedChat, RESPONSE_PREFIX } from '../../core/storage/chat-store.ts'
+import type { Message } from '../../models/model.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
@@ -85,6 +87,7 @@ export function historyRoutes(app: FastifyInstance): void {
   app.get<{ Params: { id: string }; Querystring: { tenant?: string; caller?: string } }>(
     '/api/chats/:id',
     route('observe', 'chat', 'Returns the messages of a chat, without secrets', {
+      description: 'Parameters and results of calls are shown if `storage.payloads` is `all`.',
       params: pathParameter('id', MAX_ID),
       querystring: { ...exactly(CHAT_QUERY), required: ['caller'] },
       response: {
@@ -99,19 +102,38 @@ export function historyRoutes(app: FastifyInstance): void {
       const { id } = request.params
       const { caller = '' } = request.query
       const tenant = oneTenantAsked(request, request.query.tenant, 'Chats')
-      const turns = await storage.chats.turns({ tenant, caller, chat: id })
+      // A response is for its own caller only.
+      const turns = id.startsWith(RESPONSE_PREFIX) ? [] : await storage.chats.turns({ tenant, caller, chat: id })
       if (turns.length === 0) throw new HttpProblem(404, `Chat '${id}' not found`)
       return {
         id,
         caller,
-        turns: turns.map(({ messageId, messages }) => ({ id: messageId, messages: shownMessages(messages) })),
+        turns: turns.map(({ messageId, messages }) => ({
+          id: messageId,
+          messages: shownMessages(messages, installation.payloads),
+        })),
       }
     },
   )
 }
 
-const shownMessages = (messages: string): ChatView['turns'][number]['messages'] =>
-  JSON.parse(redactedJson(JSON.parse(messages)))
+const NOT_SHOWN = JSON.stringify('Not shown: see storage.payloads')
+
+/** The messages without secrets; with parameters and results only if those of all calls may be stored. */
+function shownMessages(text: string, policy: PayloadPolicy): Message[] {
+  const messages: Message[] = JSON.parse(redactedJson(JSON.parse(text)))
+  return policy === 'all' ? messages : messages.map(withoutPayloads)
+}
+
+function withoutPayloads(message: Message): Message {
+  if (message.role === 'tool') return { ...message, content: NOT_SHOWN }
+  if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+  const tool_calls = message.tool_calls.map((call) => ({
+    ...call,
+    function: { ...call.function, arguments: NOT_SHOWN },
+  }))
+  return { ...message, tool_calls }
+}
 
 const shownChat = ({ chat, caller, turns, bytes, first_at, last_at, latest }: ListedChat): ShownChat => ({
   ...{ id: chat, caller, turns, bytes },

@@ -257,3 +257,15 @@ describe('keys', () => {
     expect([response.status, await response.json()]).toMatchObject([400, { detail: expect.stringContaining(problem) }])
   })
 })
+
+test('a tenant signs out a limited number of users who are not signed in', async () => {
+  const { post, acme, installation } = await keyYard()
+  const { keys } = installation.storage
+  const users = Array.from({ length: 10_000 }, (_none, at) => ({
+    ...{ id: `user:acme/${at}`, tenant: 'acme', subject: '', name: '', role: '', basis: '' },
+    ...{ issued_at: 0, expires_at: 0, revoked_at: 1 },
+  }))
+  keys.users = async () => users
+  const revoke = async (id: string) => (await post('/api/users/revoke', { id }, acme)).status
+  expect([await revoke('user:acme/unknown'), await revoke('user:acme/9')]).toEqual([429, 204])
+})

@@ -315,6 +315,8 @@ export function keyRoutes(app: FastifyInstance): void {
 
 const MAX_USER_ID = 330
 const MAX_USERS = 1_000
+/** Those who were signed out are never removed, and all servers read all users with every change of one. */
+const MAX_SIGNED_OUT = 10_000
 
 /** Users of the caller's tenant who have signed in at the issuer. */
 export function userRoutes(app: FastifyInstance): void {
@@ -362,6 +364,13 @@ export function userRoutes(app: FastifyInstance): void {
       const tenant = tenantOfUser(id)
       if (tenant !== caller.tenant) installation.events.crossed(caller, `user ${id}`, tenant)
       found(tenant === caller.tenant ? id : undefined, `User '${id}'`)
+      const own = (await keys.users()).filter((user) => user.tenant === tenant)
+      const count = own.filter(({ revoked_at }) => revoked_at !== null).length
+      // Users who are signed in can always be signed out.
+      if (count >= MAX_SIGNED_OUT && !own.some((user) => user.id === id)) {
+        const detail = `User '${id}' has not used the server within a day: try again when the user does`
+        throw new HttpProblem(429, `Your tenant has signed out ${count} users, the maximum`, detail)
+      }
       await installation.access.revokeUser(id, caller.tenant, installation.clock.wall(), caller)
       await installation.callers.load(keys)
       return reply.code(204).send()

@@ -271,4 +271,13 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     );
     CREATE INDEX payloads_by_time ON toolyard.payloads (at);`,
   },
+  // Lists of chats read the index only, not the messages.
+  {
+    sqlite: `
+    DROP INDEX chat_turns_by_chat;
+    CREATE INDEX chat_turns_by_chat ON chat_turns (tenant, caller, chat, id, bytes, at)`,
+    postgres: `
+    DROP INDEX toolyard.chat_turns_by_chat;
+    CREATE INDEX chat_turns_by_chat ON toolyard.chat_turns (tenant, caller, chat, id) INCLUDE (bytes, at);`,
+  },
 ]

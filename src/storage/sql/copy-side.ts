@@ -53,7 +53,6 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'migrations',
   'reserve',
   'sessions',
-  'users',
   'knowledge_codes',
   'knowledge_labels',
   'knowledge_vectors',

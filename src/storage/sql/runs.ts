@@ -354,6 +354,8 @@ const freeTurns = (rows: readonly Removed[]): Work<void> => freeBytes(rows.filte
 const LIST_CHATS = `
   SELECT caller, chat, count(*) AS turns, CAST(sum(bytes) AS bigint) AS bytes, min(at) AS first_at, max(at) AS last_at,
     max(id) AS newest FROM toolyard.chat_turns WHERE`
+/** A response is for its own caller only. */
+const NO_RESPONSE = "substr(chat, 1, 5) <> 'resp_'"
 const LATEST = `
   SELECT listed.caller, listed.chat, turns, listed.bytes, first_at, last_at, newest, substr(messages, 1, 500) AS latest
   FROM (`
@@ -429,7 +431,7 @@ export class Chats implements ChatStore {
   /** By the id of the newest turn, which grows. */
   async list({ tenant, caller, limit, cursor }: ChatFilter): Promise<ChatPage> {
     const [before] = cursor === undefined ? [] : readCursor(cursor, 'number')
-    const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller)
+    const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller).and(NO_RESPONSE)
     const having = before === undefined ? '' : 'HAVING max(id) < ?'
     const grouped = [LIST_CHATS, where.sql, 'GROUP BY caller, chat', having, 'ORDER BY newest DESC LIMIT ?'].join(' ')
     const sql = [LATEST, grouped, ') AS listed JOIN toolyard.chat_turns ON id = newest ORDER BY newest DESC'].join(' ')

@@ -34,6 +34,7 @@ export const chatClauses: Clauses = {
     }
     await chats.add(named('a', 'key-2'), turn('5'))
     await chats.add(key({ tenant: 'other' }), turn('6'))
+    await chats.addResponse(named('resp_1'), turn('7'), { bytes: 1_000, count: 10 })
     const first = await chats.list({ tenant: 'acme', limit: 3 })
     const names = ({ chats: listed }: ChatPage) => listed.map(({ caller, chat }) => [caller, chat])
     assert.deepEqual(names(first), [

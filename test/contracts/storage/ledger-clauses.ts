@@ -281,12 +281,12 @@ export const ledgerClauses: Clauses = {
   'ledger: one pass verifies the chains of all instances and adds up a time': async (store) => {
     const [one, other] = await store.openTwo()
     const now = Date.now()
-    const denied = call({ at: now - 5_000, code: 'PERMISSION_DENIED', caller: 'key-2' })
+    const denied = call({ at: now - 5_000, code: 'PERMISSION_DENIED', caller: 'key-2', attempts: 0 })
     await one.ledger.append([call({ at: now - 9_000, cost: 250_000 }), denied], [], [event({ at: now - 4_000 })])
     const approved = event({ at: now - 3_000, event: 'approval.decided' })
     await other.ledger.append([call({ at: now - 1_000, cost: 500_000 }), call({ tenant: 'other' })], [], [approved])
     const summary = await one.ledger.summary({ tenant: 'acme', from: now - 8_000, to: now + 1 })
-    assert.deepEqual(summary.totals, { calls: 2, failed: 0, unknown: 0, denied: 1, cost: 0.5 })
+    assert.deepEqual(summary.totals, { calls: 2, failed: 0, unknown: 0, denied: 1, cost: 0.5, unknown_costs: 0 })
     assert.deepEqual(
       summary.usage.map(({ caller, tool, calls }) => [caller, tool, calls]),
       [

@@ -4,6 +4,7 @@ import { useSearchParams } from 'wouter'
 import type { ConnectFault, ConnectionView } from '../../../src/app/connections.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
+import { inDate } from '../parts/figures.ts'
 import { PENDING_LINK } from '../parts/pending-link.ts'
 import { Section } from '../parts/section.tsx'
 import { Chip, Failed, Note } from '../parts/states.tsx'
@@ -24,7 +25,11 @@ const OUTCOMES: Readonly<Record<ConnectFault | 'connected', string>> = {
   unavailable: 'The account is not connected, because the provider does not answer. Try again later.',
 }
 
-const STATUS = { connected: 'connected', broken: 'connect again', none: 'not connected' } as const
+const STATUS = {
+  connected: { text: 'connected', tone: 'good' },
+  broken: { text: 'connect again', tone: 'bad' },
+  none: { text: 'not connected', tone: 'plain' },
+} as const
 
 /** Sends the browser to the provider. */
 function useConnect() {
@@ -63,26 +68,44 @@ export function Connections() {
         </Note>
       )}
       {error && <Failed error={error} what="your connections" again={() => void refetch()} />}
-      <ul aria-label="Connections" className="grid grid-cols-1 gap-3">
-        {connections.map(({ provider, title, status, scopes }) => (
-          <li key={provider} className="panel flex flex-wrap items-center gap-2 p-4 text-sm">
-            <span className="font-medium">{title}</span>
-            <Chip>{STATUS[status]}</Chip>
-            {scopes.map((scope) => (
-              <Chip key={scope}>{scope}</Chip>
-            ))}
-            <span className="ml-auto flex gap-2">
-              {status !== 'connected' && (
-                <Button disabled={isPending} onClick={() => connect.mutate({ provider })}>
-                  Connect {title}
-                </Button>
-              )}
-              {status !== 'none' && (
-                <Button disabled={isPending} onClick={() => revoke.mutate(provider)}>
-                  Revoke {title}
-                </Button>
-              )}
-            </span>
+      <ul aria-label="Connections" className="panel divide-y divide-line">
+        {connections.map(({ provider, title, status, scopes, connected_at }) => (
+          <li key={provider} className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
+            <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
+              <span className="font-medium wrap-anywhere">{title}</span>
+              <Chip tone={STATUS[status].tone}>{STATUS[status].text}</Chip>
+              <span className="ml-auto flex flex-wrap gap-2">
+                {status !== 'connected' && (
+                  <Button
+                    aria-label={`Connect ${title}`}
+                    disabled={isPending}
+                    onClick={() => connect.mutate({ provider })}
+                  >
+                    Connect
+                  </Button>
+                )}
+                {status !== 'none' && (
+                  <Button
+                    look="danger"
+                    aria-label={`Revoke ${title}`}
+                    disabled={isPending}
+                    onClick={() => revoke.mutate(provider)}
+                  >
+                    Revoke
+                  </Button>
+                )}
+              </span>
+            </div>
+            {connected_at !== null && (
+              <p className="text-muted">
+                Since {inDate(connected_at)}
+                {scopes.length > 0 && (
+                  <>
+                    , with access to <span className="font-mono text-xs wrap-anywhere">{scopes.join(' ')}</span>
+                  </>
+                )}
+              </p>
+            )}
           </li>
         ))}
       </ul>
@@ -101,20 +124,21 @@ export function ConnectPage() {
   useEffect(() => sessionStorage.removeItem(PENDING_LINK), [])
   const connect = useConnect()
   return (
-    <Section
-      title="Connect an account"
-      about="A tool that you called needs your account at another service. You continue there, and come back here."
-    >
+    <div className="grid max-w-prose grid-cols-1 justify-items-start gap-4">
+      <h1 className="text-2xl font-semibold tracking-tight">Connect an account</h1>
+      <p className="text-muted">
+        A tool that you called needs your account at another service. Continue there to allow the access. You then come
+        back to the settings.
+      </p>
+      {link === '' && <Note tone="bad">This address is incomplete. Open the whole connect URL of the call.</Note>}
       {connect.error && (
         <Note tone="bad" role="alert">
           {connect.error.message}
         </Note>
       )}
-      <p>
-        <Button disabled={link === '' || connect.isPending} onClick={() => connect.mutate({ link })}>
-          Continue
-        </Button>
-      </p>
-    </Section>
+      <Button look="main" disabled={link === '' || connect.isPending} onClick={() => connect.mutate({ link })}>
+        Continue
+      </Button>
+    </div>
   )
 }

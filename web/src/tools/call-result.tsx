@@ -25,7 +25,7 @@ export function CallResult({ result, kind }: { readonly result: ToolResult; read
           Open the run of the agent
         </Link>
       )}
-      {!success && <p className="mt-2 text-bad">{result.error}</p>}
+      {!success && <p className="mt-2 wrap-anywhere text-bad">{result.error}</p>}
       <div className="mt-3 overflow-x-auto">
         <ResultView result={result} label="Envelope" whole />
       </div>

@@ -46,8 +46,8 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
     setAsking(false)
     void call.run(params)
   }
-  const approval = call.result?.success === false ? call.result.details?.approval : undefined
   const failed = call.result?.success === false ? call.result : undefined
+  const { approval, connect_url: connectUrl } = failed?.details ?? {}
   const problems = useMemo(
     () => openProblems(failed?.details?.problems ?? [], call.sent, params),
     [failed, call.sent, params],
@@ -120,6 +120,15 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
             </Link>
             <Button onClick={() => void call.run(params, approval.id)}>Run the approved call</Button>
           </div>
+        )}
+        {connectUrl !== undefined && !call.running && (
+          <p className="mb-3 flex flex-wrap items-center gap-3">
+            {/* A window of its own: the parameters stay here. */}
+            <a href={connectUrl} target="_blank" rel="noreferrer" className="text-accent underline underline-offset-2">
+              Connect the account
+            </a>
+            <span className="text-sm text-muted">Opens a new tab. Then run the call again.</span>
+          </p>
         )}
         {call.result !== undefined && !call.running && <CallResult result={call.result} kind={tool.kind} />}
       </div>

@@ -298,6 +298,8 @@ async function answerWith(
     writeLog(log, 'warn', fields, "An MCP client doesn't read its stream: the stream is closed")
     response.destroy()
   })
+  // The pipeline alone adds seven listeners, and Node warns about more than ten.
+  response.setMaxListeners(20)
   // The client may leave at any time, and the SDK cancels streams.
   await pipeline(stream === null ? Readable.from([]) : Readable.fromWeb(stream), response).catch(() => response.end())
 }

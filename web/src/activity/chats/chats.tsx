@@ -38,7 +38,7 @@ export function ChatList() {
         one="chat"
         keyOf={({ id, caller }) => JSON.stringify([caller, id])}
         row={(chat) => <ChatRow chat={chat} />}
-        empty={<Empty title="No chats yet">Conversations of AI SDK clients and of /v1/responses appear here.</Empty>}
+        empty={<Empty title="No chats yet">Conversations of AI SDK clients appear here.</Empty>}
         onClear={() => change({ caller: '', last: '' })}
       />
     </div>
