@@ -82,8 +82,8 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   tenant: 'local',
   name: 'local',
   role: 'admin',
-  // The user of this machine can open the store and run the commands anyway.
-  scopes: new Set(SCOPES),
+  // The user of this machine can open the store and run the commands anyway. The first key has the same rights.
+  scopes: new Set(SCOPES.filter((scope) => scope !== 'act_as')),
   tools: undefined,
   models: EVERY_MODEL,
   callsPerMinute: undefined,

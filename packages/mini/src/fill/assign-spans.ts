@@ -271,16 +271,18 @@ const QUOTED = [
 /** The quoted texts of what was said, unless everything is one quote. */
 export function quotesIn(said: string): Quote[] {
   const found: Quote[] = []
+  const taken = new Uint8Array(said.length)
+  const longest = said.trim().length - 4
   for (const pattern of QUOTED) {
     for (const { index, 1: content = '' } of said.matchAll(pattern)) {
       const quote = { from: index + 1, to: index + 1 + content.length }
-      if (content.length < said.trim().length - 3 && !found.some((one) => overlap(one, quote))) found.push(quote)
+      if (content.length > longest || taken.subarray(quote.from, quote.to).includes(1)) continue
+      taken.fill(1, quote.from, quote.to)
+      found.push(quote)
     }
   }
   return found
 }
-
-const overlap = (left: Quote, right: Quote): boolean => left.from < right.to && right.from < left.to
 
 /** A date, with its time if one was said. */
 const ISO = "yyyy-MM-dd['T'HH:mm:ss]"

@@ -219,9 +219,10 @@ const EXCEPT = /\b(?:but|not|except|from|to|than)\b/i
 
 const MAX_WORDS = 4
 
-/** One call for each value, where a parameter that takes one was given several. An option said with one of them is its own. */
+/** One call for each value, where a parameter that takes one was given several. */
 async function severalCalls({ tool, params, said, reading }: Part): Promise<Params[]> {
-  const parameters = parametersUsed(readParameters(tool.parameters), params)
+  const isQuoted = quotesIn(said).length > 0
+  const parameters = isQuoted ? [] : parametersUsed(readParameters(tool.parameters), params)
   for (const parameter of parameters) {
     await takeTurns()
     const { name, kind, required } = parameter
@@ -230,7 +231,7 @@ async function severalCalls({ tool, params, said, reading }: Part): Promise<Para
     const each = reading === undefined ? [] : valuesOf(parameter, reading, said, given)
     const gaps = each.slice(1).map(({ from }, at) => said.slice(each[at]?.to, from))
     const together = gaps.every((gap) => BETWEEN.test(gap) && !EXCEPT.test(gap)) && LAST_BETWEEN.test(gaps.at(-1) ?? '')
-    const plain = quotesIn(said).length === 0 && each.every(({ value }) => value.split(' ').length <= MAX_WORDS)
+    const plain = each.every(({ value }) => value.split(' ').length <= MAX_WORDS)
     if (each.length > 1 && together && plain && required) return each.map(({ value }) => ({ ...params, [name]: value }))
   }
   return [params]

@@ -30,8 +30,8 @@ const LEAST_SUM = 2
 const WEIGHT_OF_VALUES = 0.8
 const MIN_OF_VALUES = -12
 const MAX_OF_VALUES = 10
-/** A tool that requires nothing is called if it is more likely than not. */
-const NOTHING_REQUIRED = LEAST_SUM / WEIGHT_OF_VALUES
+/** A tool that requires nothing is called if it is a third likely: others are at a tenth. */
+const NOTHING_REQUIRED = (LEAST_SUM + 0.6) / WEIGHT_OF_VALUES
 /** A tool has to be this likely for a question about a missing value. */
 const ASK_RELEVANCE = 0.8
 /** A value that scores less was not said. */
