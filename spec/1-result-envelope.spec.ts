@@ -128,6 +128,7 @@ describe('Result envelope', () => {
     expect(Object.keys(ToolErrorCode).sort()).toEqual([
       'APPROVAL_REQUIRED',
       'CANCELLED',
+      'CONNECTION_REQUIRED',
       'EXECUTION_ERROR',
       'INVALID_PARAMETERS',
       'PERMISSION_DENIED',

@@ -56,7 +56,7 @@ describe('every answer', () => {
     expect(await ask('GET', '/%E0%A4%A')).toEqual([400, undefined])
     expect(await ask('GET', '/guide/%00')).toEqual([400, undefined])
     expect(await ask('GET', '/tools/execute')).toEqual([405, 'POST'])
-    expect(await ask('PUT', '/api/keys/7')).toEqual([405, 'DELETE'])
+    expect(await ask('PUT', '/api/keys/7')).toEqual([405, 'DELETE, PATCH'])
     expect(await ask('DELETE', '/health')).toEqual([405, 'GET, HEAD'])
     expect(await ask('OPTIONS', '/api/tools/list')).toEqual([405, 'GET'])
   })
