@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { SCOPES } from '../../app/callers.ts'
+import { LOCAL_CALLER } from '../../app/callers.ts'
 import { openTestServer, type TestServerOptions } from '../../server/fixtures/open-server.ts'
 import { serve } from '../../server/serve.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
@@ -21,7 +21,7 @@ test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async ()
   await using server = await opened()
   const { callers } = server.installation
   await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: KEY } }, server.installation)
-  expect(callers.find(KEY)).toMatchObject({ tenant: 'local', role: 'admin', scopes: new Set(SCOPES) })
+  expect(callers.find(KEY)).toMatchObject({ tenant: 'local', role: 'admin', scopes: LOCAL_CALLER.scopes })
   await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: 'o'.repeat(32) } }, server.installation)
   expect(callers.find('o'.repeat(32))).toBe(undefined)
   await server.installation.sink.flush()

@@ -65,7 +65,10 @@ describe('GET /openapi.json', () => {
         expect([what, operation.summary]).toEqual([what, expect.stringMatching(/^[A-Z].{8,}/)])
         expect([what, operation.tags?.length]).toEqual([what, 1])
         for (const tag of operation.tags ?? []) expect(tags).toContain(tag)
-        const open = /^\/(health|ready|openapi\.json|api\/session.*|\.well-known\/.*)$/.test(path)
+        const open =
+          /^\/(health|ready|openapi\.json|api\/session.*|api\/connections\/\{provider\}\/callback|\.well-known\/.*)$/.test(
+            path,
+          )
         expect([what, operation.security?.length]).toEqual([what, open ? 0 : 2])
         expect(operation.description).toMatch(open ? /Public/ : /scope `\w+`/)
         for (const { description } of Object.values(operation.responses ?? {})) {
