@@ -124,6 +124,6 @@ async function mistakeIn({ turns, tools, judge }: DevelopmentCase, answered: () 
   const calls = made.map(({ tool, params }) => `${tool} ${JSON.stringify(params)}`).join('; ')
   const verdict = await judge([{ calls: made, answer: content ?? '' }])
   if (verdict.passed) return { mistake: undefined, calls }
-  const unmade = content?.endsWith('?') ? 'asked back' : 'no call'
+  const unmade = /^Which [^?]*\?/.test(content ?? '') ? 'asked back' : 'no call'
   return { mistake: made.length > 0 ? verdict.kind.replaceAll('_', ' ') : unmade, calls }
 }

@@ -56,7 +56,10 @@ describe('problems of an implementation', () => {
       ],
       [{ headers: { a: 77 } }, 'implementation.headers.a must be a string'],
       [{ query: { a: 77 } }, 'implementation.query.a must be a string'],
-      [{ auth: { type: 'magic' } }, 'implementation.auth.type must be one of: bearer, api_key, basic, oauth2, user_oauth'],
+      [
+        { auth: { type: 'magic' } },
+        'implementation.auth.type must be one of: bearer, api_key, basic, oauth2, user_oauth',
+      ],
       [{ auth: { type: 'bearer', token: 12345678 } }, 'implementation.auth.token must be a string'],
       [
         { auth: { type: 'basic', username: 'a:b', password: 'x' } },
