@@ -117,7 +117,7 @@ const POLITE =
 const JOINTS =
   /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:and\s+)?(?:please\s+|also\s+)?/giu
 /** A longer text isn't a list of requests. */
-const MAX_CLAUSES = 8
+const MAX_CLAUSES = 4
 const LONGEST = 1_000
 
 /** The requests that may be in a sentence: cut only before words that a request begins with, and never in quotes. */
