@@ -198,8 +198,14 @@ async function approve(url: string, isApproved: (run: string) => boolean): Promi
   }
 }
 
+/** The server on which the runs end, started before or after theirs dies. */
+interface Next {
+  readonly isBeside: boolean
+  start(): Promise<StartedServer>
+}
+
 /** Starts all runs on a server, kills it, and waits until the runs have ended on the next one. */
-async function kill(world: World, server: StartedServer, store: Store, next: () => Promise<StartedServer>) {
+async function kill(world: World, server: StartedServer, store: Store, next: Next) {
   const headers = { 'content-type': 'application/json', prefer: 'respond-async' }
   const locations: string[] = []
   for (const message of RUNS) {
@@ -214,6 +220,8 @@ async function kill(world: World, server: StartedServer, store: Store, next: () 
     expect((await store.runs()).filter(({ status }) => status === 'waiting')).toHaveLength(1)
   }
   await vi.waitFor(held, { timeout: 90_000, interval: 100 })
+  // Not earlier: any server may continue an approved run.
+  const other = next.isBeside ? await next.start() : undefined
   const unlock = await store.lock()
   await world.answerLate()
   const died = once(server.process, 'exit')
@@ -222,7 +230,7 @@ async function kill(world: World, server: StartedServer, store: Store, next: () 
   world.revive()
   await store.bury()
   await unlock()
-  const { url } = await next()
+  const { url } = other ?? (await next.start())
   const ended = async () => (await store.runs()).filter(({ status }) => status === 'finished')
   const done = async () => {
     await approve(url, () => true)
@@ -295,11 +303,11 @@ export async function killOnSqlite(): Promise<Outcome> {
         return runs as never
       },
     }
-    const next = async () => {
+    const restart = async () => {
       await world.restrict()
       return start()
     }
-    return await kill(world, await start(), store, next)
+    return await kill(world, await start(), store, { isBeside: false, start: restart })
   } finally {
     for (const { process } of servers) process.kill('SIGKILL')
     await world.close()
@@ -313,11 +321,16 @@ export async function killOnPostgres(): Promise<Outcome> {
   const world = await World.open()
   onTestFinished(() => world.close())
   const url = await databases.create()
-  const start = () => world.start({ TOOLYARD_DATABASE_URL: url })
-  const server = await start()
-  await world.restrict()
-  const other = await start()
-  onTestFinished(() => void [server, other].map(({ process }) => process.kill('SIGKILL')))
+  const start = (name: string) => world.start({ TOOLYARD_DATABASE_URL: `${url}?application_name=${name}` })
+  const server = await start('first')
+  onTestFinished(() => void server.process.kill('SIGKILL'))
+  const rows = await ask<{ instance: string }>(url, 'SELECT instance FROM toolyard.instances')
+  const startOther = async () => {
+    await world.restrict()
+    const other = await start('other')
+    onTestFinished(() => void other.process.kill('SIGKILL'))
+    return other
+  }
   const store: Store = {
     async lock() {
       const client = new pg.Client(url)
@@ -329,9 +342,12 @@ export async function killOnPostgres(): Promise<Outcome> {
         await client.end()
       }
     },
-    // The other server says again that it is alive.
-    bury: () => ask(url, 'DELETE FROM toolyard.instances'),
+    async bury() {
+      // PostgreSQL would run its last statements after the lock, since it does not notice that nobody waits for them.
+      await ask(url, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'first'")
+      await ask(url, 'DELETE FROM toolyard.instances WHERE instance = ANY ($1)', [rows.map(({ instance }) => instance)])
+    },
     runs: () => ask(url, 'SELECT status, answer FROM toolyard.durable_runs'),
   }
-  return kill(world, server, store, async () => other)
+  return kill(world, server, store, { isBeside: true, start: startOther })
 }
