@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
-import { NO_KEY } from '../app/connections.ts'
+import { NO_KEY } from '../app/connections/connections.ts'
 import type { Installation } from '../app/installation.ts'
 import { pause } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { DEFAULT_CURRENCY } from '../../app/budgets.ts'
+import { DEFAULT_CURRENCY } from '../../app/callers/budgets.ts'
 import {
   COST_BY,
   COST_PERIODS,

@@ -1,5 +1,5 @@
 import type { HandlerContext } from '../../core/handler.ts'
-import { boundedJson } from '../../core/redact.ts'
+import { boundedJson } from '../../core/records/redact.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, Params } from '../../core/tool.ts'
