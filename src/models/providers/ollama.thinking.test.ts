@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PrintedThinking } from './printed-thinking.ts'
+import { PrintedThinking } from './ollama.ts'
 
 function read(chunks: readonly string[]): { text: string; thinking: string } {
   const printed = new PrintedThinking()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { image } from '../../core/fixtures/media.ts'
 import type { Message } from '../model.ts'
-import { chatHistory } from './chat-history.ts'
+import { chatHistory } from './llama-wire.ts'
 
 const tools = [{ name: 'get_weather', description: 'Tells the weather.', parameters: { type: 'object' } }]
 const call = (id: string, location: string) => ({

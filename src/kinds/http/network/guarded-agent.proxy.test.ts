@@ -7,9 +7,8 @@ import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ManualClock } from '../../../testing/stand-ins.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'
-import { guardedAgent } from './guarded-agent.ts'
+import { guardedAgent, proxyFor } from './guarded-agent.ts'
 import { RefusedAddress } from './network-rules.ts'
-import { proxyFor } from './proxy-tunnel.ts'
 
 const target = (url: string) => {
   const { protocol, hostname, port } = new URL(url)
