@@ -88,6 +88,7 @@ test.each([
     'connect to postgres://[redacted]@db.internal:5432/x failed',
   ],
   ['the key ty_0123456789abcdef is unknown', 'the key [redacted] is unknown'],
+  ['the provider refused sk-proj-0123456789abcdef', 'the provider refused [redacted]'],
   ['see https://a.test/@user and me@a.test', 'see https://a.test/@user and me@a.test'],
   ['token: expired', 'token: expired'],
 ])('removes credentials from an error message: %s', (text, clean) => {

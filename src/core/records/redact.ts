@@ -5,30 +5,33 @@ import { mediaText, readMedia } from '../tool-result.ts'
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
 
-/** Well-known credential formats, and words before a secret. Linear time, because the text is untrusted. */
+/** Well-known formats of credentials. Linear time, because the text is untrusted. */
+const FORMATS = [
+  '\\bty_[A-Za-z0-9_-]{8,}',
+  '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
+  // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
+  '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
+  '\\bAKIA[0-9A-Z]{16}\\b',
+  '\\bAIza[\\w-]{30,}',
+  '\\bya29\\.[\\w-]{10,}',
+  '\\b(?:gh[pousr]|github_pat|hf|npm)_\\w{20,}',
+  '\\bglpat-[\\w-]{16,}',
+  '\\bxox[abprs]-[\\w-]{10,}',
+  '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
+  '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
+]
+/** Also what stands behind words that announce a secret. */
 const SECRET_VALUE = new RegExp(
   [
-    '\\bty_[A-Za-z0-9_-]{8,}',
-    '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
+    ...FORMATS,
     '\\bBearer\\s+[A-Za-z0-9._~+/=-]{8,}',
     '\\bBasic\\s+(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{8,}={0,2}',
-    // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
-    '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
-    '\\bAKIA[0-9A-Z]{16}\\b',
-    '\\bAIza[\\w-]{30,}',
-    '\\bya29\\.[\\w-]{10,}',
-    '\\b(?:gh[pousr]|github_pat|hf|npm)_\\w{20,}',
-    '\\bglpat-[\\w-]{16,}',
-    '\\bxox[abprs]-[\\w-]{10,}',
-    '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
-    '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
     '(?<=://)[^\\s/@:]{1,256}:[^\\s/@]{1,2048}(?=@)',
     '(?<=(?i:password|passwd|pwd|secret|token|api[-_]?key)["\']?\\s?[=:]\\s?["\']?)[^\\s"\'&,;]{4,}',
   ].join('|'),
   'g',
 )
-/** API keys of Toolyard, and the credentials in a URL. */
-const CREDENTIALS = /\bty_[\w-]{8,}|(?<=:\/\/)[^\s/@]{1,2048}(?=@)/g
+const CREDENTIALS = new RegExp([...FORMATS, '(?<=://)[^\\s/@]{1,2048}(?=@)'].join('|'), 'g')
 
 /** A handler's message without credentials. Other secrets can't be told from what a model needs to know. */
 export const withoutCredentials = (text: string): string => text.replace(CREDENTIALS, REDACTED)
