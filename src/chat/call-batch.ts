@@ -9,7 +9,7 @@ import type { TurnJournal } from './journal.ts'
 import type { PendingApproval, RunEvent, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
 
-export interface CallingTurn {
+interface CallingTurn {
   readonly context: CallContext
   readonly guard: CallGuard
   readonly iteration: number

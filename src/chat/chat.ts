@@ -136,7 +136,7 @@ export interface ChatRequest {
 const TRIAL_TOKENS = 500
 export const TRIAL_PROMPT = 'You are a helpful assistant with access to tools. Use them when appropriate.'
 
-export interface ChatParts {
+interface ChatParts {
   readonly rules: ResponseRules
   readonly models: ModelCatalogue
   readonly loop: ToolLoop

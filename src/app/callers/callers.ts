@@ -67,7 +67,7 @@ const MINUTE = 60_000
 const MAX_WAIT_MS = 24 * 60 * MINUTE
 /** A session ends after a day without calls. */
 const SESSION_MS = 24 * 60 * 60_000
-export const CALLS_PER_SESSION = 1_000
+const CALLS_PER_SESSION = 1_000
 
 type EndListener = (ids: ReadonlySet<string>, why: 'ended' | 'narrowed') => void
 

@@ -362,7 +362,7 @@ export class Connections implements UserAccounts {
 }
 
 /** The identity whose account a call uses. */
-export function accountUser({ tenant = LOCAL_TENANT, caller = LOCAL_CALLER.id, user }: AccountUser): string {
+function accountUser({ tenant = LOCAL_TENANT, caller = LOCAL_CALLER.id, user }: AccountUser): string {
   return user === undefined ? caller : userId(tenant, user)
 }
 

@@ -65,7 +65,7 @@ interface DecideOptions extends GlobalOptions {
 const HEAD = ['ID', 'STATUS', 'TENANT', 'CALLER', 'TOOL', 'PARAMETERS', 'EXPIRES']
 
 /** `toolyard approvals list`: the newest approvals of one status. */
-export async function approvalsList(terminal: Terminal, options: ListOptions): Promise<number> {
+async function approvalsList(terminal: Terminal, options: ListOptions): Promise<number> {
   const tenant = options.tenant === undefined ? undefined : tenantName(options.tenant)
   const status = options.status === 'all' ? undefined : options.status
   const { approvals } = hasStore(terminal)

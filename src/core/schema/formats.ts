@@ -1,7 +1,7 @@
 import formats, { type FormatName } from 'ajv-formats'
 import { isPattern } from './linear-pattern.ts'
 
-export interface Format {
+interface Format {
   readonly type: 'string' | 'number'
   readonly validate: (value: never) => boolean
 }
