@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import type { Config, McpServerConfig } from '../../config/config.ts'
-import { configDiff, editConfig } from '../../config/config-text.ts'
+import { configDiff, configText, editConfig } from '../../config/config-text.ts'
 import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
@@ -47,6 +47,8 @@ export interface ChangeAnswer {
   readonly text: string
   readonly warnings: readonly string[]
   readonly secrets: readonly SecretPlace[]
+  /** What the change adds, by name. */
+  readonly added: BuiltChange['added']
   readonly written: boolean
   /** Why it is to be copied instead. */
   readonly reason?: string
@@ -149,7 +151,7 @@ export class Setup {
       const { answer, built } = prepared
       const done = answer.reason === undefined ? await this.#apply(prepared, by) : { reason: answer.reason }
       const written = !('reason' in done)
-      const detail = { kind, names: built.names, written, ...('reason' in done && { reason: done.reason }) }
+      const detail = { kind, added: built.added, written, ...('reason' in done && { reason: done.reason }) }
       await events.record('config.changed', { by, subject, failed: !written, detail })
       return { ...answer, ...done, written }
     } catch (error) {
@@ -191,12 +193,12 @@ export class Setup {
     }
   }
 
-  async #prepare({ change, base }: ChangeRequest, signal: AbortSignal): Promise<Prepared> {
+  async #prepare({ change, base, write = false }: ChangeRequest, signal: AbortSignal): Promise<Prepared> {
     const { files, secrets, env } = this.#installation
     const state = await readState(files)
     const name = files.write === undefined ? 'toolyard.config.json' : basename(files.write)
     if (base !== undefined && base !== state.base) throw changedMeanwhile(name)
-    const context = await this.#context(state, signal)
+    const context = { ...(await this.#context(state, signal)), isPreview: !write }
     const built = await buildChange(change, context)
     if (built.secrets.length > 0 && !secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
     if (!this.#isLocal()) await checkAddresses(built.addresses, context.config)
@@ -205,10 +207,11 @@ export class Setup {
     const reason = await this.#reason()
     const answer: ChangeAnswer = {
       base: state.base,
-      diff: configDiff(state.isNew ? '' : state.text, text, name),
-      text: `${JSON.stringify(built.fragment, undefined, 2)}\n`,
-      warnings: [...built.warnings, ...warnings],
+      diff: configDiff(state.text, text, name),
+      text: configText(built.fragment),
+      warnings: [...(state.isNew ? [created(name)] : []), ...built.warnings, ...warnings],
       secrets: built.places,
+      added: built.added,
       written: false,
       ...(reason !== undefined && { reason }),
     }
@@ -297,6 +300,8 @@ function edited(text: string, { edits }: BuiltChange, name: string): string {
     throw refused(error, name)
   }
 }
+
+const created = (name: string): string => `${name} is created, with what the server uses now.`
 
 /** Without the folder of the file. */
 function refused(error: unknown, file: string): unknown {

@@ -89,6 +89,15 @@ test('writes a tool, its secret and a backup, and reloads', async () => {
   expect(JSON.stringify([rows, text, body])).not.toContain('very-secret-value')
 })
 
+test('shows a change without the values of its secrets, and does not write it', async () => {
+  const { change, read } = await openSetup()
+  const named = { kind: 'http_tool', tool: TOOL, secrets: [{ name: 'EXAMPLE_TOKEN' }] }
+  expect(await change(named)).toMatchObject({ status: 200, body: { added: { tools: ['get_user'] }, written: false } })
+  const { status, body } = await change(named, { write: true })
+  expect([status, body.error]).toEqual([422, 'The value of the secret EXAMPLE_TOKEN is empty'])
+  expect(await read()).toBe(EMPTY)
+})
+
 test('adds pasted MCP servers, and moves their secrets to the store', async () => {
   const { change, read, installation, ask } = await openSetup()
   const text = JSON.stringify({
@@ -316,6 +325,15 @@ test('shows a change to copy if the file is read-only, or there is none', async 
   })
 })
 
+test('shows a change to copy if several servers share the store', async () => {
+  const { change, installation, read } = await openSetup()
+  const company = async () => ({ servers: 2, aloneMs: 0 })
+  Object.assign(installation.storage, { leases: { lease: async () => [], company } })
+  const { body } = await change({ kind: 'provider', name: 'ollama', models: [{ id: 'one' }] }, { write: true })
+  expect(body).toMatchObject({ written: false, reason: expect.stringContaining('2 servers share this installation') })
+  expect(await read()).toBe(EMPTY)
+})
+
 test('creates the file if the server uses the shipped configuration', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-new-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -326,6 +344,8 @@ test('creates the file if the server uses the shipped configuration', async () =
   const { body } = await change({ kind: 'provider', name: 'ollama', models: [{ id: 'one' }] }, { write: true })
   expect(body).toMatchObject({ written: true })
   expect(body.backup).toBeUndefined()
+  expect(body.warnings).toEqual(['toolyard.config.json is created, with what the server uses now.'])
+  expect(body.diff).not.toContain('+    "enabled"')
   const created = await readFile(setupFile, 'utf8')
   expect(JSON.parse(created)).toMatchObject({ models: [{ id: 'ollama:one' }], tools: { registry: [{ name: 'a' }] } })
   expect(created).not.toContain('$schema')

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SetupChange } from '../../app/setup/build-change.ts'
 import type { OpenapiSource } from '../../app/setup/openapi-tools.ts'
-import type { NewSecret } from '../../app/setup/references.ts'
+import type { NamedSecret } from '../../app/setup/references.ts'
 import { type ChangeRequest, Setup } from '../../app/setup/setup.ts'
 import { SetupError } from '../../app/setup/setup-error.ts'
 import { found, HttpProblem } from '../http/problem.ts'
@@ -20,8 +20,8 @@ const short = (maxLength: number, description?: string) => ({
 
 const SECRET = {
   ...exactly({ name: short(64), value: { ...TEXT, maxLength: 65_536 } }),
-  required: ['name', 'value'],
-  description: 'Stored encrypted. The configuration refers to it as ${secret:NAME}.',
+  required: ['name'],
+  description: 'Stored encrypted. A preview needs no value. The configuration refers to it as ${secret:NAME}.',
 }
 const SECRETS = { type: 'array', items: SECRET, maxItems: 100 }
 const CREDENTIAL = {
@@ -123,7 +123,7 @@ export function setupRoutes(app: FastifyInstance): void {
     },
   )
 
-  app.post<{ Body: { servers?: Record<string, unknown>; text?: string; secrets?: NewSecret[] } }>(
+  app.post<{ Body: { servers?: Record<string, unknown>; text?: string; secrets?: NamedSecret[] } }>(
     '/api/setup/mcp-servers/test',
     route('installation', 'setup', 'Connects to MCP servers that are not configured yet, and lists their tools', {
       body: exactly(SERVERS),
@@ -215,6 +215,10 @@ export function setupRoutes(app: FastifyInstance): void {
             text: { ...TEXT, description: 'The change as a part of a configuration, to copy.' },
             warnings: TEXTS,
             secrets: SECRET_PLACES,
+            added: object(
+              { servers: TEXTS, providers: TEXTS, models: TEXTS, tools: TEXTS },
+              'The names of what is added.',
+            ),
             written: { ...FLAG, description: 'Whether the file is written. Then the server has reloaded it.' },
             reason: { ...TEXT, description: 'Why the change is to be copied instead.' },
             backup: { ...TEXT, description: 'The file beside it with the former text.' },
