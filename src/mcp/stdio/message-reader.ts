@@ -34,30 +34,42 @@ export function isTooLarge(error: unknown): boolean {
 
 const MAX_BATCH = 1_000
 const MAX_BLOCKS = 1_000
-const MAX_VALUES = 100_000
+const MAX_VALUES = 10_000
+/** The SDK checks each member of an object, up to 0.05 ms for one of a question. */
+const MAX_MEMBERS = 10_000
+const MAX_ASKED_MEMBERS = 1_000
 const BLOCK_LISTS: ReadonlySet<string> = new Set(['content', 'contents', 'messages'])
-/** The SDK doesn't look into these. */
+/** The SDK reads the members of these, but not their values. */
 const OPAQUE: ReadonlySet<string> = new Set(['structuredContent', '_meta'])
+/** `listAll` reads these without the SDK. */
+const LISTS: ReadonlySet<string> = new Set(['tools', 'resources', 'resourceTemplates', 'prompts'])
 /** Shorter texts can't be too deep or have too many entries. */
 const NEVER_REFUSED = 2 * LIMITS.answerDepth
 
-/** The SDK writes kilobytes of errors about each invalid entry of a list, so it gets short lists only. */
+/** The SDK writes kilobytes of errors about each invalid entry, so it gets small messages only. */
 function crowding(message: object): string | undefined {
+  const isAsked = 'method' in message
+  const maxMembers = isAsked ? MAX_ASKED_MEMBERS : MAX_MEMBERS
   let values = 0
-  const walk = (value: object): string | undefined => {
+  const walk = (value: object, name: string): string | undefined => {
+    const isList = Array.isArray(value)
+    if (isList && !isAsked && LISTS.has(name)) return undefined
+    if (isList && BLOCK_LISTS.has(name) && value.length > MAX_BLOCKS) {
+      return `more than ${MAX_BLOCKS} entries in "${name}"`
+    }
+    const isOpaque = OPAQUE.has(name)
+    let members = 0
     for (const key in value) {
+      if (++members > maxMembers && !isList) return `more than ${maxMembers} entries in "${name}"`
+      if (isOpaque) continue
       if (++values > MAX_VALUES) return `more than ${MAX_VALUES} values`
       const one: unknown = value[key as keyof typeof value]
-      if (typeof one !== 'object' || one === null || OPAQUE.has(key)) continue
-      if (BLOCK_LISTS.has(key) && Array.isArray(one) && one.length > MAX_BLOCKS) {
-        return `more than ${MAX_BLOCKS} entries in "${key}"`
-      }
-      const problem = walk(one)
+      const problem = typeof one === 'object' && one !== null ? walk(one, key) : undefined
       if (problem !== undefined) return problem
     }
     return undefined
   }
-  return walk(message)
+  return walk(message, 'message')
 }
 
 /** A message that the SDK can check: the given one, or the error that its request gets instead; undefined for none. */
