@@ -93,6 +93,8 @@ describe('MessageReader', () => {
   it('skips a notification with too many values, and a batch with too many messages', () => {
     const notification = `{"jsonrpc":"2.0","method":"x","params":{"a":${many('1', 10_001)}}}`
     expect(read(notification)).toEqual(['a message with too many entries'])
+    const pair = `[${notification.replace(many('1', 10_001), many('1', 6_000))},{"jsonrpc":"2.0","id":7,"result":{"a":${many('1', 6_000)}}}]`
+    expect(read(pair)).toMatchObject(['a message with too many entries', { id: 7, error: {} }])
     const batch = many('{"jsonrpc":"2.0","method":"x"}', 1_001)
     expect(read(batch)).toEqual(['a line that is not a JSON-RPC message'])
   })
