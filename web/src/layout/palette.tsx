@@ -8,7 +8,15 @@ import { requestJson } from '../api/request.ts'
 import { threadAddress } from '../testing/thread-list.tsx'
 import { useThreads } from '../testing/thread-store.ts'
 import { titleOf } from '../testing/threads.ts'
-import { modelEntry, PAGE_ENTRIES, type PaletteEntry, PaletteIndex, runEntry, toolEntry } from './palette-entries.ts'
+import {
+  ADD_ENTRIES,
+  modelEntry,
+  PAGE_ENTRIES,
+  type PaletteEntry,
+  PaletteIndex,
+  runEntry,
+  toolEntry,
+} from './palette-entries.ts'
 
 const latestRunsQuery = queryOptions({
   queryKey: ['runs', 'latest'],
@@ -48,6 +56,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
     () =>
       new PaletteIndex([
         ...PAGE_ENTRIES,
+        ...ADD_ENTRIES,
         ...threads.map(
           (thread): PaletteEntry => ({
             kind: 'thread',

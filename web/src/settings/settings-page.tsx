@@ -4,6 +4,7 @@ import { sessionQuery, useMay } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
+import { JobCards } from '../setup/job-cards.tsx'
 import { Connections } from './connections.tsx'
 import { Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
@@ -28,6 +29,20 @@ export function SettingsPage() {
     <div className="grid grid-cols-1 gap-8">
       <h1 className="text-2xl font-semibold tracking-tight">Settings</h1>
       <You />
+      <Section
+        title="MCP servers, tools, models and knowledge"
+        about={
+          mayInstall ? (
+            'Each form shows the change to the configuration before the server writes it.'
+          ) : (
+            <>
+              To add some, you need a key with the scope <Code>installation</Code>.
+            </>
+          )
+        }
+      >
+        {mayInstall && <JobCards />}
+      </Section>
       {mayCall && <Connections />}
       {made !== undefined && <NewKey made={made} onDone={() => setMade(undefined)} />}
       {mayManage ? (

@@ -1,0 +1,44 @@
+/** Where the server gets a key from. It never contains the key itself. */
+export interface KeySource {
+  readonly from: 'secret' | 'variable' | 'none'
+  /** The name of the secret. */
+  readonly secret: string
+  /** The name of the environment variable. */
+  readonly variable: string
+}
+
+/** The store is the first choice, if the server has one. */
+export const sourceFor = (variable: string, storesSecrets: boolean): KeySource => ({
+  from: storesSecrets ? 'secret' : 'variable',
+  secret: variable,
+  variable,
+})
+
+const SECRET = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+interface Known {
+  readonly secrets: { readonly names: readonly string[] }
+  readonly variables: { readonly any: boolean; readonly names: readonly string[] }
+}
+
+/** Why a name can't be used, if it can't. */
+export function sourceProblem({ from, secret, variable }: KeySource, known: Known): string | undefined {
+  if (from === 'secret') {
+    if (!SECRET.test(secret)) return 'Use letters, digits and "_", up to 64 characters.'
+    if (known.secrets.names.includes(secret)) return `A secret called "${secret}" exists already. Choose another name.`
+  }
+  if (from === 'variable') {
+    if (!VARIABLE.test(variable)) return 'Use letters, digits and "_".'
+    if (!known.variables.any && !known.variables.names.includes(variable)) {
+      return `The server allows ${known.variables.names.join(', ') || 'no variables'} only.`
+    }
+  }
+  return undefined
+}
+
+/** The part of a change that names the key. The value is sent only to write it. */
+export function keyChange({ from, secret, variable }: KeySource, value?: string) {
+  if (from === 'none') return undefined
+  return from === 'variable' ? { variable } : { secret: { name: secret, ...(value !== undefined && { value }) } }
+}
