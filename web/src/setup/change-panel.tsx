@@ -83,6 +83,15 @@ function Shown({ setup, change, view, file, blocked, action, onWrite }: ShownPro
           {warning}
         </Note>
       ))}
+      {view.secrets.length > 0 && (
+        <Note>
+          {view.secrets.map(({ name, place }) => (
+            <p key={name}>
+              <Code>{name}</Code> is stored encrypted on the server{place !== '' && `, for ${place}`}.
+            </p>
+          ))}
+        </Note>
+      )}
       {reason !== undefined && (
         <Note tone="warn" role="status">
           <p className="font-medium">The server can’t write this file.</p>
@@ -106,7 +115,9 @@ function Shown({ setup, change, view, file, blocked, action, onWrite }: ShownPro
       {blocked !== undefined && reason === undefined && <p className="text-sm text-muted">{blocked}</p>}
       {reason === undefined && lines.length > 0 && (
         <p className="text-sm text-muted">
-          The server keeps a backup of the file and records the change in the audit log.
+          {setup.creates
+            ? 'The server creates the file and records the change in the audit log.'
+            : 'The server keeps a backup of the file and records the change in the audit log.'}
         </p>
       )}
     </>

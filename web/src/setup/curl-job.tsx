@@ -20,6 +20,7 @@ import {
   type ToolDraft,
   TYPES,
   toolOf,
+  withVariables,
 } from './tool-draft.ts'
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
@@ -44,11 +45,17 @@ export function CurlJob({ setup }: JobProps) {
     gcTime: 0,
     onSuccess: ({ tool }) => setDraft(draftOf(tool)),
   })
+  const stores = setup.secrets.enabled
   const proposal = read.variables === command ? read.data : undefined
   const problems = draft === undefined ? undefined : draftProblems(draft)
   const whole =
     proposal !== undefined && draft !== undefined && problems?.size === 0
-      ? ({ kind: 'http_tool', tool: toolOf(proposal.tool, draft), command } as const)
+      ? ({
+          kind: 'http_tool',
+          ...(stores
+            ? { tool: toolOf(proposal.tool, draft), command }
+            : { tool: withVariables(toolOf(proposal.tool, draft)) }),
+        } as const)
       : undefined
   const change = useChange(whole, (view) => {
     const name = whole?.tool.name ?? ''
@@ -70,7 +77,7 @@ export function CurlJob({ setup }: JobProps) {
         <>
           <TextArea
             label="curl command"
-            hint="Paste it as you run it. Keys in it go to the secret store of the server, not into the file."
+            hint="Paste it as you run it. Keys in it don’t go into the file."
             placeholder={PLACEHOLDER}
             rows={5}
             value={command}
@@ -88,7 +95,7 @@ export function CurlJob({ setup }: JobProps) {
             </Button>
           </div>
           {proposal !== undefined && draft !== undefined && problems !== undefined && (
-            <Editor proposal={proposal} draft={draft} problems={problems} onChange={setDraft} />
+            <Editor {...{ setup, proposal, draft, problems }} onChange={setDraft} />
           )}
         </>
       }
@@ -104,14 +111,15 @@ export function CurlJob({ setup }: JobProps) {
   )
 }
 
-interface EditorProps {
+interface EditorProps extends JobProps {
   readonly proposal: Proposal
   readonly draft: ToolDraft
   readonly problems: ReadonlyMap<string, string>
   readonly onChange: (draft: ToolDraft) => void
 }
 
-function Editor({ proposal, draft, problems, onChange }: EditorProps) {
+function Editor({ setup, proposal, draft, problems, onChange }: EditorProps) {
+  const { enabled: stores, reason } = setup.secrets
   const { method = 'GET', url = '' } = proposal.tool.implementation
   const change = (origin: string, part: Partial<DraftParameter>) =>
     onChange({
@@ -128,11 +136,12 @@ function Editor({ proposal, draft, problems, onChange }: EditorProps) {
           {warning}
         </Note>
       ))}
-      {proposal.secrets.length > 0 && (
-        <Note>
-          {proposal.secrets.map(({ name, place }) => (
+      {!stores && proposal.secrets.length > 0 && (
+        <Note tone="warn">
+          <p>{reason ?? 'This server stores no secrets.'}</p>
+          {proposal.secrets.map(({ name }) => (
             <p key={name}>
-              The value of {place} becomes the secret <Code>{name}</Code>.
+              Until then the tool reads the environment variable <Code>{name}</Code>.
             </p>
           ))}
         </Note>

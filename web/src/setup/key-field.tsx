@@ -11,18 +11,18 @@ interface KeyFieldProps {
   /** The key as typed. */
   readonly value: string
   readonly onValue: (value: string) => void
-  /** It may work without a key. */
-  readonly optional?: boolean
+  /** The label of a choice without a key, if it may work without one. */
+  readonly without?: string
 }
 
 /** Where a key comes from: the server's secret store, or an environment variable. */
-export function KeyField({ legend, setup, source, onSource, value, onValue, optional = false }: KeyFieldProps) {
+export function KeyField({ legend, setup, source, onSource, value, onValue, without }: KeyFieldProps) {
   const ids = useId()
   const { secrets, variables } = setup
   const choices = [
     { from: 'secret' as const, label: 'Store it on the server, encrypted', disabled: !secrets.enabled },
     { from: 'variable' as const, label: 'Read it from an environment variable', disabled: false },
-    ...(optional ? [{ from: 'none' as const, label: 'No key', disabled: false }] : []),
+    ...(without === undefined ? [] : [{ from: 'none' as const, label: without, disabled: false }]),
   ]
   const problem = sourceProblem(source, setup)
   return (

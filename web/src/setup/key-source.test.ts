@@ -20,9 +20,9 @@ test('rejects names of stored secrets and variables that the server does not all
   expect(sourceProblem({ ...variable, from: 'none' }, KNOWN)).toBeUndefined()
 })
 
-test('the value is part of a change only if it is given, and only for a secret', () => {
+test('a change has a stand-in instead of the value until it is given', () => {
   const source = sourceFor('KEY', true)
-  expect(keyChange(source)).toEqual({ secret: { name: 'KEY' } })
+  expect(keyChange(source)).toEqual({ secret: { name: 'KEY', value: 'not-sent-yet' } })
   expect(keyChange(source, 'sk-1')).toEqual({ secret: { name: 'KEY', value: 'sk-1' } })
   expect(keyChange({ ...source, from: 'variable' }, 'sk-1')).toEqual({ variable: 'KEY' })
   expect(keyChange({ ...source, from: 'none' }, 'sk-1')).toBeUndefined()

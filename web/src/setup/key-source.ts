@@ -37,8 +37,11 @@ export function sourceProblem({ from, secret, variable }: KeySource, known: Know
   return undefined
 }
 
+/** What a preview sends instead of a secret. The server stores nothing then. */
+const STAND_IN = 'not-sent-yet'
+
 /** The part of a change that names the key. The value is sent only to write it. */
-export function keyChange({ from, secret, variable }: KeySource, value?: string) {
+export function keyChange({ from, secret, variable }: KeySource, value = STAND_IN) {
   if (from === 'none') return undefined
-  return from === 'variable' ? { variable } : { secret: { name: secret, ...(value !== undefined && { value }) } }
+  return from === 'variable' ? { variable } : { secret: { name: secret, value } }
 }

@@ -1,5 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
+import { toolsQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { count, inBytes } from '../parts/figures.ts'
@@ -47,13 +49,15 @@ export function KnowledgeJob({ setup }: JobProps) {
   const [ready, setReady] = useState(false)
   const files = useRef(new Map<string, File>())
   const problem = collectionProblem(name)
+  const { data: tools = [] } = useQuery(toolsQuery)
+  const exists = tools.some((one) => one.name === `search_${name}`)
   const whole = {
     kind: 'collection',
     name,
     ...(description.trim() !== '' && { description: description.trim() }),
   } as const
   const tool = { label: `Open search_${name}`, href: `/tool/${encodeURIComponent(`search_${name}`)}` }
-  const change = useChange(problem === undefined && !ready ? whole : undefined, (view) => {
+  const change = useChange(problem === undefined && !ready && !exists ? whole : undefined, (view) => {
     toast(writtenToast(`Added the tool search_${name}.`, view, tool))
     setReady(true)
   })
@@ -63,7 +67,6 @@ export function KnowledgeJob({ setup }: JobProps) {
     setUploads((before) => withFiles(before, added))
   }
   const { waiting } = totals(uploads)
-  const exists = change.current && change.view?.diff === ''
   return (
     <JobFrame
       form={
@@ -106,20 +109,46 @@ export function KnowledgeJob({ setup }: JobProps) {
       change={
         ready ? (
           <Stored name={name} uploads={uploads} href={tool.href} />
+        ) : exists ? (
+          <Existing name={name} waiting={waiting} onStart={() => setReady(true)} />
         ) : (
           <ChangePanel
             setup={setup}
             change={change}
             missing="Name the collection to see the change."
-            action={`${exists ? 'Store' : 'Write, reload and store'} ${count(waiting, 'file')}`}
+            action={`Write, reload and store ${count(waiting, 'file')}`}
             blocked={waiting === 0 ? 'Choose at least one file.' : undefined}
-            onWrite={() => (exists ? setReady(true) : change.write(whole))}
+            onWrite={() => change.write(whole)}
           />
         )
       }
     />
   )
 }
+
+interface ExistingProps {
+  readonly name: string
+  readonly waiting: number
+  readonly onStart: () => void
+}
+
+/** The collection has its tool already, so only files are added. */
+const Existing = ({ name, waiting, onStart }: ExistingProps) => (
+  <section aria-labelledby="existing" className="panel grid min-w-0 grid-cols-1 gap-3 p-4 lg:sticky lg:top-16">
+    <h2 id="existing" className="text-lg font-semibold wrap-anywhere">
+      Collection {name}
+    </h2>
+    <p className="text-sm">
+      The tool <Code>search_{name}</Code> exists, so the configuration needs no change.
+    </p>
+    <div>
+      <Button look="main" disabled={waiting === 0} onClick={onStart}>
+        Store {count(waiting, 'file')}
+      </Button>
+    </div>
+    {waiting === 0 && <p className="text-sm text-muted">Choose at least one file.</p>}
+  </section>
+)
 
 interface SendingProps {
   readonly active: boolean

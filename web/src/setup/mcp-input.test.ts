@@ -16,6 +16,11 @@ test('reads an entry without the braces around it', () => {
   expect(readServers(`"files": ${JSON.stringify(FILES)},`)).toEqual({ servers: { files: FILES } })
 })
 
+test('reads JSON with comments and a comma too many', () => {
+  const text = `{\n  // Mine\n  "mcpServers": { "files": ${JSON.stringify(FILES)}, },\n}`
+  expect(readServers(text)).toEqual({ servers: { files: FILES } })
+})
+
 test('names a single server by its package', () => {
   expect(readServers(JSON.stringify(FILES))).toEqual({ servers: { filesystem: FILES } })
 })

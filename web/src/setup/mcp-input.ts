@@ -67,17 +67,18 @@ function nameOfServer({ url, command, args }: ServerEntry): string {
   return 'servers' in read ? (Object.keys(read.servers)[0] ?? 'server') : 'server'
 }
 
-/** Instructions often show a part of a file: an entry without the braces around it. */
+/** Instructions often show a part of a file: with comments, a comma too many, or without the braces around it. */
 function parse(text: string): { readonly value: unknown } | string {
-  try {
-    return { value: JSON.parse(text) }
-  } catch (error) {
+  const plain = text.replace(/^\s*\/\/.*$/gm, '').replace(/,(?=\s*([}\]]|$))/g, '')
+  let first: Error | undefined
+  for (const attempt of [text, plain, `{${plain}}`]) {
     try {
-      return { value: JSON.parse(`{${text.replace(/,\s*$/, '')}}`) }
-    } catch {
-      return `This is not valid JSON: ${(error as Error).message}`
+      return { value: JSON.parse(attempt) }
+    } catch (error) {
+      first ??= error as Error
     }
   }
+  return `This is not valid JSON: ${first?.message}`
 }
 
 /** `@modelcontextprotocol/server-filesystem@1.2` → `filesystem`, `shop.example.com` → `shop`. */

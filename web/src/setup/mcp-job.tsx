@@ -18,7 +18,9 @@ import { writtenToast } from './written-toast.ts'
 interface TestedServer {
   readonly name: string
   readonly ok: boolean
-  readonly tools: readonly { readonly name: string; readonly description?: string }[]
+  readonly tools: readonly { readonly name: string; readonly description: string }[]
+  /** How many tools aren't listed. */
+  readonly more?: number
   readonly error?: string
 }
 
@@ -30,7 +32,6 @@ const PLACEHOLDER = `{
     }
   }
 }`
-const MOST_TOOLS = 200
 const MOST_DESCRIPTION = 160
 
 /** Adds MCP servers: paste, test, see their tools, write. */
@@ -154,22 +155,20 @@ function Result({ result }: { readonly result: TestedServer | undefined }) {
       </Note>
     )
   }
-  const shown = result.tools.slice(0, MOST_TOOLS)
+  const { tools, more = 0 } = result
   return (
     <div role="status" className="grid gap-2">
       <p className="flex flex-wrap items-center gap-2 text-sm">
-        <Chip tone="good">connected</Chip> {count(result.tools.length, 'tool')}
+        <Chip tone="good">connected</Chip> {count(tools.length + more, 'tool')}
       </p>
       <ul aria-label={`Tools of ${result.name}`} className="grid max-h-64 gap-1.5 overflow-y-auto text-sm" tabIndex={0}>
-        {shown.map(({ name, description = '' }) => (
+        {tools.map(({ name, description }) => (
           <li key={name}>
             <span className="font-mono text-[0.8125rem] font-medium wrap-anywhere">{name}</span>{' '}
             <span className="wrap-anywhere text-muted">{excerpt(description, MOST_DESCRIPTION)}</span>
           </li>
         ))}
-        {result.tools.length > shown.length && (
-          <li className="text-muted">and {count(result.tools.length - shown.length, 'more tool')}</li>
-        )}
+        {more > 0 && <li className="text-muted">and {count(more, 'more tool')}</li>}
       </ul>
     </div>
   )

@@ -95,7 +95,7 @@ export function ModelJob({ setup }: JobProps) {
               onSource={(key) => set({ key })}
               value={secret}
               onValue={setSecret}
-              optional={draft.offered === 'compatible'}
+              without={draft.offered === 'compatible' ? 'No key' : 'Keep what the server has for this provider'}
             />
           )}
           <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">

@@ -248,13 +248,13 @@ const OperationRow = ({ operation, chosen, onToggle }: OperationRowProps) => {
           <span className="font-mono text-[0.8125rem] font-medium">
             <BreakableName name={name} />
           </span>
-          <Chip tone={effect === 'write' ? 'warn' : 'plain'}>{effect}</Chip>
+          {effect !== null && <Chip tone={effect === 'write' ? 'warn' : 'plain'}>{effect}</Chip>}
           {deprecated && <Chip tone="warn">deprecated</Chip>}
         </span>
         <span className="block font-mono text-xs wrap-anywhere text-muted">
           {method.toUpperCase()} {path}
         </span>
-        {summary !== '' && <span className="block wrap-anywhere text-muted">{summary}</span>}
+        {summary !== '' && <span className="line-clamp-2 wrap-anywhere text-muted">{summary}</span>}
         {problem !== undefined && <span className="block wrap-anywhere text-bad">{problem}</span>}
       </span>
     </label>

@@ -6,7 +6,8 @@ export interface Operation {
   readonly method: string
   readonly path: string
   readonly summary: string
-  readonly effect: 'read' | 'idempotent' | 'write'
+  /** Null if it can't become a tool. */
+  readonly effect: 'read' | 'idempotent' | 'write' | null
   readonly deprecated: boolean
   /** Why it can't become a tool. */
   readonly problem?: string

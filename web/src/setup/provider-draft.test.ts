@@ -16,12 +16,12 @@ test('another provider keeps the model that was typed', () => {
   })
 })
 
-test('the key is part of a change only if it is given', () => {
+test('a change has a stand-in instead of the key until it is given', () => {
   const draft = { ...draftFor('openai', true), model: ' gpt-4o ' }
   expect(providerChange(draft)).toEqual({
     kind: 'provider',
     name: 'openai',
-    api_key: { secret: { name: 'OPENAI_API_KEY' } },
+    api_key: { secret: { name: 'OPENAI_API_KEY', value: 'not-sent-yet' } },
     models: [{ id: 'gpt-4o' }],
   })
   expect(providerChange(draft, 'sk-1').api_key).toEqual({ secret: { name: 'OPENAI_API_KEY', value: 'sk-1' } })

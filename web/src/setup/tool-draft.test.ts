@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { draftOf, draftProblems, type ToolDraft, toolOf } from './tool-draft.ts'
+import { draftOf, draftProblems, type ToolDraft, toolOf, withVariables } from './tool-draft.ts'
 
 const TOOL = {
   name: 'get_user',
@@ -63,6 +63,12 @@ test('a parameter of the path is required and stays', () => {
   const [id, limit] = draftOf({ ...TOOL, parameters: { ...TOOL.parameters, required: [] } }).parameters
   expect(id).toMatchObject({ fixed: true, required: true })
   expect(limit).toMatchObject({ fixed: false, required: false })
+})
+
+test('reads environment variables if the server stores no secrets', () => {
+  const auth = { type: 'bearer', token: '${secret:API_TOKEN}' }
+  const { implementation } = withVariables({ ...TOOL, implementation: { ...TOOL.implementation, auth } })
+  expect(implementation.auth).toEqual({ type: 'bearer', token: '${API_TOKEN}' })
 })
 
 test('says what is wrong, by field', () => {

@@ -107,6 +107,12 @@ function implementationOf(before: Part, kept: readonly DraftParameter[]): Part {
   }
 }
 
+/** The tool with environment variables instead of secrets, for a server that stores none. */
+export const withVariables = (tool: ProposedTool): ProposedTool => ({
+  ...tool,
+  implementation: JSON.parse(JSON.stringify(tool.implementation).replace(/\$\{secret:(\w+)\}/g, '${$1}')),
+})
+
 const NAME = /^[A-Za-z_][\w.-]{0,63}$/
 const PARAMETER = /^[A-Za-z_][\w-]{0,63}$/
 

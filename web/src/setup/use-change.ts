@@ -2,6 +2,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { ApiProblem } from '../api/api-problem.ts'
 import { requestJson } from '../api/request.ts'
 import { useSettled } from '../parts/use-settled.ts'
+import type { NamedSecret } from './setup-queries.ts'
 
 /** A change of the configuration, by its kind. */
 export interface Change {
@@ -18,6 +19,8 @@ export interface ChangeView {
   /** The part to copy by hand. */
   readonly text: string
   readonly warnings: readonly string[]
+  /** What goes to the secret store, without the values. */
+  readonly secrets: readonly NamedSecret[]
   readonly written: boolean
   /** Why it was not, or can't be written. */
   readonly reason?: string
