@@ -62,7 +62,7 @@ interface ConnectionParts {
   readonly clock: Clock
   readonly log: Log
   readonly config: () => Config
-  readonly env: Environment
+  readonly env: () => Environment
 }
 
 /** The accounts of users at the configured OAuth providers. Tokens are encrypted, and bound to tenant, user and provider. */
@@ -214,7 +214,7 @@ export class Connections implements UserAccounts {
     const settings = Object.hasOwn(connections, name) ? connections[name] : undefined
     // Each provider has an address of its own, so that none can answer for another.
     const redirectUri = `${server?.public_url}/api/connections/${encodeURIComponent(name)}/callback`
-    const parts = { env, allowPrivate: http?.allow_private, redirectUri }
+    const parts = { env: env(), allowPrivate: http?.allow_private, redirectUri }
     if (settings !== undefined) return new ConnectionProvider(name, settings, parts)
     const message = `There is no provider ${JSON.stringify(name)} under connections`
     throw new ToolExecutionError('EXECUTION_ERROR', message)

@@ -52,6 +52,8 @@ export interface Config {
   readonly objectives?: readonly ObjectiveConfig[]
   readonly alerts?: { readonly webhook?: WebhookConfig }
   readonly packages?: PackagesConfig
+  /** What may be set up from the web UI. */
+  readonly page?: PageConfig
   readonly mcp?: { readonly servers_out?: Readonly<Record<string, ServedPart>> }
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** The name of `mcpServers` in VS Code. */
@@ -78,6 +80,14 @@ export interface LimitsConfig extends Partial<Quota> {
   readonly calls_per_minute?: number
   readonly body_bytes?: number
   readonly job_timeout_ms?: number
+}
+
+/** Both are for servers with API keys; one without trusts its user. */
+export interface PageConfig {
+  /** Whether MCP servers with a command may be added. */
+  readonly allow_commands?: boolean
+  /** The environment variables that may be named. */
+  readonly variables?: readonly string[]
 }
 
 export interface PackagesConfig {

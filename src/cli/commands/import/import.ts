@@ -7,6 +7,7 @@ import { isMap, isSeq, parseDocument } from 'yaml'
 import type { Config } from '../../../config/config.ts'
 import { includedFile } from '../../../config/include-tools.ts'
 import { ConfigError, readConfigFile } from '../../../config/load-config.ts'
+import { writeWhole } from '../../../config/write-whole.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../../core/tool.ts'
 import type { HttpSettings } from '../../../kinds/http/definition/http-implementation.ts'
@@ -23,7 +24,6 @@ import {
   type Terminal,
   UsageError,
 } from '../../common/terminal.ts'
-import { writeWhole } from '../../common/write-whole.ts'
 import { isUrl, type ReadDocument, readOpenapi } from './read-openapi.ts'
 
 const HELP = `
