@@ -101,7 +101,8 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
           setChosen(0)
         }}
         onKeyDown={(event) => {
-          const entry = found[current]
+          // The shown entries may be those of an earlier query.
+          const entry = asked === query ? found[current] : index.find(query)[0]
           if (event.key === 'ArrowDown') move(1)
           else if (event.key === 'ArrowUp') move(-1)
           else if (event.key === 'Enter' && entry !== undefined) go(entry)

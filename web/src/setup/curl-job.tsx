@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
+import type { CurlTool } from '../../../src/app/setup/curl-command.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
@@ -11,7 +12,6 @@ import { toast } from '../parts/toast.tsx'
 import { ChangePanel } from './change-panel.tsx'
 import { Field, TextArea, TextField } from './field.tsx'
 import { JobFrame, type JobProps } from './job-frame.tsx'
-import type { NamedSecret } from './setup-queries.ts'
 import {
   type DraftParameter,
   draftOf,
@@ -25,10 +25,8 @@ import {
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
 
-interface Proposal {
+interface Proposal extends Omit<CurlTool, 'tool'> {
   readonly tool: ProposedTool
-  readonly secrets: readonly NamedSecret[]
-  readonly warnings: readonly string[]
 }
 
 const PLACEHOLDER = `curl 'https://api.example.com/v1/users/42?fields=name' \\

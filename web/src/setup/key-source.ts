@@ -7,18 +7,25 @@ export interface KeySource {
   readonly variable: string
 }
 
+/** What the server says about its secret store. */
+export interface SecretStore {
+  readonly enabled: boolean
+  /** The names that are taken. */
+  readonly names: readonly string[]
+}
+
 /** The store is the first choice, if the server has one. */
-export const sourceFor = (variable: string, storesSecrets: boolean): KeySource => ({
-  from: storesSecrets ? 'secret' : 'variable',
-  secret: variable,
-  variable,
-})
+export function sourceFor(variable: string, { enabled, names }: SecretStore): KeySource {
+  let secret = variable
+  for (let at = 2; names.includes(secret); at++) secret = `${variable}_${at}`
+  return { from: enabled ? 'secret' : 'variable', secret, variable }
+}
 
 const SECRET = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 interface Known {
-  readonly secrets: { readonly names: readonly string[] }
+  readonly secrets: SecretStore
   readonly variables: { readonly any: boolean; readonly names: readonly string[] }
 }
 

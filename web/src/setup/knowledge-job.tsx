@@ -262,7 +262,7 @@ function Stored({ name, uploads, href }: StoredProps) {
       {!ended && <p className="text-sm text-muted">Stay on this page until all files are stored.</p>}
       {ended && stored > 0 && (
         <Note tone="good">
-          <Code>search_{name}</Code> finds them now. Add more files on the left at any time.
+          <Code>search_{name}</Code> finds them now. You can add more files.
         </Note>
       )}
       <p className="text-sm">

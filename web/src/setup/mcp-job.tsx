@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
+import type { TestedServer } from '../../../src/app/setup/test-servers.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { count } from '../parts/figures.ts'
@@ -14,15 +15,6 @@ import { JobFrame, type JobProps } from './job-frame.tsx'
 import { nameProblem, readServers, renamed, type ServerEntries, summaryOf } from './mcp-input.ts'
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
-
-interface TestedServer {
-  readonly name: string
-  readonly ok: boolean
-  readonly tools: readonly { readonly name: string; readonly description: string }[]
-  /** How many tools aren't listed. */
-  readonly more?: number
-  readonly error?: string
-}
 
 const PLACEHOLDER = `{
   "mcpServers": {

@@ -21,8 +21,8 @@ import { writtenToast } from './written-toast.ts'
 export function ModelJob({ setup }: JobProps) {
   const ids = useId()
   const [, goTo] = useLocation()
-  const { enabled } = setup.secrets
-  const [draft, setDraft] = useState(() => draftFor('openai', enabled))
+  const { secrets } = setup
+  const [draft, setDraft] = useState(() => draftFor('openai', secrets))
   const [secret, setSecret] = useState('')
   const set = (change: Partial<ProviderDraft>) => setDraft((before) => ({ ...before, ...change }))
   const problems = providerProblems(draft)
@@ -57,7 +57,7 @@ export function ModelJob({ setup }: JobProps) {
                     checked={draft.offered === id}
                     onChange={() => {
                       setSecret('')
-                      setDraft((before) => draftFor(id, enabled, before))
+                      setDraft((before) => draftFor(id, secrets, before))
                     }}
                   />
                   <span className="font-medium">{title}</span>

@@ -61,9 +61,7 @@ export function OpenapiJob({ setup }: JobProps) {
     onSuccess: ({ credentials }) => {
       setChosen(new Set())
       setValues({})
-      setKeys(
-        Object.fromEntries(credentials.map(({ variable }) => [variable, sourceFor(variable, setup.secrets.enabled)])),
-      )
+      setKeys(Object.fromEntries(credentials.map(({ variable }) => [variable, sourceFor(variable, setup.secrets)])))
     },
   })
   const load = (event: FormEvent) => {
@@ -135,7 +133,7 @@ export function OpenapiJob({ setup }: JobProps) {
                   key={variable}
                   legend={`Key for ${hosts.join(', ')}`}
                   setup={setup}
-                  source={keys[variable] ?? sourceFor(variable, setup.secrets.enabled)}
+                  source={keys[variable] ?? sourceFor(variable, setup.secrets)}
                   onSource={(key) => setKeys((before) => ({ ...before, [variable]: key }))}
                   value={values[variable] ?? ''}
                   onValue={(value) => setValues((before) => ({ ...before, [variable]: value }))}
@@ -234,6 +232,8 @@ interface OperationRowProps {
 
 const OperationRow = ({ operation, chosen, onToggle }: OperationRowProps) => {
   const { name, method, path, summary, effect, deprecated, problem } = operation
+  // Operations without one have their method and path instead.
+  const hasSummary = summary !== '' && !/^[A-Z]+ \/\S*$/.test(summary)
   return (
     <label className="flex items-start gap-2.5 px-3 py-2 text-sm hover:bg-sunk">
       <input
@@ -254,7 +254,7 @@ const OperationRow = ({ operation, chosen, onToggle }: OperationRowProps) => {
         <span className="block font-mono text-xs wrap-anywhere text-muted">
           {method.toUpperCase()} {path}
         </span>
-        {summary !== '' && <span className="line-clamp-2 wrap-anywhere text-muted">{summary}</span>}
+        {hasSummary && <span className="line-clamp-2 wrap-anywhere text-muted">{summary}</span>}
         {problem !== undefined && <span className="block wrap-anywhere text-bad">{problem}</span>}
       </span>
     </label>

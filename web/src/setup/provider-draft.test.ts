@@ -1,15 +1,22 @@
 import { expect, test } from 'vitest'
 import { draftFor, providerChange, providerProblems } from './provider-draft.ts'
 
+const STORE = { enabled: true, names: [] }
+const NO_STORE = { enabled: false, names: [] }
+
 test('a local provider needs no key', () => {
-  expect(draftFor('openai', true).key).toEqual({ from: 'secret', secret: 'OPENAI_API_KEY', variable: 'OPENAI_API_KEY' })
-  expect(draftFor('openai', false).key.from).toBe('variable')
-  expect(draftFor('ollama', true)).toMatchObject({ key: { from: 'none' }, baseUrl: 'http://127.0.0.1:11434' })
+  expect(draftFor('openai', STORE).key).toEqual({
+    from: 'secret',
+    secret: 'OPENAI_API_KEY',
+    variable: 'OPENAI_API_KEY',
+  })
+  expect(draftFor('openai', NO_STORE).key.from).toBe('variable')
+  expect(draftFor('ollama', STORE)).toMatchObject({ key: { from: 'none' }, baseUrl: 'http://127.0.0.1:11434' })
 })
 
 test('another provider keeps the model that was typed', () => {
-  const typed = { ...draftFor('openai', true), model: 'gpt-4o', title: 'Mine' }
-  expect(draftFor('anthropic', true, typed)).toMatchObject({
+  const typed = { ...draftFor('openai', STORE), model: 'gpt-4o', title: 'Mine' }
+  expect(draftFor('anthropic', STORE, typed)).toMatchObject({
     model: 'gpt-4o',
     title: 'Mine',
     key: { secret: 'ANTHROPIC_API_KEY' },
@@ -17,7 +24,7 @@ test('another provider keeps the model that was typed', () => {
 })
 
 test('a change has a stand-in instead of the key until it is given', () => {
-  const draft = { ...draftFor('openai', true), model: ' gpt-4o ' }
+  const draft = { ...draftFor('openai', STORE), model: ' gpt-4o ' }
   expect(providerChange(draft)).toEqual({
     kind: 'provider',
     name: 'openai',
@@ -28,7 +35,7 @@ test('a change has a stand-in instead of the key until it is given', () => {
 })
 
 test('the usual address is left out, another one is not', () => {
-  const draft = { ...draftFor('ollama', true), model: 'llama3.2:3b', title: 'Llama' }
+  const draft = { ...draftFor('ollama', STORE), model: 'llama3.2:3b', title: 'Llama' }
   expect(providerChange(draft)).toEqual({
     kind: 'provider',
     name: 'ollama',
@@ -38,7 +45,7 @@ test('the usual address is left out, another one is not', () => {
 })
 
 test('a compatible server has a name, a type and an address', () => {
-  const draft = { ...draftFor('compatible', true), model: 'm' }
+  const draft = { ...draftFor('compatible', STORE), model: 'm' }
   expect([...providerProblems(draft).keys()]).toEqual(['name', 'baseUrl'])
   const named = { ...draft, name: 'office', baseUrl: 'https://models.test/v1' }
   expect(providerProblems(named).size).toBe(0)
@@ -46,6 +53,6 @@ test('a compatible server has a name, a type and an address', () => {
 })
 
 test('says what is missing, by field', () => {
-  const draft = { ...draftFor('openai', true), baseUrl: 'x' }
+  const draft = { ...draftFor('openai', STORE), baseUrl: 'x' }
   expect([...providerProblems(draft).keys()]).toEqual(['baseUrl', 'model'])
 })

@@ -1,4 +1,4 @@
-import { type KeySource, keyChange, sourceFor } from './key-source.ts'
+import { type KeySource, keyChange, type SecretStore, sourceFor } from './key-source.ts'
 
 /** A provider that the form offers. */
 export interface OfferedProvider {
@@ -44,9 +44,9 @@ const offeredAs = (id: string): OfferedProvider =>
   PROVIDERS.find((one) => one.id === id) ?? (PROVIDERS[0] as OfferedProvider)
 
 /** The draft for a newly chosen provider. The model and its title stay. */
-export function draftFor(id: string, storesSecrets: boolean, before?: ProviderDraft): ProviderDraft {
+export function draftFor(id: string, secrets: SecretStore, before?: ProviderDraft): ProviderDraft {
   const { variable, baseUrl = '' } = offeredAs(id)
-  const source = sourceFor(variable ?? 'MODELS_API_KEY', storesSecrets)
+  const source = sourceFor(variable ?? 'MODELS_API_KEY', secrets)
   const key: KeySource = variable === undefined ? { ...source, from: 'none' } : source
   const { model = '', title = '' } = before ?? {}
   return { offered: id, name: '', baseUrl, key, model, title }

@@ -7,7 +7,10 @@ const TOOL = {
   effect: 'read',
   parameters: {
     type: 'object',
-    properties: { id: { type: 'string' }, limit: { type: 'integer', default: 10, description: 'How many' } },
+    properties: {
+      id: { type: 'string' },
+      limit: { type: 'integer', default: 10, examples: [5], description: 'How many' },
+    },
     required: ['id'],
   },
   implementation: { type: 'http', method: 'GET', url: 'https://api.test/users/{id}' },
@@ -54,7 +57,7 @@ test('a removed parameter is gone everywhere', () => {
   expect(implementation).toEqual(TOOL.implementation)
 })
 
-test('a default of another type is dropped', () => {
+test('a default and examples of another type are dropped', () => {
   const { parameters } = toolOf(TOOL, withParameter(draftOf(TOOL), 'limit', { type: 'string', description: '' }))
   expect(Object(parameters.properties).limit).toEqual({ type: 'string' })
 })

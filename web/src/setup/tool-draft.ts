@@ -75,16 +75,15 @@ export function toolOf(tool: ProposedTool, draft: ToolDraft): ProposedTool {
   }
 }
 
+/** Examples, defaults and limits belong to the type that was proposed. */
 function edited(schema: Part, { type, description }: DraftParameter): Part {
-  const { type: before, description: _old, default: value, ...rest } = schema
+  const { type: before, description: _old, ...rest } = schema
   const about = description.trim()
   const isSame = type === '' || type === before
   return {
     ...(isSame ? before !== undefined && { type: before } : { type }),
     ...(about !== '' && { description: about }),
-    ...rest,
-    // A default of another type would make the schema invalid.
-    ...(isSame && value !== undefined && { default: value }),
+    ...(isSame && rest),
   }
 }
 

@@ -1,51 +1,29 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { SetupChange } from '../../../src/app/setup/build-change.ts'
+import type { ChangeAnswer } from '../../../src/app/setup/setup.ts'
 import { ApiProblem } from '../api/api-problem.ts'
 import { requestJson } from '../api/request.ts'
 import { useSettled } from '../parts/use-settled.ts'
-import type { NamedSecret } from './setup-queries.ts'
-
-/** A change of the configuration, by its kind. */
-export interface Change {
-  readonly kind: 'mcp_servers' | 'provider' | 'http_tool' | 'openapi' | 'collection'
-  readonly [field: string]: unknown
-}
-
-/** What a change does to the file. */
-export interface ChangeView {
-  /** Identifies the version of the file that the diff is for. */
-  readonly base: string
-  /** Unified; empty if the file stays as it is. */
-  readonly diff: string
-  /** The part to copy by hand. */
-  readonly text: string
-  readonly warnings: readonly string[]
-  /** What goes to the secret store, without the values. */
-  readonly secrets: readonly NamedSecret[]
-  readonly written: boolean
-  /** Why it was not, or can't be written. */
-  readonly reason?: string
-  readonly backup?: string
-}
 
 const ADDRESS = '/api/setup/changes'
 
 /** Shows what a change does while somebody edits it, and writes it. The shown change never contains secrets. */
-export function useChange(change: Change | undefined, onWritten: (view: ChangeView) => void) {
+export function useChange(change: SetupChange | undefined, onWritten: (view: ChangeAnswer) => void) {
   const client = useQueryClient()
   const typed = change === undefined ? '' : JSON.stringify(change)
   const settled = useSettled(typed)
   const preview = useQuery({
     queryKey: ['setup', 'change', settled],
     queryFn: ({ signal }) =>
-      requestJson<ChangeView>(ADDRESS, { method: 'POST', body: { change: JSON.parse(settled) }, signal }),
+      requestJson<ChangeAnswer>(ADDRESS, { method: 'POST', body: { change: JSON.parse(settled) }, signal }),
     enabled: settled !== '',
     placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   })
   const write = useMutation({
-    mutationFn: (whole: Change) =>
-      requestJson<ChangeView>(ADDRESS, {
+    mutationFn: (whole: SetupChange) =>
+      requestJson<ChangeAnswer>(ADDRESS, {
         method: 'POST',
         body: { change: whole, write: true, base: preview.data?.base },
       }),
@@ -67,7 +45,7 @@ export function useChange(change: Change | undefined, onWritten: (view: ChangeVi
     error: typed === '' ? null : preview.error,
     /** The view belongs to what is typed now. */
     current: typed !== '' && typed === settled && !preview.isPlaceholderData && !preview.isFetching && !preview.error,
-    write: (whole: Change) => write.mutate(whole),
+    write: (whole: SetupChange) => write.mutate(whole),
     writing: write.isPending,
     /** Somebody else has changed the file meanwhile. */
     outdated: isOutdated(write.error),

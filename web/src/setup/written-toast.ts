@@ -1,8 +1,8 @@
+import type { ChangeAnswer } from '../../../src/app/setup/setup.ts'
 import type { Toast } from '../parts/toast.tsx'
-import type { ChangeView } from './use-change.ts'
 
 /** Says what was written, with the name of the backup. */
-export const writtenToast = (text: string, { backup }: ChangeView, link: Toast['link']): Toast => ({
+export const writtenToast = (text: string, { backup }: ChangeAnswer, link: Toast['link']): Toast => ({
   text: backup === undefined ? text : `${text} Backup: ${backup}`,
   link,
 })
