@@ -15,7 +15,7 @@ import { Tenants } from './tenants.tsx'
 import { Users } from './users.tsx'
 import { You } from './you.tsx'
 
-/** Keys, users, tenants with their flags, packages and roles. */
+/** Keys, users, tenants with their flags, what can be added, packages and roles. */
 export function SettingsPage() {
   usePageTitle('Settings')
   const mayManage = useMay('manage')
@@ -29,20 +29,6 @@ export function SettingsPage() {
     <div className="grid grid-cols-1 gap-8">
       <h1 className="text-2xl font-semibold tracking-tight">Settings</h1>
       <You />
-      <Section
-        title="MCP servers, tools, models and knowledge"
-        about={
-          mayInstall ? (
-            'Each form shows the change to the configuration before the server writes it.'
-          ) : (
-            <>
-              To add some, you need a key with the scope <Code>installation</Code>.
-            </>
-          )
-        }
-      >
-        {mayInstall && <JobCards />}
-      </Section>
       {mayCall && <Connections />}
       {made !== undefined && <NewKey made={made} onDone={() => setMade(undefined)} />}
       {mayManage ? (
@@ -59,6 +45,20 @@ export function SettingsPage() {
           </Empty>
         </Section>
       )}
+      <Section
+        title="MCP servers, tools, models and knowledge"
+        about={
+          mayInstall ? (
+            'Each form shows the change to the configuration before the server writes it.'
+          ) : (
+            <>
+              To add some, you need a key with the scope <Code>installation</Code>.
+            </>
+          )
+        }
+      >
+        {mayInstall && <JobCards />}
+      </Section>
       {mayInstall && <Packages />}
       {mayRead && <Roles />}
     </div>
