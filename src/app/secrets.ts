@@ -20,6 +20,19 @@ interface SecretParts {
   readonly log: Log
 }
 
+/** The values as variables. Those that can't be decrypted are left out with a warning. */
+export async function storedVariables({ settings, seal, log }: Omit<SecretParts, 'events'>): Promise<Environment> {
+  const variables: Record<string, string> = {}
+  for (const { name, value } of await settings.list(KIND)) {
+    try {
+      variables[secretVariable(name)] = seal.open(String(value), placeOf(name))
+    } catch (error) {
+      writeLog(log, 'warn', { secret: name, problem: (error as Error).message }, 'A secret cannot be decrypted')
+    }
+  }
+  return variables
+}
+
 /** Named secrets that the configuration refers to as `${secret:NAME}`. They are encrypted, and never shown. */
 export class Secrets {
   readonly #parts: SecretParts
@@ -37,18 +50,8 @@ export class Secrets {
     return (await this.#parts.settings.list(KIND)).map(({ name }) => name)
   }
 
-  /** The values as variables. Those that can't be decrypted are left out with a warning. */
-  async variables(): Promise<Environment> {
-    const { settings, seal, log } = this.#parts
-    const variables: Record<string, string> = {}
-    for (const { name, value } of await settings.list(KIND)) {
-      try {
-        variables[secretVariable(name)] = seal.open(String(value), placeOf(name))
-      } catch (error) {
-        writeLog(log, 'warn', { secret: name, problem: (error as Error).message }, 'A secret cannot be decrypted')
-      }
-    }
-    return variables
+  variables(): Promise<Environment> {
+    return storedVariables(this.#parts)
   }
 
   /** Stores a secret. With `fresh`, returns false if there is one of that name; otherwise replaces it. */

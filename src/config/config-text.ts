@@ -29,6 +29,8 @@ export function editConfig(text: string, edits: readonly ConfigEdit[], name: str
   return mark + edited
 }
 
+const MAX_LINE = 100
+
 /** A formatter would change the lines around the value, too. */
 function added(text: string, path: readonly (string | number)[], value: unknown): string {
   const root = parseTree(text) as Node
@@ -39,25 +41,55 @@ function added(text: string, path: readonly (string | number)[], value: unknown)
   const inner = missing.reduceRight((item, key) => (typeof key === 'number' ? [item] : { [key]: item }), value)
   const { children = [], offset, length } = parent
   const [first, last] = [children[0], children.at(-1)]
+  const end = offset + length - 1
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const unit = /^([ \t]+)"/m.exec(text)?.[1] ?? '  '
-  const outside = /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset) + 1))?.[0] ?? ''
+  const line = text.slice(text.lastIndexOf('\n', offset) + 1).split('\n', 1)[0] as string
+  const outside = /^[ \t]*/.exec(line)?.[0] as string
   const isOpen = first !== undefined && text.slice(offset, first.offset).includes('\n')
   const inside = isOpen ? (/[ \t]*$/.exec(text.slice(0, first.offset))?.[0] ?? '') : outside + unit
-  const written = JSON.stringify(inner, undefined, unit).replaceAll('\n', `${eol}${inside}`)
-  const entry = `${inside}${typeof step === 'string' ? `${JSON.stringify(step)}: ` : ''}${written}`
+  const key = typeof step === 'string' ? `${JSON.stringify(step)}: ` : ''
+  const entry = inside + key + written(inner, { inside, unit, eol })
   const put = (from: number, to: number, content: string) => ({ offset: from, length: to - from, content })
-  const end = offset + length - 1
   if (first === undefined || last === undefined) {
     return applyEdits(text, [put(offset + 1, end, `${eol}${entry}${eol}${outside}`)])
   }
   const lastEnd = last.offset + last.length
   if (isOpen) return applyEdits(text, [put(lastEnd, lastEnd, `,${eol}${entry}`)])
+  const short = `, ${key}${inOneLine(inner)}`
+  const isShort = !text.trimEnd().includes('\n') || line.length + short.length <= MAX_LINE
+  if (isShort) return applyEdits(text, [put(lastEnd, lastEnd, short)])
   // What was on one line stays there.
   return applyEdits(text, [
     put(offset + 1, first.offset, `${eol}${inside}`),
     put(lastEnd, end, `,${eol}${entry}${eol}${outside}`),
   ])
+}
+
+interface Layout {
+  readonly inside: string
+  readonly unit: string
+  readonly eol: string
+}
+
+/** JSON with one line for each part that fits on it. */
+function written(value: unknown, layout: Layout): string {
+  const { inside, unit, eol } = layout
+  const short = inOneLine(value)
+  if (inside.length + short.length <= MAX_LINE || typeof value !== 'object' || value === null) return short
+  const deeper = { ...layout, inside: inside + unit }
+  const items = Array.isArray(value)
+    ? value.map((item) => written(item, deeper))
+    : Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${written(item, deeper)}`)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return `${open}${eol}${items.map((item) => `${deeper.inside}${item}`).join(`,${eol}`)}${eol}${inside}${close}`
+}
+
+function inOneLine(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(inOneLine).join(', ')}]`
+  const items = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${inOneLine(item)}`)
+  return items.length === 0 ? '{}' : `{ ${items.join(', ')} }`
 }
 
 /** The value at a path, of its own keys only. */

@@ -4,7 +4,7 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import type { HttpAuth, HttpImplementation, HttpMethod } from '../../kinds/http/definition/http-implementation.ts'
 import { effectOf, problemOf } from '../../kinds/http/request/http-problem-of.ts'
-import { type NewSecret, NewSecrets, type SecretPlace } from './references.ts'
+import { type NewSecret, NewSecrets, type SecretPlace, serviceOf } from './references.ts'
 import { inferredSchema, RequestParameters, typedText } from './request-parameters.ts'
 import { SetupError } from './setup-error.ts'
 import { shellWords } from './shell-words.ts'
@@ -262,8 +262,7 @@ class CurlReader {
   #hide(what: string, value: string, place: string): string {
     if (/^\$\{[A-Za-z_]\w*\}$/.test(value)) return value
     if (value.trim() === '') throw new SetupError(422, `The ${what} in the command is empty: fill it in`)
-    const host = this.#url.hostname.split('.').filter((word) => !/^(?:www|api|com|net|org|io|dev|ai|co)$/.test(word))
-    return this.#secrets.found(`${host.at(-1) ?? 'api'}_${what}`, value, `implementation.${place}`)
+    return this.#secrets.found(`${serviceOf(this.#url.hostname)}_${what}`, value, `implementation.${place}`)
   }
 
   #readQuery(): void {
@@ -340,7 +339,7 @@ class CurlReader {
     const words = path
       .split('/')
       .filter((word) => word !== '' && !word.includes('{') && !/^(?:api|v\d+(?:\.\d+)?)$/i.test(word))
-    const subject = words.slice(-2).join('_') || (this.#url.hostname.split('.').at(-2) ?? 'request')
+    const subject = words.slice(-2).join('_') || serviceOf(this.#url.hostname)
     return `${VERBS[this.#method]}_${subject}`
       .replace(/[^A-Za-z0-9]+/g, '_')
       .replace(/_+$/, '')

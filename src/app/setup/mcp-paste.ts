@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { type ParseError, parse } from 'jsonc-parser'
 import { isSecretText } from '../../config/config-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
-import type { NewSecrets } from './references.ts'
+import { type NewSecrets, serviceOf } from './references.ts'
 import { SetupError } from './setup-error.ts'
 
 type Entry = Readonly<Record<string, unknown>>
@@ -33,12 +33,10 @@ export function pastedServers(text: string): Entries {
   return checkedServers(value)
 }
 
-/** A name for a server without one: the last word of its host that says something, or its program. */
+/** A name for a server without one: its service, or its program. */
 function nameOf(reach: string): string {
   const host = URL.parse(reach)?.hostname
-  const words =
-    host === undefined ? [] : host.split('.').filter((word) => !/^(?:www|api|mcp|com|net|org|io|dev|ai)$/.test(word))
-  const name = host === undefined ? basename(reach) : (words.at(-1) ?? host)
+  const name = host === undefined ? basename(reach) : serviceOf(host)
   return (
     name
       .replace(/[^A-Za-z0-9_-]+/g, '-')

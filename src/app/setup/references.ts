@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { isSecretName } from '../../core/environment.ts'
 import { secretProblem } from '../secrets.ts'
 import { SetupError } from './setup-error.ts'
@@ -134,4 +135,12 @@ export class NewSecrets {
       if (!this.#taken.has(name) && !this.#values.has(name)) return name
     }
   }
+}
+
+/** The word of a host that names its service: `linear` of mcp.linear.app. */
+export function serviceOf(hostname: string): string {
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return 'local'
+  const words = hostname.split('.')
+  const own = words.slice(0, Math.max(1, words.length - 1)).filter((word) => !/^(?:www|api|mcp|co)$/.test(word))
+  return own.at(-1) ?? words[0] ?? 'server'
 }

@@ -71,6 +71,8 @@ async function testServer(settings: McpServerSettings, parts: TestParts): Promis
   })
   const late = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
   try {
+    // The guard of the connection refuses them, too, and doesn't say so.
+    if (settings.reach.type !== 'stdio' && !parts.mayBePrivate) await checkAddresses([settings.reach.url], parts.config)
     await servers.connection(name).client(late)
     const tools = servers.tools(name)
     const shown = tools.slice(0, MAX_TOOLS).map(({ name: tool, description }) => ({
