@@ -1,6 +1,6 @@
 import { useId } from 'react'
 import { TextField } from './field.tsx'
-import { type KeySource, sourceProblem } from './key-source.ts'
+import { type KeySource, sourceProblem, variablesFor } from './key-source.ts'
 import type { SetupState } from './setup-queries.ts'
 
 interface KeyFieldProps {
@@ -11,12 +11,14 @@ interface KeyFieldProps {
   /** The key as typed. */
   readonly value: string
   readonly onValue: (value: string) => void
+  /** The variable that always may be named; empty if there is none. */
+  readonly usual: string
   /** The label of a choice without a key, if it may work without one. */
   readonly without?: string
 }
 
 /** Where a key comes from: the server's secret store, or an environment variable. */
-export function KeyField({ legend, setup, source, onSource, value, onValue, without }: KeyFieldProps) {
+export function KeyField({ legend, setup, source, onSource, value, onValue, usual, without }: KeyFieldProps) {
   const ids = useId()
   const { secrets, variables } = setup
   const choices = [
@@ -24,7 +26,7 @@ export function KeyField({ legend, setup, source, onSource, value, onValue, with
     { from: 'variable' as const, label: 'Read it from an environment variable', disabled: false },
     ...(without === undefined ? [] : [{ from: 'none' as const, label: without, disabled: false }]),
   ]
-  const problem = sourceProblem(source, setup)
+  const problem = sourceProblem(source, setup, usual)
   return (
     <fieldset className="grid min-w-0 grid-cols-1 gap-3">
       <legend className="text-sm font-medium">{legend}</legend>
@@ -80,7 +82,7 @@ export function KeyField({ legend, setup, source, onSource, value, onValue, with
           hint={
             variables.any
               ? 'Set it where the server starts.'
-              : `The server allows ${variables.names.join(', ') || 'no variables'}.`
+              : `The server allows ${variablesFor(setup, usual).join(', ') || 'no variables'}.`
           }
           onChange={(variable) => onSource({ ...source, variable })}
         />

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keyChange, sourceFor, sourceProblem } from './key-source.ts'
+import { keyChange, sourceFor, sourceProblem, variablesFor } from './key-source.ts'
 
 const STORE = { enabled: true, names: ['TAKEN'] }
 const NO_STORE = { enabled: false, names: [] }
@@ -17,14 +17,19 @@ test('a secret gets a name that is free', () => {
 
 test('rejects names of stored secrets and variables that the server does not allow', () => {
   const secret = sourceFor('SHOP_TOKEN', STORE)
-  expect(sourceProblem(secret, KNOWN)).toBeUndefined()
-  expect(sourceProblem({ ...secret, secret: 'TAKEN' }, KNOWN)).toMatch(/"TAKEN" exists already/)
-  expect(sourceProblem({ ...secret, secret: '1' }, KNOWN)).toMatch(/letters/)
+  expect(sourceProblem(secret, KNOWN, '')).toBeUndefined()
+  expect(sourceProblem({ ...secret, secret: 'TAKEN' }, KNOWN, '')).toMatch(/"TAKEN" exists already/)
+  expect(sourceProblem({ ...secret, secret: '1' }, KNOWN, '')).toMatch(/letters/)
   const variable = sourceFor('OTHER', NO_STORE)
-  expect(sourceProblem(variable, KNOWN)).toBe('The server allows SHOP_TOKEN only.')
-  expect(sourceProblem({ ...variable, variable: 'a b' }, KNOWN)).toMatch(/letters/)
-  expect(sourceProblem(variable, { ...KNOWN, variables: { any: true, names: [] } })).toBeUndefined()
-  expect(sourceProblem({ ...variable, from: 'none' }, KNOWN)).toBeUndefined()
+  expect(sourceProblem(variable, KNOWN, '')).toBe('The server allows SHOP_TOKEN only.')
+  expect(sourceProblem({ ...variable, variable: 'a b' }, KNOWN, '')).toMatch(/letters/)
+  expect(sourceProblem(variable, { ...KNOWN, variables: { any: true, names: [] } }, '')).toBeUndefined()
+  expect(sourceProblem({ ...variable, from: 'none' }, KNOWN, '')).toBeUndefined()
+})
+
+test('the usual variable of a service is always allowed', () => {
+  expect(sourceProblem(sourceFor('OTHER', NO_STORE), KNOWN, 'OTHER')).toBeUndefined()
+  expect(variablesFor(KNOWN, 'SHOP_TOKEN')).toEqual(['SHOP_TOKEN'])
 })
 
 test('a change has a stand-in instead of the value until it is given', () => {

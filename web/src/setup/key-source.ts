@@ -29,16 +29,21 @@ interface Known {
   readonly variables: { readonly any: boolean; readonly names: readonly string[] }
 }
 
+/** The variables that a key may come from: those that the server allows, and the usual one of its service. */
+export const variablesFor = ({ variables }: Known, usual: string): readonly string[] =>
+  usual === '' ? variables.names : [...new Set([usual, ...variables.names])]
+
 /** Why a name can't be used, if it can't. */
-export function sourceProblem({ from, secret, variable }: KeySource, known: Known): string | undefined {
+export function sourceProblem({ from, secret, variable }: KeySource, known: Known, usual: string): string | undefined {
   if (from === 'secret') {
     if (!SECRET.test(secret)) return 'Use letters, digits and "_", up to 64 characters.'
     if (known.secrets.names.includes(secret)) return `A secret called "${secret}" exists already. Choose another name.`
   }
   if (from === 'variable') {
     if (!VARIABLE.test(variable)) return 'Use letters, digits and "_".'
-    if (!known.variables.any && !known.variables.names.includes(variable)) {
-      return `The server allows ${known.variables.names.join(', ') || 'no variables'} only.`
+    const allowed = variablesFor(known, usual)
+    if (!known.variables.any && !allowed.includes(variable)) {
+      return `The server allows ${allowed.join(', ') || 'no variables'} only.`
     }
   }
   return undefined

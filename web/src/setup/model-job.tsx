@@ -26,10 +26,11 @@ export function ModelJob({ setup }: JobProps) {
   const [secret, setSecret] = useState('')
   const set = (change: Partial<ProviderDraft>) => setDraft((before) => ({ ...before, ...change }))
   const problems = providerProblems(draft)
-  const keyProblem = sourceProblem(draft.key, setup)
   const lacksSecret = draft.key.from === 'secret' && secret === ''
-  const ready = problems.size === 0 && keyProblem === undefined
   const offered = PROVIDERS.find(({ id }) => id === draft.offered)
+  const usual = offered?.variable ?? ''
+  const keyProblem = sourceProblem(draft.key, setup, usual)
+  const ready = problems.size === 0 && keyProblem === undefined
   const change = useChange(ready ? providerChange(draft) : undefined, (view) => {
     setSecret('')
     const name = draft.title.trim() || draft.model.trim()
@@ -90,6 +91,7 @@ export function ModelJob({ setup }: JobProps) {
             <KeyField
               key={draft.offered}
               legend="API key"
+              usual={usual}
               setup={setup}
               source={draft.key}
               onSource={(key) => set({ key })}

@@ -76,7 +76,7 @@ export function OpenapiJob({ setup }: JobProps) {
   }
   const document = read.data
   const names = document === undefined ? [] : chosenNames(document.operations, chosen)
-  const keyProblem = Object.values(keys).find((key) => sourceProblem(key, setup) !== undefined)
+  const keyProblem = Object.entries(keys).find(([usual, key]) => sourceProblem(key, setup, usual) !== undefined)
   const lacking = Object.entries(keys).find(
     ([variable, { from }]) => from === 'secret' && (values[variable] ?? '') === '',
   )
@@ -133,6 +133,7 @@ export function OpenapiJob({ setup }: JobProps) {
                   key={variable}
                   legend={`Key for ${hosts.join(', ')}`}
                   setup={setup}
+                  usual={variable}
                   source={keys[variable] ?? sourceFor(variable, setup.secrets)}
                   onSource={(key) => setKeys((before) => ({ ...before, [variable]: key }))}
                   value={values[variable] ?? ''}
