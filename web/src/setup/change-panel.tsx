@@ -136,7 +136,7 @@ const BOX = 'max-h-[60vh] overflow-auto rounded-lg border border-line bg-sunk py
 
 const Diff = ({ lines }: { readonly lines: readonly DiffLine[] }) => (
   <section aria-label="Changed lines" tabIndex={0} className={BOX}>
-    <pre className="w-max min-w-full">
+    <pre className="min-w-full max-sm:wrap-anywhere max-sm:whitespace-pre-wrap sm:w-max">
       {lines.map(({ kind, text }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: lines repeat, and never move.
         <span key={index} className={`block px-3 ${LOOKS[kind]}`}>
@@ -151,6 +151,6 @@ const Diff = ({ lines }: { readonly lines: readonly DiffLine[] }) => (
 
 const Text = ({ text }: { readonly text: string }) => (
   <section aria-label="Text to copy" tabIndex={0} className={BOX}>
-    <pre className="w-max min-w-full px-3">{text}</pre>
+    <pre className="min-w-full px-3 max-sm:wrap-anywhere max-sm:whitespace-pre-wrap sm:w-max">{text}</pre>
   </section>
 )

@@ -45,11 +45,11 @@ export function ModelJob({ setup }: JobProps) {
         <>
           <fieldset>
             <legend className="text-sm font-medium">Provider</legend>
-            <div className="mt-1 grid grid-cols-2 gap-2 sm:grid-cols-3">
+            <div className="mt-1 grid grid-cols-2 gap-2 sm:grid-cols-6">
               {PROVIDERS.map(({ id, title, about }) => (
                 <label
                   key={id}
-                  className="grid content-start rounded-lg border border-line px-3 py-2 text-sm hover:border-edge has-[:checked]:border-accent has-[:checked]:bg-accent-ground has-[:focus-visible]:outline-2 has-[:focus-visible]:outline-offset-2 has-[:focus-visible]:outline-accent"
+                  className="grid content-start rounded-lg border border-line px-3 py-2 text-sm max-sm:last:col-span-2 sm:col-span-2 sm:nth-[n+4]:col-span-3 hover:border-edge has-[:checked]:border-accent has-[:checked]:bg-accent-ground has-[:focus-visible]:outline-2 has-[:focus-visible]:outline-offset-2 has-[:focus-visible]:outline-accent"
                 >
                   <input
                     type="radio"
