@@ -2,8 +2,8 @@ import { type Environment, isSecretName, secretVariable } from '../core/environm
 import { type Log, writeLog } from '../core/log.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
-import type { Actor, AuditEvents } from './audit-events.ts'
-import type { TextSeal } from './sealed-text.ts'
+import type { Actor, AuditEvents } from './callers/audit-events.ts'
+import type { TextSeal } from './durable/sealed-text.ts'
 
 /** Why nothing can be stored, and what to do. */
 export const NO_SECRETS_KEY =

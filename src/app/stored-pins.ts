@@ -1,6 +1,6 @@
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { PinStore } from '../mcp/client/pinned-tools.ts'
-import type { Actor, AuditEvents } from './audit-events.ts'
+import type { Actor, AuditEvents } from './callers/audit-events.ts'
 
 type Pins = Readonly<Record<string, string>>
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createTwoFilesPatch } from 'diff'
 import { applyEdits, findNodeAtLocation, type JSONPath, type Node, parseTree, visit } from 'jsonc-parser'
-import { redact } from '../core/redact.ts'
+import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
 /** Adds a value at a path, which ends in a new key, or in -1 for the end of an array. Missing parents are created. */

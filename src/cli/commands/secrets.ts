@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { TextSeal } from '../../app/sealed-text.ts'
+import { TextSeal } from '../../app/durable/sealed-text.ts'
 import { MAX_SECRET_CHARACTERS, Secrets, secretProblem } from '../../app/secrets.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { hasStore, openLog, withEvents } from '../common/open.ts'
