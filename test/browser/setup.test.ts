@@ -132,14 +132,19 @@ describe.runIf(FULL)('other journeys', () => {
 
   test('adds the reads of an OpenAPI document from a URL, and others from a file', async () => {
     const paths = {
-      '/pets': { get: { operationId: 'listPets', summary: 'All pets' }, post: { operationId: 'addPet' } },
+      '/pets': {
+        get: { operationId: 'listPets', summary: 'All pets' },
+        post: { operationId: 'addPet', security: [{ token: [] }] },
+      },
       '/pets/{id}': {
         parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
         get: { operationId: 'getPet' },
       },
       '/photo': { put: { operationId: 'photo', requestBody: { content: { 'image/png': {} } } } },
     }
-    const document = JSON.stringify(api(paths))
+    const document = JSON.stringify(
+      api(paths, { components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } } }),
+    )
     const service = await openService((_request, response) => {
       response.setHeader('content-type', 'application/json').end(document)
     })
@@ -165,10 +170,15 @@ describe.runIf(FULL)('other journeys', () => {
     const buffer = Buffer.from(document)
     await page.locator('input[type=file]').setInputFiles({ name: 'shop.json', mimeType: 'application/json', buffer })
     await page.getByRole('checkbox', { name: /addPet/ }).check()
+    // Only this operation needs a key.
+    await page.getByText('Enter the key, or name a variable.').waitFor()
+    await page.getByRole('group', { name: 'Key for shop.example' }).getByLabel('Key', { exact: true }).fill(TOKEN)
     await write(page).click()
     await page.getByRole('link', { name: 'Open addPet' }).waitFor()
     const { registry } = (await server.config()).tools
     expect(registry.map(({ name }: { name: string }) => name)).toEqual(['hello', 'listPets', 'addPet'])
+    expect(registry[2].implementation.auth.token).toMatch(/^\$\{secret:\w+\}$/)
+    expect(await server.text()).not.toContain(TOKEN)
   })
 
   test('stores dropped files in a collection, and says which one failed', async () => {

@@ -77,9 +77,6 @@ export function OpenapiJob({ setup }: JobProps) {
   const document = read.data
   const names = document === undefined ? [] : chosenNames(document.operations, chosen)
   const keyProblem = Object.entries(keys).find(([usual, key]) => sourceProblem(key, setup, usual) !== undefined)
-  const lacking = Object.entries(keys).find(
-    ([variable, { from }]) => from === 'secret' && (values[variable] ?? '') === '',
-  )
   const changeWith = (secrets: Readonly<Record<string, string>>) => {
     const credentials = Object.entries(keys).map(([variable, key]) => [variable, keyChange(key, secrets[variable])])
     return {
@@ -97,6 +94,11 @@ export function OpenapiJob({ setup }: JobProps) {
     toast(writtenToast(text, view, { label: `Open ${first}`, href: `/tool/${encodeURIComponent(first)}` }))
     goTo('/')
   })
+  // The chosen operations may need none of the keys.
+  const needed = new Set(change.view?.secrets.map(({ name }) => name))
+  const lacking = Object.entries(keys).some(
+    ([variable, { from, secret }]) => from === 'secret' && needed.has(secret) && (values[variable] ?? '') === '',
+  )
   return (
     <JobFrame
       form={
@@ -155,7 +157,7 @@ export function OpenapiJob({ setup }: JobProps) {
                 ? 'Choose the operations that become tools.'
                 : 'Check the names of the keys.'
           }
-          blocked={lacking === undefined ? undefined : 'Enter the key, or name a variable.'}
+          blocked={lacking ? 'Enter the key, or name a variable.' : undefined}
           onWrite={() => change.write(changeWith(values))}
         />
       }
