@@ -33,6 +33,8 @@ const ADDRESSES = [
   '/approvals/:id',
   '/settings',
   '/connect',
+  '/setup',
+  '/setup/:job',
   '/runs/:id',
 ]
 
