@@ -118,7 +118,7 @@ interface StartOptions {
 
 /**
  * Loads the tools of a configuration. If there is a store, calls are recorded in it unless `record` is false. Calls of
- * tools that need approval create it.
+ * tools that need approval create it, and so do calls under budgets.
  */
 export async function startManager(
   terminal: Terminal,
@@ -130,7 +130,8 @@ export async function startManager(
   const packages = lockFile(terminal, options.config)
   const parts = { config, handlers, log, env, packages }
   const asks = config.tools?.registry?.some((one) => Object.hasOwn(Object(one), 'approval'))
-  const needsStore = record === 'always' || hasStore(terminal) || (asks && !lists)
+  const isCounted = config.budgets !== undefined && config.budgets.length > 0
+  const needsStore = record === 'always' || hasStore(terminal) || ((asks || isCounted) && !lists)
   const installation = record && needsStore ? await install(terminal, parts) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation
