@@ -1,3 +1,4 @@
+import type { OnceClaim, OnceResult, OnceState } from '../../core/once-store.ts'
 import type {
   DurableEnd,
   DurableRun,
@@ -5,7 +6,6 @@ import type {
   DurableStep,
   NewDurableRun,
 } from '../../core/storage/durable-run-store.ts'
-import type { OnceClaim, OnceResult, OnceState } from '../../core/storage/once-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type Usage } from '../../core/storage/quota.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'

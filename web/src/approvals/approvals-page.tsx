@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import type { ApprovalView } from '../../../src/app/approvals.ts'
+import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { Choice } from '../parts/choice.tsx'
 import { inDate } from '../parts/figures.ts'
 import { Code } from '../parts/section.tsx'
