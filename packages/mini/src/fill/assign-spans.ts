@@ -142,14 +142,14 @@ function hasUnit({ name, description }: Parameter, said: string, to: number): bo
   return timeUnit(name, description) !== undefined && timeAfter(said, to) !== undefined
 }
 
-/** The values in the message that have the type of a parameter; undefined if it has none. */
 /** Whether a parameter takes a date. */
 export const takesDate = ({ kind, name, description, format }: Parameter): boolean =>
   kind === 'text' &&
   /y/.test(dateFormat(description, format) ?? '') &&
   (format !== undefined || wantsDate(name, description))
 
-function typedValues(
+/** The values in the message that have the type of a parameter; undefined if it has none. */
+export function typedValues(
   parameter: Parameter,
   said: string,
   now: Date,
@@ -190,7 +190,7 @@ const bestOf = (logits: readonly number[]): number[] =>
 const WORD = /[\p{L}\p{N}\p{M}_]/u
 
 /** A candidate with whole words, a whole quote and no loose punctuation. */
-function wholeSpan(candidate: Candidate, said: string, quotes: readonly Quote[]): Candidate | undefined {
+export function wholeSpan(candidate: Candidate, said: string, quotes: readonly Quote[]): Candidate | undefined {
   const { score } = candidate
   let { from, to } = candidate
   while (from > 0 && joins(said, from) && joins(said, from - 1)) from--
@@ -256,7 +256,7 @@ function directionFits(parameter: string, said: string, from: number): -1 | 0 | 
 }
 
 /** A quoted text: the position of its content, without the quotes. */
-interface Quote {
+export interface Quote {
   readonly from: number
   readonly to: number
 }

@@ -20,6 +20,13 @@ export interface Filling {
 interface Filled {
   readonly params: Params
   readonly scores: ReadonlyMap<string, number>
+  /** The pieces of the message that the values were made of. */
+  readonly places: readonly Place[]
+}
+
+export interface Place {
+  readonly from: number
+  readonly to: number
 }
 
 /** The score of a value that the message names. */
@@ -43,6 +50,7 @@ export async function fillParameters(
   const readingOf = ({ name }: Parameter): ParameterReading => reading.parameters.get(prefix + name) ?? UNREAD
   const params: Record<string, unknown> = {}
   const scores = new Map<string, number>()
+  const places: Place[] = []
   const put = (name: string, value: unknown, score: number = NAMED_SCORE): void => {
     if (value === undefined) return
     params[name] = value
@@ -61,6 +69,7 @@ export async function fillParameters(
   for (const parameter of pieces) {
     await takeTurns()
     const candidate = assigned.get(parameter)
+    if (candidate !== undefined) places.push(candidate)
     const named = namedValue(parameter, readingOf(parameter), said)
     if (named !== undefined) put(parameter.name, named)
     else if (candidate !== undefined)
@@ -75,8 +84,9 @@ export async function fillParameters(
     const whole = parameter.members.every(({ name, required }) => !required || name in inner.params)
     const any = [...inner.scores.values()].some((score) => score > 0)
     if (whole && (any || (parameter.required && inner.scores.size > 0))) put(parameter.name, inner.params)
+    places.push(...inner.places)
   }
-  return { params, scores }
+  return { params, scores, places }
 }
 
 /** A value that the message names, from those that a description or a list of options offers. */
@@ -181,7 +191,7 @@ function found(index: number, evidence: number, said: string, words: string): Sa
   const loose = words
     .replace(/(?<=\p{L}{4})(?:ing|ed|es|s|e|y)$/u, '')
     .replaceAll(/[^\p{L}\p{N}]+/gu, '[^\\p{L}\\p{N}]+')
-  const match = new RegExp(loose, 'iu').exec(said)
+  const match = new RegExp(`(?<!\\p{L})${loose}`, 'iu').exec(said)
   return { index, evidence, from: match?.index ?? -1, to: match === null ? -1 : match.index + match[0].length }
 }
 

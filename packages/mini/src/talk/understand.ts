@@ -3,7 +3,7 @@ import { wordsOfName } from '../base/tool-text.ts'
 import { type Operation, operationsOf } from '../choose/operations.ts'
 import type { ToolReader } from '../engine/tool-reader.ts'
 import { datesIn, takesDate } from '../fill/assign-spans.ts'
-import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
+import { type Filling, fillParameters, type Place } from '../fill/fill-parameters.ts'
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { headOf, readTools, type ToolReading } from '../fill/read-tool.ts'
 import { validParams } from '../fill/valid-params.ts'
@@ -20,6 +20,8 @@ export interface Understood {
   readonly relevance: number
   /** Undefined if no reading was needed. */
   readonly reading?: ToolReading
+  /** The pieces of the message that the values were made of. */
+  readonly places?: readonly Place[]
 }
 
 /**
@@ -34,15 +36,27 @@ const MAX_OF_VALUES = 10
 const NOTHING_REQUIRED = (LEAST_SUM + 0.6) / WEIGHT_OF_VALUES
 /** A tool has to be this likely for a question about a missing value. */
 const ASK_RELEVANCE = 0.8
+/** A further tool has to be this likely. */
+const ALSO_RELEVANCE = 0.7
 /** A value that scores less was not said. */
 const LEAST_SCORE = -3
 
-/** The tool that is meant, with its values; undefined if none is. */
+/** The tool that is meant most, with its values; undefined if none is. */
 export async function understand(
   said: string,
   tools: readonly OfferedTool[],
   filling: Filling,
 ): Promise<Understood | undefined> {
+  const [first] = await understandAll(said, tools, filling)
+  return first
+}
+
+/** The tools that are meant, with their values: the likeliest, and those that take other parts of the message. */
+export async function understandAll(
+  said: string,
+  tools: readonly OfferedTool[],
+  filling: Filling,
+): Promise<Understood[]> {
   const sum = arithmeticIn(said)
   const calculator = sum === undefined ? undefined : tools.find((tool) => calculates(tool, sum))
   const calculated = async (): Promise<Understood | undefined> => {
@@ -50,12 +64,27 @@ export async function understand(
     const params = { [expressionOf(calculator) as string]: sum.expression }
     return { tool: calculator, relevance: 1, ...(await validParams(filling.check, calculator.parameters, [], params)) }
   }
-  if (sum?.story !== true && calculator !== undefined) return calculated()
+  if (sum?.story !== true && calculator !== undefined) return listOf(await calculated())
   const documented = await searchDocumentation(said, tools, filling, true)
-  if (documented !== undefined) return documented
-  const [best] = await rankTools(tools, said, filling)
+  if (documented !== undefined) return [documented]
+  const [best, ...others] = await rankTools(tools, said, filling)
   const meant = best && best.tool !== calculator ? await fill(best, said, filling) : undefined
-  return meant ?? (await calculated()) ?? searchDocumentation(said, tools, filling)
+  if (meant === undefined) return listOf((await calculated()) ?? (await searchDocumentation(said, tools, filling)))
+  const all = [meant]
+  for (const other of others.filter(({ relevance }) => relevance >= ALSO_RELEVANCE)) {
+    const more = await fill(other, said, filling)
+    if (more?.missing.length === 0 && all.every((one) => areApart(one.places, more.places))) all.push(more)
+  }
+  const start = ({ places = [] }: Understood): number => Math.min(...places.map(({ from }) => from))
+  return all.sort((one, next) => start(one) - start(next))
+}
+
+const listOf = (one: Understood | undefined): Understood[] => (one === undefined ? [] : [one])
+
+/** Whether the values of two calls are different pieces of the message. */
+function areApart(places: readonly Place[] = [], others: readonly Place[] = []): boolean {
+  const overlap = (one: Place): boolean => others.some(({ from, to }) => from < one.to && one.from < to)
+  return places.length > 0 && others.length > 0 && !places.some(overlap)
 }
 
 const HOW_TO =
@@ -97,7 +126,7 @@ async function fill(
   filling: Filling,
 ): Promise<Understood | undefined> {
   const parameters = operation?.parameters ?? readParameters(tool.parameters)
-  const { params, scores } = await fillParameters(reading, parameters, said, filling.now)
+  const { params, scores, places } = await fillParameters(reading, parameters, said, filling.now)
   const likely = Object.fromEntries(
     parameters
       .filter(({ name }) => name in params && (scores.get(name) as number) >= LEAST_SCORE)
@@ -123,7 +152,7 @@ async function fill(
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const fixed = operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
   const checked = await validParams(filling.check, tool.parameters, parameters, { ...fixed, ...likely })
-  const understood = { tool, relevance, reading, ...checked }
+  const understood = { tool, relevance, reading, places, ...checked }
   if (checked.missing.length > 0) return relevance >= ASK_RELEVANCE ? understood : undefined
   return checked.valid && isMeant(relevance, scores, required) ? understood : undefined
 }
