@@ -72,12 +72,7 @@ function givenTo(
   quotes: readonly Quote[],
 ): readonly Given[] {
   const { kind, description, options } = parameter
-  if (kind === 'option') {
-    return saidOptions(options, said)
-      .filter(({ evidence }) => evidence >= 2)
-      .map(({ index, from, to }) => ({ from, to, value: options[index] }))
-      .sort((left, right) => left.from - right.from)
-  }
+  if (kind === 'option') return saidOptions(options, said)
   if (kind !== 'text' && kind !== 'number' && kind !== 'integer') return []
   const listed = listedValues(description)
   if (listed.length > 1) return placesOf(listed, said)

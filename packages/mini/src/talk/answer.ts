@@ -104,25 +104,14 @@ async function understoodParts(said: string, talk: Talk): Promise<Part[]> {
   if (clauses.length > 1 && !talk.tools.some(({ name }) => introduced(name, said))) {
     const parts: Part[] = []
     for (const clause of clauses) {
-      const said = withSubject(clause, parts.at(-1))
-      const own = await understandAll(said, talk.tools, talk)
+      const own = await understandAll(clause, talk.tools, talk)
       if (own.length === 0 || own.some(({ missing }) => missing.length > 0)) return wholly()
-      parts.push(...own.map((one) => ({ ...one, said })))
+      parts.push(...own.map((one) => ({ ...one, said: clause })))
     }
     return parts
   }
   return wholly()
 }
-
-/** "spell it backwards": the text that the clause before was about. */
-function withSubject(clause: string, before: Part | undefined): string {
-  const parameters = before === undefined ? [] : readParameters(before.tool.parameters)
-  const main = parameters.find(({ kind, required }) => kind === 'text' && required)
-  const value = before?.params[main?.name ?? '']
-  return typeof value === 'string' ? clause.replace(PRONOUN, () => value) : clause
-}
-
-const PRONOUN = /(?<!\b(?:is|does|will|was) )\b(?:it|that one|this one|them)\b(?! (?:is|was|will|be)\b|['’])/i
 
 /** What was understood, and of which words. */
 type Part = Understood & { readonly said: string }

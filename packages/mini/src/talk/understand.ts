@@ -7,8 +7,8 @@ import { type Filling, fillParameters, type Place } from '../fill/fill-parameter
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { headOf, readTools, type ToolReading } from '../fill/read-tool.ts'
 import { validParams } from '../fill/valid-params.ts'
-import { type Arithmetic, arithmeticIn, isExpression } from '../values/arithmetic.ts'
-import { listedValues, says } from '../values/described-options.ts'
+import { type Arithmetic, arithmeticIn } from '../values/arithmetic.ts'
+import { says } from '../values/described-options.ts'
 
 /** What was understood of a request: a call, or one that lacks something. */
 export interface Understood {
@@ -130,7 +130,7 @@ async function fill(
   const likely = Object.fromEntries(
     parameters
       .filter(({ name }) => name in params && (scores.get(name) as number) >= LEAST_SCORE)
-      .filter((parameter) => isValue(params[parameter.name], parameter, tool))
+      .filter(({ name, required }) => required || !isAboutDocuments(params[name], tool))
       .map(({ name }) => [name, params[name]]),
   )
   const [only, ...others] = parameters.filter(({ kind }) => kind === 'text')
@@ -175,14 +175,9 @@ function isMeant(relevance: number, scores: ReadonlyMap<string, number>, require
   return logit(relevance) + WEIGHT_OF_VALUES * weakest >= LEAST_SUM
 }
 
-/** Whether a text can be the value: an expression has something to work out, and a listed value is on its list. */
-function isValue(value: unknown, { name, description, required }: Parameter, tool: OfferedTool): boolean {
-  if (typeof value !== 'string') return true
-  if (expressionOf(tool) === name && !isExpression(value)) return false
-  if (!required && SEARCHES.test(tool.description) && ABOUT_DOCUMENTS.test(value)) return false
-  const listed = listedValues(description)
-  return listed.length < 2 || listed.some((one) => says(value, one))
-}
+/** Whether a value only says where to search: "the handbook". */
+const isAboutDocuments = (value: unknown, { description }: OfferedTool): boolean =>
+  typeof value === 'string' && SEARCHES.test(description) && ABOUT_DOCUMENTS.test(value)
 
 /** Whether a tool can work a sum out; with units only if its description mentions them. */
 const calculates = (tool: OfferedTool, { units }: Arithmetic): boolean =>
@@ -218,8 +213,6 @@ const MAX_READ = 3
 const MAX_COMPARED = 64
 /** The token limit of a question is enough to embed this many tools. */
 const MAX_UNORDERED = 10
-/** What a word of its name in the message adds to the similarity of a tool. */
-const NAME_WORD = 0.2
 
 /** The uses of tools that may be meant, the likeliest first. */
 async function rankTools(
@@ -285,11 +278,10 @@ export const introduced = (name: string, said: string): boolean =>
   said.toLowerCase().startsWith(`${wordsOfName(name)}:`)
 
 const wordsIn = (text: string): Set<string> => new Set(text.toLowerCase().match(/\p{L}+/gu))
-const nameWords = ({ name }: OfferedTool): Set<string> => wordsIn(wordsOfName(name))
 
 /** A tool is likely if the message says its whole name: "set a timer". */
 function namedShare({ as }: Use, said: string): number {
-  const words = nameWords(as)
+  const words = wordsIn(wordsOfName(as.name))
   return words.size > 1 && words.isSubsetOf(wordsIn(said)) ? 0.9 : 0
 }
 
@@ -305,11 +297,10 @@ async function nearest(
   const heads = uses.map(({ as }) => headOf(as))
   const [own = []] = await reader.embed([said], signal)
   const embeddings = await reader.embedTools([...new Set(heads)], signal)
-  const scores = uses.map(({ tool, as }, at) => {
+  const scores = uses.map(({ tool }, at) => {
     if (called(tool.name, said)) return Number.POSITIVE_INFINITY
-    const named = nameWords(as).intersection(wordsIn(said)).size
     const embedding = embeddings.get(heads[at] as string) ?? []
-    return own.reduce((sum, value, index) => sum + value * (embedding[index] ?? 0), NAME_WORD * named)
+    return own.reduce((sum, value, index) => sum + value * (embedding[index] ?? 0), 0)
   })
   return [...uses.keys()]
     .sort((left, right) => (scores[right] as number) - (scores[left] as number))
