@@ -83,7 +83,7 @@ export interface LimitsConfig extends Partial<Quota> {
 }
 
 /** Both are for servers with API keys; one without trusts its user. */
-export interface PageConfig {
+interface PageConfig {
   /** Whether MCP servers with a command may be added. */
   readonly allow_commands?: boolean
   /** The environment variables that may be named. */

@@ -101,7 +101,7 @@ function mcpServers({ servers, text, secrets: given }: Of<'mcp_servers'>, contex
   for (const [name, entry] of Object.entries(entries)) {
     const known = ['mcpServers', 'servers'].find((key) => valueAt(context.written, [key, name]) !== undefined)
     if (known !== undefined) throw new SetupError(422, `There is already an MCP server ${name} in ${known}: rename it`)
-    if (typeof entry.command === 'string' && context.noCommands !== undefined) {
+    if (entry.command !== undefined && context.noCommands !== undefined) {
       throw new SetupError(422, `The MCP server ${name} runs a command. ${context.noCommands}`)
     }
     added[name] = withoutSecrets(name, entry, secrets)

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
-import type { Config, McpServerConfig } from '../../config/config.ts'
+import { checkConfig } from '../../config/check-config.ts'
+import type { Config } from '../../config/config.ts'
 import { configDiff, configText, editConfig } from '../../config/config-text.ts'
 import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
@@ -27,7 +28,8 @@ import type { SecretPlace } from './references.ts'
 import { SetupError } from './setup-error.ts'
 import { checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
-const MAX_TESTS = 2
+/** Tests of MCP servers and imports that run at the same time. */
+const MAX_BUSY = 2
 
 interface SetupOptions {
   /** Whether requests need no key: then only the user of this machine makes them. */
@@ -61,7 +63,7 @@ export class Setup {
   readonly #isLocal: () => boolean
   #extraction: ProcessPool | undefined
   #turn: Promise<unknown> = Promise.resolve()
-  #tests = 0
+  #busy = 0
 
   constructor(installation: Installation, { isLocal }: SetupOptions) {
     this.#installation = installation
@@ -90,17 +92,13 @@ export class Setup {
 
   /** Connects to MCP servers that aren't configured yet. Nothing stays connected. */
   async test(servers: SetupChange & { readonly kind: 'mcp_servers' }, signal: AbortSignal): Promise<TestedServer[]> {
-    if (this.#tests >= MAX_TESTS) throw new SetupError(429, 'Other MCP servers are being tested: try again in a moment')
-    this.#tests++
-    try {
-      const { config, env, clock } = this.#installation
-      const context = await this.#context(await readState(this.#installation.files), signal)
+    return this.#limited(async () => {
+      const { config, env, clock, files } = this.#installation
+      const context = await this.#context(await readState(files), signal)
       const { fragment, secrets } = await buildChange(servers, { ...context, written: {} })
-      const { mcpServers } = fragment as { readonly mcpServers: Readonly<Record<string, McpServerConfig>> }
-      return await testServers(mcpServers, { config, env, clock, secrets, mayBePrivate: this.#isLocal(), signal })
-    } finally {
-      this.#tests--
-    }
+      const { mcpServers } = attempt(() => checkConfig(fragment, 'The MCP server'), 'The MCP server')
+      return testServers(mcpServers ?? {}, { config, env, clock, secrets, mayBePrivate: this.#isLocal(), signal })
+    })
   }
 
   async curl(command: string): Promise<CurlTool> {
@@ -108,12 +106,15 @@ export class Setup {
   }
 
   openapi(source: OpenapiSource, signal: AbortSignal) {
-    return openapiPreview(source, { config: this.#installation.config, signal })
+    return this.#limited(() => openapiPreview(source, { config: this.#installation.config, signal }))
   }
 
   /** Shows what a change would write, or writes it. Every attempt to write is an audit row. */
   async change(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
-    if (request.write !== true) return (await this.#prepare(request, signal)).answer
+    if (request.write !== true) {
+      const show = async () => (await this.#prepare(request, signal)).answer
+      return request.change.kind === 'openapi' ? this.#limited(show) : show()
+    }
     // One after the other: each applies to the file that the one before has written.
     const turn = this.#turn.then(() => this.#write(request, by, signal))
     this.#turn = turn.catch(() => {})
@@ -140,6 +141,16 @@ export class Setup {
   async close(): Promise<void> {
     await this.#turn
     await this.#extraction?.close()
+  }
+
+  async #limited<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#busy >= MAX_BUSY) throw new SetupError(429, 'The server is busy with other setups: try again in a moment')
+    this.#busy++
+    try {
+      return await work()
+    } finally {
+      this.#busy--
+    }
   }
 
   async #write(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
@@ -202,7 +213,7 @@ export class Setup {
     const built = await buildChange(change, context)
     if (built.secrets.length > 0 && !secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
     if (!this.#isLocal()) await checkAddresses(built.addresses, context.config)
-    const text = edited(state.text, built, name)
+    const text = attempt(() => editConfig(state.text, built.edits, name), name)
     const warnings = await this.#check(state, text, { ...env, ...secretEnvironment(built.secrets) }, signal)
     const reason = await this.#reason()
     const answer: ChangeAnswer = {
@@ -293,11 +304,11 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function edited(text: string, { edits }: BuiltChange, name: string): string {
+function attempt<T>(work: () => T, file: string): T {
   try {
-    return editConfig(text, edits, name)
+    return work()
   } catch (error) {
-    throw refused(error, name)
+    throw refused(error, file)
   }
 }
 

@@ -140,6 +140,9 @@ test('tests MCP servers, and stays connected to none', async () => {
   expect(bad).toMatchObject({ ok: false, tools: [], error: expect.any(String) })
   expect(gone).toMatchObject({ ok: false, transport: 'stdio', error: expect.any(String) })
   expect(installation.manager.getMcpServers().names).toEqual([])
+  for (const entry of [{ url: 'x', command: ['sh'] }, { command: 'x', args: 'y' }, { url: 'ftp://x' }]) {
+    expect((await ask('POST', '/mcp-servers/test', { servers: { entry } })).status).toBe(422)
+  }
 })
 
 test('adds a provider with its models, and warns about a variable that is not set', async () => {
@@ -382,8 +385,10 @@ describe('on a server with keys', () => {
     const owner = await key('acme', 'admin', ['installation'])
     const { status, body } = await change(COMMAND, {}, owner)
     expect([status, body.error]).toEqual([422, expect.stringContaining('allow_commands')])
-    const tested = await ask('POST', '/mcp-servers/test', { servers: COMMAND.servers }, owner)
-    expect(tested.status).toBe(422)
+    for (const command of ['true', '', ['true'], null]) {
+      const servers = { x: { command, url: 'https://192.0.2.1/mcp' } }
+      expect((await ask('POST', '/mcp-servers/test', { servers }, owner)).body.error).toContain('allow_commands')
+    }
     await writeFile(file, JSON.stringify({ page: { allow_commands: true } }))
     await installation.reload()
     expect((await change(COMMAND, {}, owner)).status).toBe(200)

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { SetupChange } from '../../app/setup/build-change.ts'
 import type { OpenapiSource } from '../../app/setup/openapi-tools.ts'
 import type { NamedSecret } from '../../app/setup/references.ts'
@@ -140,8 +140,8 @@ export function setupRoutes(app: FastifyInstance): void {
         }),
       },
     }),
-    async (request) => ({
-      servers: await told(setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(request))),
+    async (request, reply) => ({
+      servers: await told(setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(reply))),
     }),
   )
 
@@ -180,9 +180,9 @@ export function setupRoutes(app: FastifyInstance): void {
         },
       }),
     },
-    (request) => {
+    (request, reply) => {
       oneOf(request.body, 'url', 'document')
-      return told(setup.openapi(request.body, signalOf(request)))
+      return told(setup.openapi(request.body, signalOf(reply)))
     },
   )
 
@@ -226,11 +226,11 @@ export function setupRoutes(app: FastifyInstance): void {
         },
       }),
     },
-    (request) => {
+    (request, reply) => {
       const { change } = request.body
       if (change.kind === 'mcp_servers') oneOf(change, 'servers', 'text')
       if (change.kind === 'openapi') oneOf(change, 'url', 'document')
-      return told(setup.change(request.body, request.caller, signalOf(request)))
+      return told(setup.change(request.body, request.caller, signalOf(reply)))
     },
   )
 
@@ -250,18 +250,18 @@ export function setupRoutes(app: FastifyInstance): void {
         response: { 200: object({ document_id: TEXT, chunks: COUNT, warnings: TEXTS }) },
       }),
     },
-    (request) => {
+    (request, reply) => {
       const { collection, name, content } = request.body
       const bytes = Buffer.from(content, 'base64')
-      return told(setup.document({ collection, name, bytes }, request.caller, signalOf(request)))
+      return told(setup.document({ collection, name, bytes }, request.caller, signalOf(reply)))
     },
   )
 }
 
 /** Ends the work when the client has gone. */
-function signalOf({ raw }: FastifyRequest): AbortSignal {
+function signalOf({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
-  raw.socket.once('close', () => gone.abort(new Error('The client has gone')))
+  raw.once('close', () => gone.abort(new Error('The client has gone')))
   return gone.signal
 }
 
