@@ -39,7 +39,7 @@ import {
   PAYLOAD_SHARE,
   type PayloadPolicy,
   payloadText,
-  StoredRuns,
+  RunRecords,
   storableRun,
   storableStep,
 } from './payloads.ts'
@@ -124,7 +124,7 @@ export class Installation {
   /** Encrypts what is stored for a continuation. */
   readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
-  readonly #runs: StoredRuns
+  readonly #runs: RunRecords
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
   /** Replaced tools, each with a function that cancels its closing. */
@@ -228,7 +228,7 @@ export class Installation {
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
     this.#cache = new ResultCache(this.clock)
-    this.#runs = new StoredRuns({ sink: this.sink, runs: storage.runs, tenants: this.tenants, log })
+    this.#runs = new RunRecords({ sink: this.sink, runs: storage.runs, tenants: this.tenants, log })
     const { knowledge } = storage
     this.#knowledge = { ...knowledge, put: (part) => knowledge.put(part, this.tenants.quota(part.tenant)) }
     this.#stopListening = storage.onChange((change) => void this.#changed(change))

@@ -68,7 +68,7 @@ interface RunParts {
 }
 
 /** Stores runs, and removes those beyond the quota: at the first run after a start, then after each hundredth of the quota. */
-export class StoredRuns {
+export class RunRecords {
   readonly #parts: RunParts
   /** By tenant: the runs since its runs were trimmed. */
   readonly #made = new Map<string, number>()
