@@ -72,6 +72,9 @@ interface Layout {
   readonly eol: string
 }
 
+/** A value as the text of a file. */
+export const configText = (value: unknown): string => `${written(value, { inside: '', unit: '  ', eol: '\n' })}\n`
+
 /** JSON with one line for each part that fits on it. */
 function written(value: unknown, layout: Layout): string {
   const { inside, unit, eol } = layout
@@ -107,7 +110,8 @@ const REDACTED = '[redacted]'
 /** The unified diff of two texts of a configuration file, without the secrets in them. */
 export function configDiff(before: string, after: string, name: string): string {
   const patch = createTwoFilesPatch(name, name, withoutSecrets(before), withoutSecrets(after), '', '')
-  return patch.replace(/^=+\n/, '')
+  // Without the index, which repeats the name.
+  return patch.slice(patch.indexOf('---'))
 }
 
 /** Replaces texts that look like secrets: the file may contain some that its operator wrote there. */

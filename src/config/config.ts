@@ -62,7 +62,7 @@ export interface Config {
   readonly inputs?: readonly McpInput[]
 }
 
-export interface KnowledgeConfig {
+interface KnowledgeConfig {
   /** As `provider:model`. */
   readonly model?: string
   /** As `provider:model`, or `none`. */
@@ -83,14 +83,14 @@ export interface LimitsConfig extends Partial<Quota> {
 }
 
 /** Both are for servers with API keys; one without trusts its user. */
-export interface PageConfig {
+interface PageConfig {
   /** Whether MCP servers with a command may be added. */
   readonly allow_commands?: boolean
   /** The environment variables that may be named. */
   readonly variables?: readonly string[]
 }
 
-export interface PackagesConfig {
+interface PackagesConfig {
   /** A JSON file beside the configuration, or a URL. */
   readonly catalogue?: string
   /** Instead of that of npm. */
@@ -98,7 +98,7 @@ export interface PackagesConfig {
 }
 
 /** `${VAR}` in both is replaced from the environment. */
-export interface WebhookConfig {
+interface WebhookConfig {
   readonly url: string
   readonly secret: string
 }
@@ -114,7 +114,7 @@ export interface ObjectiveConfig {
   readonly min_calls?: number
 }
 
-export interface StorageConfig {
+interface StorageConfig {
   readonly keep_days?: number
   readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
@@ -137,7 +137,7 @@ export interface OidcConfig {
   readonly roles: Readonly<Record<string, string>>
 }
 
-export interface ServerConfig {
+interface ServerConfig {
   readonly public_url?: string
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
@@ -176,7 +176,7 @@ export interface McpServerConfig {
   readonly forward?: Partial<Forwarding>
 }
 
-export type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
+type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface McpOAuthConfig {
   readonly client_id?: string

@@ -6,7 +6,14 @@ import type { ToolDefinition } from '../../core/tool.ts'
 import { curlSecrets } from './curl-command.ts'
 import { checkedServers, pastedServers, withoutSecrets } from './mcp-paste.ts'
 import { type Credential, openapiTools } from './openapi-tools.ts'
-import { checkReferences, forbiddenVariable, type NewSecret, NewSecrets, type SecretPlace } from './references.ts'
+import {
+  checkReferences,
+  forbiddenVariable,
+  type NamedSecret,
+  type NewSecret,
+  NewSecrets,
+  type SecretPlace,
+} from './references.ts'
 import { SetupError } from './setup-error.ts'
 
 type Values = Readonly<Record<string, unknown>>
@@ -17,7 +24,7 @@ export type SetupChange =
       readonly kind: 'mcp_servers'
       readonly servers?: Values
       readonly text?: string
-      readonly secrets?: readonly NewSecret[]
+      readonly secrets?: readonly NamedSecret[]
     }
   | {
       readonly kind: 'provider'
@@ -31,7 +38,7 @@ export type SetupChange =
       readonly kind: 'http_tool'
       readonly tool: Values
       readonly command?: string
-      readonly secrets?: readonly NewSecret[]
+      readonly secrets?: readonly NamedSecret[]
     }
   | {
       readonly kind: 'openapi'
@@ -52,8 +59,13 @@ export interface BuiltChange {
   readonly secrets: readonly NewSecret[]
   readonly places: readonly SecretPlace[]
   readonly warnings: readonly string[]
-  /** What is added, for the audit log. */
-  readonly names: readonly string[]
+  /** The names of what is added. */
+  readonly added: {
+    readonly servers?: readonly string[]
+    readonly providers?: readonly string[]
+    readonly models?: readonly string[]
+    readonly tools?: readonly string[]
+  }
   /** Addresses that the server connects to. */
   readonly addresses: readonly string[]
 }
@@ -64,6 +76,8 @@ export interface ChangeContext {
   readonly written: Values
   readonly config: Config
   readonly taken: readonly string[]
+  /** Whether nothing is written: then secrets need no value. */
+  readonly isPreview?: boolean
   /** Why MCP servers with a command can't be added. */
   readonly noCommands: string | undefined
   readonly mayName: (variable: string) => boolean
@@ -82,12 +96,12 @@ type Of<Kind extends SetupChange['kind']> = Extract<SetupChange, { readonly kind
 
 function mcpServers({ servers, text, secrets: given }: Of<'mcp_servers'>, context: ChangeContext): BuiltChange {
   const entries = servers === undefined ? pastedServers(text ?? '') : checkedServers(servers)
-  const secrets = new NewSecrets(context.taken, given)
+  const secrets = new NewSecrets(context, given)
   const added: Record<string, unknown> = {}
   for (const [name, entry] of Object.entries(entries)) {
     const known = ['mcpServers', 'servers'].find((key) => valueAt(context.written, [key, name]) !== undefined)
     if (known !== undefined) throw new SetupError(422, `There is already an MCP server ${name} in ${known}: rename it`)
-    if (typeof entry.command === 'string' && context.noCommands !== undefined) {
+    if (entry.command !== undefined && context.noCommands !== undefined) {
       throw new SetupError(422, `The MCP server ${name} runs a command. ${context.noCommands}`)
     }
     added[name] = withoutSecrets(name, entry, secrets)
@@ -96,7 +110,7 @@ function mcpServers({ servers, text, secrets: given }: Of<'mcp_servers'>, contex
   checkReferences(added, { secrets: secrets.names, variable: context.mayName })
   const names = Object.keys(added)
   return {
-    ...built(context, secrets, names),
+    ...built(context, secrets, { servers: names }),
     edits: [...enabling(context), ...names.map((name) => ({ path: ['mcpServers', name], value: added[name] }))],
     fragment: { mcpServers: added },
     addresses: Object.values(added).flatMap((entry) => {
@@ -117,7 +131,7 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
   if (!isKnown && !PROVIDER_TYPES.some((one) => one === (type ?? name)) && !Object.hasOwn(USUAL_PROVIDERS, name)) {
     throw new SetupError(422, `Choose the type of the provider ${name}: ${PROVIDER_TYPES.join(', ')}`)
   }
-  const secrets = new NewSecrets(context.taken)
+  const secrets = new NewSecrets(context)
   const usual = Object.hasOwn(USUAL_PROVIDERS, name) ? USUAL_PROVIDERS[name] : undefined
   // Its usual variable goes to its own address only.
   const isOwn = (variable: string) => base_url === undefined && usual?.api_key === `\${${variable}}`
@@ -134,7 +148,10 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
   const isUsual = JSON.stringify(entry) === JSON.stringify(usual ?? null) || (usual !== undefined && sets === undefined)
   const writes = !isKnown && !(isUsual && added.length > 0)
   return {
-    ...built(context, secrets, [name, ...added.map(({ id }) => id)]),
+    ...built(context, secrets, {
+      ...(!isKnown && { providers: [name] }),
+      models: added.map(({ id }) => id),
+    }),
     edits: [
       ...(writes ? [{ path: ['providers', name], value: entry }] : []),
       ...added.map((model) => ({ path: ['models', -1], value: model })),
@@ -149,7 +166,7 @@ function httpTool({ tool, command, secrets: given }: Of<'http_tool'>, context: C
   if (typeof name !== 'string' || !isObject(implementation) || implementation.type !== 'http') {
     throw new SetupError(422, 'The tool needs a name and an implementation of type "http"')
   }
-  const secrets = new NewSecrets(context.taken, given)
+  const secrets = new NewSecrets(context, given)
   const referred = new Set(Array.from(JSON.stringify(implementation).matchAll(/\$\{secret:(\w+)\}/g), ([, one]) => one))
   for (const { name: secret, value } of command === undefined ? [] : curlSecrets(command, context.taken)) {
     if (referred.has(secret) && !secrets.names.has(secret)) secrets.add(secret, value)
@@ -160,7 +177,7 @@ function httpTool({ tool, command, secrets: given }: Of<'http_tool'>, context: C
 }
 
 async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<BuiltChange> {
-  const secrets = new NewSecrets(context.taken)
+  const secrets = new NewSecrets(context)
   const { definitions, variables, notes } = await openapiTools(change, context)
   const { credentials = {} } = change
   const written = new Map<string, string>()
@@ -205,13 +222,13 @@ function collection({ name, description }: Of<'collection'>, context: ChangeCont
     effect: 'read',
   }
   checkReferences(tool, { secrets: new Set(), variable: context.mayName })
-  return withTools([tool], new NewSecrets([]), context)
+  return withTools([tool], new NewSecrets({ taken: [] }), context)
 }
 
 function withTools(tools: readonly object[], secrets: NewSecrets, context: ChangeContext): BuiltChange {
   const names = tools.map((tool) => String((tool as { readonly name?: unknown }).name))
   return {
-    ...built(context, secrets, names),
+    ...built(context, secrets, { tools: names }),
     edits: [...enabling(context), ...tools.map((tool) => ({ path: ['tools', 'registry', -1], value: tool }))],
     fragment: { tools: { enabled: true, registry: tools } },
     addresses: [],
@@ -228,11 +245,11 @@ const disabled = ({ written }: ChangeContext): string[] =>
     ? ['Tools are disabled: set "tools": {"enabled": true} in the configuration']
     : []
 
-const built = (context: ChangeContext, secrets: NewSecrets, names: readonly string[]) => ({
+const built = (context: ChangeContext, secrets: NewSecrets, added: BuiltChange['added']) => ({
   secrets: secrets.list,
   places: secrets.places,
   warnings: disabled(context),
-  names,
+  added,
 })
 
 /** The text for a credential: a reference to a new secret, or to a variable. */

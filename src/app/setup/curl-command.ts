@@ -96,7 +96,7 @@ function read(command: string, taken: readonly string[]) {
   }
   const { values, positionals } = parsed(words.slice(1))
   const warnings = rest ? ['Only the curl command was read: what follows it was left out.'] : []
-  return new CurlReader(values, positionals, new NewSecrets(taken), warnings).read()
+  return new CurlReader(values, positionals, new NewSecrets({ taken }), warnings).read()
 }
 
 type Values = ReturnType<typeof parsed>['values']

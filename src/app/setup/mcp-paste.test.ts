@@ -37,7 +37,7 @@ test('refuses __proto__, too many servers and long ones', () => {
 })
 
 test('moves secrets to the store', () => {
-  const secrets = new NewSecrets(['GITHUB_TOKEN'])
+  const secrets = new NewSecrets({ taken: ['GITHUB_TOKEN'] })
   const entry = withoutSecrets(
     'git hub',
     {
@@ -85,12 +85,12 @@ describe('references', () => {
 })
 
 test('a secret keeps one value and never replaces a stored one', () => {
-  expect(() => new NewSecrets(['A'], [{ name: 'A', value: 'x' }])).toThrow('already a secret A')
+  expect(() => new NewSecrets({ taken: ['A'] }, [{ name: 'A', value: 'x' }])).toThrow('already a secret A')
   const twice = [
     { name: 'A', value: 'x' },
     { name: 'A', value: 'y' },
   ]
-  expect(() => new NewSecrets([], twice)).toThrow('has two values')
-  expect(() => new NewSecrets([], [{ name: '../A', value: 'x' }])).toThrow('is not a name for a secret')
-  expect(() => new NewSecrets([], [{ name: 'A', value: ' ' }])).toThrow('is empty')
+  expect(() => new NewSecrets({ taken: [] }, twice)).toThrow('has two values')
+  expect(() => new NewSecrets({ taken: [] }, [{ name: '../A', value: 'x' }])).toThrow('is not a name for a secret')
+  expect(() => new NewSecrets({ taken: [] }, [{ name: 'A', value: ' ' }])).toThrow('is empty')
 })

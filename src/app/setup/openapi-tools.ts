@@ -7,11 +7,11 @@ import { download } from '../../kinds/http/exchange/download.ts'
 import { effectOf } from '../../kinds/http/request/http-problem-of.ts'
 import type { ImportReport } from '../../openapi/import-openapi.ts'
 import type { ImportTask } from '../../openapi/import-worker.ts'
-import type { NewSecret } from './references.ts'
+import type { NamedSecret } from './references.ts'
 import { SetupError } from './setup-error.ts'
 
 /** The value of a credential: a new secret, or a variable of the environment. */
-export type Credential = { readonly secret: NewSecret } | { readonly variable: string }
+export type Credential = { readonly secret: NamedSecret } | { readonly variable: string }
 
 /** Where an OpenAPI document is, and how it is read. */
 export interface OpenapiSource {

@@ -9,6 +9,14 @@ export interface NewSecret {
   readonly value: string
 }
 
+/** A secret as the page sends it. A preview needs no value. */
+export interface NamedSecret {
+  readonly name: string
+  readonly value?: string | undefined
+}
+
+const NOT_ENTERED = 'not entered'
+
 /** A new secret as it is shown: without its value. */
 export interface SecretPlace {
   readonly name: string
@@ -65,15 +73,22 @@ function* textsIn(value: unknown): Generator<string> {
   }
 }
 
+interface SecretContext {
+  readonly taken: readonly string[]
+  readonly isPreview?: boolean
+}
+
 /** The secrets of a change: those that its author named, and those that were found in it. */
 export class NewSecrets {
   readonly #taken: ReadonlySet<string>
+  readonly #isPreview: boolean
   readonly #values = new Map<string, string>()
   readonly #places = new Map<string, string>()
 
   /** `taken` are the names of stored secrets. */
-  constructor(taken: readonly string[], given: readonly NewSecret[] = []) {
+  constructor({ taken, isPreview = false }: SecretContext, given: readonly NamedSecret[] = []) {
     this.#taken = new Set(taken)
+    this.#isPreview = isPreview
     for (const { name, value } of given) this.add(name, value)
   }
 
@@ -90,7 +105,8 @@ export class NewSecrets {
   }
 
   /** Adds a secret with this name. Refuses a name that is in use: another tool may depend on that value. */
-  add(name: string, value: string, place?: string): void {
+  add(name: string, given: string | undefined, place?: string): void {
+    const value = given ?? (this.#isPreview ? NOT_ENTERED : '')
     const problem = secretProblem(name, value)
     if (problem !== undefined) throw new SetupError(422, problem)
     if (this.#taken.has(name)) {

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
-import type { Config, McpServerConfig } from '../../config/config.ts'
-import { configDiff, editConfig } from '../../config/config-text.ts'
+import { checkConfig } from '../../config/check-config.ts'
+import type { Config } from '../../config/config.ts'
+import { configDiff, configText, editConfig } from '../../config/config-text.ts'
 import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
@@ -27,7 +28,8 @@ import type { SecretPlace } from './references.ts'
 import { SetupError } from './setup-error.ts'
 import { checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
-const MAX_TESTS = 2
+/** Tests of MCP servers and imports that run at the same time. */
+const MAX_BUSY = 2
 
 interface SetupOptions {
   /** Whether requests need no key: then only the user of this machine makes them. */
@@ -47,6 +49,8 @@ export interface ChangeAnswer {
   readonly text: string
   readonly warnings: readonly string[]
   readonly secrets: readonly SecretPlace[]
+  /** What the change adds, by name. */
+  readonly added: BuiltChange['added']
   readonly written: boolean
   /** Why it is to be copied instead. */
   readonly reason?: string
@@ -59,7 +63,7 @@ export class Setup {
   readonly #isLocal: () => boolean
   #extraction: ProcessPool | undefined
   #turn: Promise<unknown> = Promise.resolve()
-  #tests = 0
+  #busy = 0
 
   constructor(installation: Installation, { isLocal }: SetupOptions) {
     this.#installation = installation
@@ -88,17 +92,13 @@ export class Setup {
 
   /** Connects to MCP servers that aren't configured yet. Nothing stays connected. */
   async test(servers: SetupChange & { readonly kind: 'mcp_servers' }, signal: AbortSignal): Promise<TestedServer[]> {
-    if (this.#tests >= MAX_TESTS) throw new SetupError(429, 'Other MCP servers are being tested: try again in a moment')
-    this.#tests++
-    try {
-      const { config, env, clock } = this.#installation
-      const context = await this.#context(await readState(this.#installation.files), signal)
+    return this.#limited(async () => {
+      const { config, env, clock, files } = this.#installation
+      const context = await this.#context(await readState(files), signal)
       const { fragment, secrets } = await buildChange(servers, { ...context, written: {} })
-      const { mcpServers } = fragment as { readonly mcpServers: Readonly<Record<string, McpServerConfig>> }
-      return await testServers(mcpServers, { config, env, clock, secrets, mayBePrivate: this.#isLocal(), signal })
-    } finally {
-      this.#tests--
-    }
+      const { mcpServers } = attempt(() => checkConfig(fragment, 'The MCP server'), 'The MCP server')
+      return testServers(mcpServers ?? {}, { config, env, clock, secrets, mayBePrivate: this.#isLocal(), signal })
+    })
   }
 
   async curl(command: string): Promise<CurlTool> {
@@ -106,12 +106,15 @@ export class Setup {
   }
 
   openapi(source: OpenapiSource, signal: AbortSignal) {
-    return openapiPreview(source, { config: this.#installation.config, signal })
+    return this.#limited(() => openapiPreview(source, { config: this.#installation.config, signal }))
   }
 
   /** Shows what a change would write, or writes it. Every attempt to write is an audit row. */
   async change(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
-    if (request.write !== true) return (await this.#prepare(request, signal)).answer
+    if (request.write !== true) {
+      const show = async () => (await this.#prepare(request, signal)).answer
+      return request.change.kind === 'openapi' ? this.#limited(show) : show()
+    }
     // One after the other: each applies to the file that the one before has written.
     const turn = this.#turn.then(() => this.#write(request, by, signal))
     this.#turn = turn.catch(() => {})
@@ -140,6 +143,16 @@ export class Setup {
     await this.#extraction?.close()
   }
 
+  async #limited<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#busy >= MAX_BUSY) throw new SetupError(429, 'The server is busy with other setups: try again in a moment')
+    this.#busy++
+    try {
+      return await work()
+    } finally {
+      this.#busy--
+    }
+  }
+
   async #write(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
     const { events, files } = this.#installation
     const { kind } = request.change
@@ -149,7 +162,7 @@ export class Setup {
       const { answer, built } = prepared
       const done = answer.reason === undefined ? await this.#apply(prepared, by) : { reason: answer.reason }
       const written = !('reason' in done)
-      const detail = { kind, names: built.names, written, ...('reason' in done && { reason: done.reason }) }
+      const detail = { kind, added: built.added, written, ...('reason' in done && { reason: done.reason }) }
       await events.record('config.changed', { by, subject, failed: !written, detail })
       return { ...answer, ...done, written }
     } catch (error) {
@@ -191,24 +204,25 @@ export class Setup {
     }
   }
 
-  async #prepare({ change, base }: ChangeRequest, signal: AbortSignal): Promise<Prepared> {
+  async #prepare({ change, base, write = false }: ChangeRequest, signal: AbortSignal): Promise<Prepared> {
     const { files, secrets, env } = this.#installation
     const state = await readState(files)
     const name = files.write === undefined ? 'toolyard.config.json' : basename(files.write)
     if (base !== undefined && base !== state.base) throw changedMeanwhile(name)
-    const context = await this.#context(state, signal)
+    const context = { ...(await this.#context(state, signal)), isPreview: !write }
     const built = await buildChange(change, context)
     if (built.secrets.length > 0 && !secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
     if (!this.#isLocal()) await checkAddresses(built.addresses, context.config)
-    const text = edited(state.text, built, name)
+    const text = attempt(() => editConfig(state.text, built.edits, name), name)
     const warnings = await this.#check(state, text, { ...env, ...secretEnvironment(built.secrets) }, signal)
     const reason = await this.#reason()
     const answer: ChangeAnswer = {
       base: state.base,
-      diff: configDiff(state.isNew ? '' : state.text, text, name),
-      text: `${JSON.stringify(built.fragment, undefined, 2)}\n`,
-      warnings: [...built.warnings, ...warnings],
+      diff: configDiff(state.text, text, name),
+      text: configText(built.fragment),
+      warnings: [...(state.isNew ? [created(name)] : []), ...built.warnings, ...warnings],
       secrets: built.places,
+      added: built.added,
       written: false,
       ...(reason !== undefined && { reason }),
     }
@@ -290,13 +304,15 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function edited(text: string, { edits }: BuiltChange, name: string): string {
+function attempt<T>(work: () => T, file: string): T {
   try {
-    return editConfig(text, edits, name)
+    return work()
   } catch (error) {
-    throw refused(error, name)
+    throw refused(error, file)
   }
 }
+
+const created = (name: string): string => `${name} is created, with what the server uses now.`
 
 /** Without the folder of the file. */
 function refused(error: unknown, file: string): unknown {

@@ -89,6 +89,15 @@ test('writes a tool, its secret and a backup, and reloads', async () => {
   expect(JSON.stringify([rows, text, body])).not.toContain('very-secret-value')
 })
 
+test('shows a change without the values of its secrets, and does not write it', async () => {
+  const { change, read } = await openSetup()
+  const named = { kind: 'http_tool', tool: TOOL, secrets: [{ name: 'EXAMPLE_TOKEN' }] }
+  expect(await change(named)).toMatchObject({ status: 200, body: { added: { tools: ['get_user'] }, written: false } })
+  const { status, body } = await change(named, { write: true })
+  expect([status, body.error]).toEqual([422, 'The value of the secret EXAMPLE_TOKEN is empty'])
+  expect(await read()).toBe(EMPTY)
+})
+
 test('adds pasted MCP servers, and moves their secrets to the store', async () => {
   const { change, read, installation, ask } = await openSetup()
   const text = JSON.stringify({
@@ -131,6 +140,9 @@ test('tests MCP servers, and stays connected to none', async () => {
   expect(bad).toMatchObject({ ok: false, tools: [], error: expect.any(String) })
   expect(gone).toMatchObject({ ok: false, transport: 'stdio', error: expect.any(String) })
   expect(installation.manager.getMcpServers().names).toEqual([])
+  for (const entry of [{ url: 'x', command: ['sh'] }, { command: 'x', args: 'y' }, { url: 'ftp://x' }]) {
+    expect((await ask('POST', '/mcp-servers/test', { servers: { entry } })).status).toBe(422)
+  }
 })
 
 test('adds a provider with its models, and warns about a variable that is not set', async () => {
@@ -316,6 +328,15 @@ test('shows a change to copy if the file is read-only, or there is none', async 
   })
 })
 
+test('shows a change to copy if several servers share the store', async () => {
+  const { change, installation, read } = await openSetup()
+  const company = async () => ({ servers: 2, aloneMs: 0 })
+  Object.assign(installation.storage, { leases: { lease: async () => [], company } })
+  const { body } = await change({ kind: 'provider', name: 'ollama', models: [{ id: 'one' }] }, { write: true })
+  expect(body).toMatchObject({ written: false, reason: expect.stringContaining('2 servers share this installation') })
+  expect(await read()).toBe(EMPTY)
+})
+
 test('creates the file if the server uses the shipped configuration', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-new-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
@@ -326,6 +347,8 @@ test('creates the file if the server uses the shipped configuration', async () =
   const { body } = await change({ kind: 'provider', name: 'ollama', models: [{ id: 'one' }] }, { write: true })
   expect(body).toMatchObject({ written: true })
   expect(body.backup).toBeUndefined()
+  expect(body.warnings).toEqual(['toolyard.config.json is created, with what the server uses now.'])
+  expect(body.diff).not.toContain('+    "enabled"')
   const created = await readFile(setupFile, 'utf8')
   expect(JSON.parse(created)).toMatchObject({ models: [{ id: 'ollama:one' }], tools: { registry: [{ name: 'a' }] } })
   expect(created).not.toContain('$schema')
@@ -362,8 +385,10 @@ describe('on a server with keys', () => {
     const owner = await key('acme', 'admin', ['installation'])
     const { status, body } = await change(COMMAND, {}, owner)
     expect([status, body.error]).toEqual([422, expect.stringContaining('allow_commands')])
-    const tested = await ask('POST', '/mcp-servers/test', { servers: COMMAND.servers }, owner)
-    expect(tested.status).toBe(422)
+    for (const command of ['true', '', ['true'], null]) {
+      const servers = { x: { command, url: 'https://192.0.2.1/mcp' } }
+      expect((await ask('POST', '/mcp-servers/test', { servers }, owner)).body.error).toContain('allow_commands')
+    }
     await writeFile(file, JSON.stringify({ page: { allow_commands: true } }))
     await installation.reload()
     expect((await change(COMMAND, {}, owner)).status).toBe(200)

@@ -1,7 +1,7 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { SetupChange } from '../../app/setup/build-change.ts'
 import type { OpenapiSource } from '../../app/setup/openapi-tools.ts'
-import type { NewSecret } from '../../app/setup/references.ts'
+import type { NamedSecret } from '../../app/setup/references.ts'
 import { type ChangeRequest, Setup } from '../../app/setup/setup.ts'
 import { SetupError } from '../../app/setup/setup-error.ts'
 import { found, HttpProblem } from '../http/problem.ts'
@@ -20,8 +20,8 @@ const short = (maxLength: number, description?: string) => ({
 
 const SECRET = {
   ...exactly({ name: short(64), value: { ...TEXT, maxLength: 65_536 } }),
-  required: ['name', 'value'],
-  description: 'Stored encrypted. The configuration refers to it as ${secret:NAME}.',
+  required: ['name'],
+  description: 'Stored encrypted. A preview needs no value. The configuration refers to it as ${secret:NAME}.',
 }
 const SECRETS = { type: 'array', items: SECRET, maxItems: 100 }
 const CREDENTIAL = {
@@ -123,7 +123,7 @@ export function setupRoutes(app: FastifyInstance): void {
     },
   )
 
-  app.post<{ Body: { servers?: Record<string, unknown>; text?: string; secrets?: NewSecret[] } }>(
+  app.post<{ Body: { servers?: Record<string, unknown>; text?: string; secrets?: NamedSecret[] } }>(
     '/api/setup/mcp-servers/test',
     route('installation', 'setup', 'Connects to MCP servers that are not configured yet, and lists their tools', {
       body: exactly(SERVERS),
@@ -140,8 +140,8 @@ export function setupRoutes(app: FastifyInstance): void {
         }),
       },
     }),
-    async (request) => ({
-      servers: await told(setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(request))),
+    async (request, reply) => ({
+      servers: await told(setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(reply))),
     }),
   )
 
@@ -180,9 +180,9 @@ export function setupRoutes(app: FastifyInstance): void {
         },
       }),
     },
-    (request) => {
+    (request, reply) => {
       oneOf(request.body, 'url', 'document')
-      return told(setup.openapi(request.body, signalOf(request)))
+      return told(setup.openapi(request.body, signalOf(reply)))
     },
   )
 
@@ -215,6 +215,10 @@ export function setupRoutes(app: FastifyInstance): void {
             text: { ...TEXT, description: 'The change as a part of a configuration, to copy.' },
             warnings: TEXTS,
             secrets: SECRET_PLACES,
+            added: object(
+              { servers: TEXTS, providers: TEXTS, models: TEXTS, tools: TEXTS },
+              'The names of what is added.',
+            ),
             written: { ...FLAG, description: 'Whether the file is written. Then the server has reloaded it.' },
             reason: { ...TEXT, description: 'Why the change is to be copied instead.' },
             backup: { ...TEXT, description: 'The file beside it with the former text.' },
@@ -222,11 +226,11 @@ export function setupRoutes(app: FastifyInstance): void {
         },
       }),
     },
-    (request) => {
+    (request, reply) => {
       const { change } = request.body
       if (change.kind === 'mcp_servers') oneOf(change, 'servers', 'text')
       if (change.kind === 'openapi') oneOf(change, 'url', 'document')
-      return told(setup.change(request.body, request.caller, signalOf(request)))
+      return told(setup.change(request.body, request.caller, signalOf(reply)))
     },
   )
 
@@ -246,18 +250,18 @@ export function setupRoutes(app: FastifyInstance): void {
         response: { 200: object({ document_id: TEXT, chunks: COUNT, warnings: TEXTS }) },
       }),
     },
-    (request) => {
+    (request, reply) => {
       const { collection, name, content } = request.body
       const bytes = Buffer.from(content, 'base64')
-      return told(setup.document({ collection, name, bytes }, request.caller, signalOf(request)))
+      return told(setup.document({ collection, name, bytes }, request.caller, signalOf(reply)))
     },
   )
 }
 
 /** Ends the work when the client has gone. */
-function signalOf({ raw }: FastifyRequest): AbortSignal {
+function signalOf({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
-  raw.socket.once('close', () => gone.abort(new Error('The client has gone')))
+  raw.once('close', () => gone.abort(new Error('The client has gone')))
   return gone.signal
 }
 
