@@ -12,10 +12,11 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
-import { ToolErrorCode } from 'toolyard'
+import { silentLog, ToolErrorCode, ToolManager } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { libraryApi } from '../scripts/library-api.ts'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
+import { checkConfig } from '../src/config/check-config.ts'
 import { publishedSchema } from '../src/config/config-schema.ts'
 import { TOOL_ERRORS } from '../src/core/tool-result.ts'
 
@@ -138,6 +139,34 @@ describe('code on the pages', () => {
   test.each(pages)('%s holds JSON that is JSON, and programs that can be read', (page) => {
     for (const code of blocks(page, 'json')) expect(() => JSON.parse(code), code).not.toThrow()
     for (const code of blocks(page, 'ts', 'js')) expect(parseSync('block.ts', code).errors, code).toEqual([])
+  })
+
+  const keys = new Set(['$schema', ...Object.keys(Object(publishedSchema()).properties)])
+  /** A configuration with this JSON of a page; undefined if it is neither a configuration nor a definition. */
+  const configOf = (shown: Record<string, unknown>): object | undefined => {
+    if (Object.hasOwn(shown, 'name') && Object.hasOwn(shown, 'implementation')) {
+      return { tools: { enabled: true, registry: [shown] } }
+    }
+    // Some answers have the name of a section and a list.
+    const isAnswer =
+      Object.keys(shown).some((key) => !keys.has(key)) || [shown.servers, shown.packages].some(Array.isArray)
+    return isAnswer ? undefined : shown
+  }
+
+  test.each(pages)('the configurations and definitions in %s load', async (page) => {
+    for (const code of blocks(page, 'json')) {
+      const config = configOf(JSON.parse(code))
+      if (config === undefined) continue
+      // Only the definitions are loaded: MCP servers would start.
+      const manager = new ToolManager({ ...checkConfig(config, page), mcpServers: {} }, { log: silentLog })
+      onTestFinished(() => manager.close())
+      const { skipped } = await manager.loadTools()
+      // A page alone has neither variables nor included files.
+      const faults = skipped.filter(
+        ({ problem }) => !/^(The environment variable \w+ is not set|An include works only)/.test(problem),
+      )
+      expect(faults, code).toEqual([])
+    }
   })
 
   test('what imports from toolyard type-checks', () => {

@@ -30,6 +30,10 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
   }
   const config = { ...read, tools: { enabled: true, ...read.tools } }
   const { storage, ...rest } = parts
+  const budgets = Array.isArray(read.budgets) ? read.budgets : []
+  if (storage === undefined && budgets.some((budget) => Object(budget).action !== 'warn')) {
+    throw new TypeError("budgets of the config are counted in a store: pass storage, such as storage: '.toolyard'")
+  }
   const others = typeof given === 'string' ? { ...rest, packages: join(dirname(given), LOCK_NAME) } : rest
   const { manager, stored, close } =
     storage === undefined

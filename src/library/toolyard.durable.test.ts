@@ -105,7 +105,7 @@ test('a durable run is stored, and a direct call runs with its approval', async 
   expect(execute).toHaveBeenCalledTimes(1)
 })
 
-test('without storage nothing is written, and approval and durable are refused', async () => {
+test('without storage nothing is written, and approval, durable and budgets are refused', async () => {
   const folder = await newFolder()
   const before = process.cwd()
   process.chdir(folder)
@@ -120,6 +120,9 @@ test('without storage nothing is written, and approval and durable are refused',
     await expect(yard.resume('r')).rejects.toThrow('resume needs a store')
     await yard.close()
   }
+  const budgets = [{ scope: 'tenant', per: 'day', amount: 1 }] as const
+  await expect(createToolyard({ config: { budgets } })).rejects.toThrow('budgets of the config are counted in a store')
+  await (await createToolyard({ config: { budgets: [{ ...budgets[0], action: 'warn' }] } })).close()
   await expect(createLight({ tools: [look], storage: folder })).rejects.toThrow('storage needs the package toolyard')
   expect(await readdir(folder)).toEqual([])
 })

@@ -56,10 +56,20 @@ test('a call asked for on the page is approved in the inbox, with other paramete
 
   await page.goto(`${server.url}/tool/pay`)
   await run()
-  await page.getByRole('link', { name: 'Open the approval' }).click()
-  await page.getByLabel(/^Reason/).fill('Not this month')
-  await page.getByRole('button', { name: 'Reject' }).click()
-  await page.getByText(/It was rejected by local.*: Not this month/).waitFor()
+  const [approval] = await Promise.all([
+    page.waitForEvent('popup'),
+    page.getByRole('link', { name: 'Open the approval' }).click(),
+  ])
+  await approval.getByLabel(/^Reason/).fill('Not this month')
+  await approval.getByRole('button', { name: 'Reject' }).click()
+  await approval.getByText(/It was rejected by local.*: Not this month/).waitFor()
+  await approval.close()
+  // The call is still there, and now says why it doesn't run.
+  await page.getByRole('button', { name: 'Run the approved call' }).click()
+  await page
+    .getByText(/Not this month/)
+    .first()
+    .waitFor()
 
   // Shown backwards, it would name another receiver.
   const params = { amount: 6, to: '\u202eecila' }

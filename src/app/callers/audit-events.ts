@@ -52,7 +52,8 @@ export interface Actor {
 }
 
 export interface EventParts {
-  readonly by?: Actor | undefined
+  /** With the source null, its interface is not known. */
+  readonly by?: Actor | (Omit<Actor, 'source'> & { readonly source: null }) | undefined
   /** Default: the whole installation. */
   readonly tenant?: string | undefined
   readonly subject?: string | undefined
@@ -162,7 +163,7 @@ function entryOf(event: EventName, parts: EventParts, at: number, count: number)
     at,
     tenant,
     caller: by?.id ?? null,
-    source: by === undefined ? null : (by.source ?? 'rest'),
+    source: by === undefined ? null : by.source === undefined ? 'rest' : by.source,
     event,
     subject: subject === undefined ? null : redactText(subject),
     detail: Object.keys(whole).length === 0 ? null : boundedJson(whole),

@@ -167,7 +167,8 @@ export class Approvals {
   /** Records that a call asked for approval. */
   asked(pause: Pause): void {
     const { id, tenant, caller, tool, params } = pause
-    const by = { id: caller, name: this.#options.callers.nameOf(caller) }
+    // The row of the call says over which interface.
+    const by = { id: caller, name: this.#options.callers.nameOf(caller), source: null }
     void this.#options.events.record('approval.asked', { by, tenant, subject: id, detail: { tool }, content: params })
     this.#tell('approval.asked', this.#view(pause, undefined))
   }
@@ -208,7 +209,8 @@ export class Approvals {
     const { tool, tenant, caller } = pause
     const conflict = (why: string) => new ApprovalError(409, `The call can no longer run: ${why}`)
     const definition = this.#definition(pause)
-    if (definition === undefined) throw conflict(`tool '${tool}' ${pause.version} does not exist any more`)
+    if (definition === undefined)
+      throw conflict(`tool '${tool}' ${pause.version} doesn't exist here. Was it removed, or is it in another program?`)
     const broken = manager().getRegistry().brokenReason(definition)
     if (broken !== undefined) throw conflict(broken)
     // A program knows its users: it passes their rights when the call runs.

@@ -75,6 +75,24 @@ test('warnings fail with --strict only, and the shipped configuration has none',
   expect(shipped.err).toMatch(/^Checked the configuration with \d+ tools: no problems\.$/m)
 })
 
+test('accepts tools that use accounts of users, if there is an encryption key', async () => {
+  const hub = { authorization_url: 'https://hub.example/a', token_url: 'https://hub.example/t', client_id: 'me' }
+  const auth = { type: 'user_oauth', provider: 'hub' }
+  const file = await write({
+    server: { public_url: 'https://tools.example' },
+    connections: { hub: { ...hub, hosts: ['api.hub.example'], scopes: [] } },
+    tools: {
+      enabled: true,
+      registry: [{ ...mock('me', 1), implementation: { type: 'http', url: 'https://api.hub.example/me', auth } }],
+    },
+  })
+  const env = { TOOLYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') }
+  expect(await toolyard(['check', '--strict', '--config', file], { env })).toMatchObject({ code: 0, out: '' })
+  expect((await toolyard(['check', '--config', file])).out).toContain('Error: me: Connections need an encryption key')
+  const short = { TOOLYARD_ENCRYPTION_KEY: 'short' }
+  expect((await toolyard(['check', '--config', file], { env: short })).out).toContain('openssl rand -base64 32')
+})
+
 test('reports rollouts of missing tools and versions, and of deprecated versions', async () => {
   const greet = (version: string, more: object = {}) => ({
     name: 'greet',

@@ -21,6 +21,8 @@ test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async ()
   await using server = await opened()
   const { callers } = server.installation
   await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: KEY } }, server.installation)
+  const [{ scopes } = {}] = await server.installation.storage.keys.list()
+  expect(scopes).toEqual(['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'])
   expect(callers.find(KEY)).toMatchObject({ tenant: 'local', role: 'admin', scopes: LOCAL_CALLER.scopes })
   await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: 'o'.repeat(32) } }, server.installation)
   expect(callers.find('o'.repeat(32))).toBe(undefined)

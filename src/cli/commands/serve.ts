@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { hashApiKey, SCOPES } from '../../app/callers/callers.ts'
+import { hashApiKey } from '../../app/callers/callers.ts'
 import { Installation } from '../../app/installation.ts'
 import { packageVersion } from '../../app/package-version.ts'
 import { createLog } from '../../app/tools/create-log.ts'
 import { ConfigError } from '../../config/check-config.ts'
+import { ADMIN_SCOPES } from '../../config/roles.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
@@ -139,7 +140,7 @@ export async function createFirstKey(
     tenant: LOCAL_TENANT,
     name: 'TOOLYARD_ADMIN_KEY',
     role: 'admin',
-    scopes: SCOPES,
+    scopes: [...ADMIN_SCOPES, 'installation'],
     tools: null,
     models: null,
     calls_per_minute: null,

@@ -10,12 +10,14 @@ import { createLog } from '../../app/tools/create-log.ts'
 import type { LoadReport } from '../../app/tools/load-definitions.ts'
 import { ToolManager } from '../../app/tools/tool-manager.ts'
 import type { Config } from '../../config/config.ts'
+import { connectionProblem } from '../../config/connection-config.ts'
 import { ConfigError, LOCK_NAME, type LoadConfigOptions, loadConfigFile } from '../../config/load-config.ts'
 import { type McpReading, mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { systemClock } from '../../core/clock.ts'
 import { dataFolder, keepSourced, secretVariable } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import { NO_ACCOUNTS, type UserAccounts } from '../../core/execution/user-accounts.ts'
 import type { Log } from '../../core/log.ts'
 import type { OnceStore } from '../../core/once-store.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
@@ -148,7 +150,7 @@ interface StartOptions {
 
 /**
  * Loads the tools of a configuration. If there is a store, calls are recorded in it unless `record` is false. Calls of
- * tools that need approval create it.
+ * tools that need approval create it, and so do calls under budgets.
  */
 export async function startManager(
   terminal: Terminal,
@@ -160,7 +162,8 @@ export async function startManager(
   const packages = lockFile(terminal, options.config)
   const parts = { config, handlers, log, env, packages }
   const asks = config.tools?.registry?.some((one) => Object.hasOwn(Object(one), 'approval'))
-  const needsStore = record === 'always' || hasStore(terminal) || (asks && !lists)
+  const isCounted = config.budgets !== undefined && config.budgets.length > 0
+  const needsStore = record === 'always' || hasStore(terminal) || ((asks || isCounted) && !lists)
   const installation = record && needsStore ? await install(terminal, parts) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation
@@ -169,7 +172,11 @@ export async function startManager(
     return { manager, handlers, report, context, pins, installation, close: () => installation.close() }
   }
   const knowledge = commandKnowledge(terminal, log)
-  const unused = lists && { once: {} as OnceStore, approvals: { pauses: {} as PauseStore } }
+  const unused = lists && {
+    once: {} as OnceStore,
+    approvals: { pauses: {} as PauseStore },
+    accounts: await checkedAccounts(config, env),
+  }
   const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open, ...unused })
   const tenants = new Tenants()
   tenants.configure(config)
@@ -179,6 +186,27 @@ export async function startManager(
     await knowledge.close()
   }
   return { manager, handlers, report: await manager.loadTools(), context, pins: new PinFile(dataFolder(env)), close }
+}
+
+/** Checks that tools can use accounts of users. No call is made, so no account is used. */
+async function checkedAccounts({ connections }: Config, env: Terminal['env']): Promise<UserAccounts> {
+  const [{ NO_KEY }, { TextSeal }] = await Promise.all([
+    import('../../app/connections/connections.ts'),
+    import('../../app/durable/sealed-text.ts'),
+  ])
+  const refuse = () => Promise.reject(new Error(NO_ACCOUNTS))
+  const keyProblem = (): string | undefined => {
+    try {
+      return TextSeal.from(env).keyId === undefined ? NO_KEY : undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  return {
+    problem: (provider, url) => keyProblem() ?? connectionProblem(provider, url, connections),
+    require: refuse,
+    token: refuse,
+  }
 }
 
 /** Opens the installation. A store that cannot be opened does not fail the command: stderr says so. */

@@ -188,6 +188,14 @@ describe('without keys', () => {
     const sites = ['cross-site', 'same-site', 'same-origin', 'none']
     const statuses = sites.map(async (site) => (await server.get(LIST, { 'sec-fetch-site': site })).status)
     expect(await Promise.all(statuses)).toEqual([403, 403, 200, 200])
+    // A window that comes back from an OAuth provider.
+    const window = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+    const callback = '/api/connections/hub/callback?code=1&state=2'
+    const from = async (path: string, headers: object) =>
+      (await rawRequest(server.url + path, { headers: { ...window, ...headers } })).status
+    expect([await from(callback, {}), await from(LIST, {})]).toEqual([302, 403])
+    expect(await from(callback, { 'sec-fetch-dest': 'iframe' })).toBe(403)
+    expect(await from(callback, { 'sec-fetch-mode': 'no-cors' })).toBe(403)
     const key = { 'x-api-key': await server.key('acme') }
     for (const name of proxies) expect((await server.get(LIST, { ...key, [name]: '203.0.113.7' })).status).toBe(200)
   })

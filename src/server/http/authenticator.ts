@@ -83,14 +83,15 @@ export class Authenticator {
    * Without keys, rejects DNS rebinding by the Host header, other websites by the Origin header, and requests that come
    * through a proxy, behind which anyone can be.
    */
-  checkOrigin(headers: IncomingHttpHeaders): void {
+  checkOrigin(request: IncomingMessage): void {
     if (!this.local) return
+    const { headers } = request
     const { host = '', origin } = headers
     const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name))
     if (proxy !== undefined) throw new HttpProblem(403, `Requests with the header ${proxy} need an API key`, LOCAL_ONLY)
     // Browsers say where a request comes from, also without an Origin header.
     const site = headers['sec-fetch-site']
-    if (site === 'cross-site' || site === 'same-site') {
+    if ((site === 'cross-site' || site === 'same-site') && !isReturn(request)) {
       throw new HttpProblem(403, 'Cross-origin requests are refused', LOCAL_ONLY)
     }
     if (!isLoopbackHost(host)) throw new HttpProblem(403, 'The Host header must name this machine', LOCAL_ONLY)
@@ -214,6 +215,15 @@ export class Authenticator {
     return known
   }
 }
+
+const RETURN = /^\/(?:api\/connections\/[\w.-]{1,64}\/callback|settings)(?=\?|$)/
+
+/** Whether a window comes back from an OAuth provider, or goes on from there to the web UI. */
+const isReturn = ({ method, url = '', headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  headers['sec-fetch-mode'] === 'navigate' &&
+  headers['sec-fetch-dest'] === 'document' &&
+  RETURN.test(url)
 
 /** The path of a request if it is one of MCP: `/mcp`, or that of a part of the tools. */
 const mcpPath = ({ url = '' }: IncomingMessage): string | undefined => /^\/mcp(?:\/[\w.-]+)?(?=[/?]|$)/.exec(url)?.[0]

@@ -102,7 +102,7 @@ export function addHooks(app: FastifyInstance): void {
     const { headers } = request
     reply.headers(SECURITY_HEADERS)
     if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
-    authenticator.checkOrigin(headers)
+    authenticator.checkOrigin(request.raw)
     if (request.is404) answerUnknownPath(request, reply, routes, done)
     else done()
   })

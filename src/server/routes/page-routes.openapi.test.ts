@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
 
@@ -78,6 +79,27 @@ describe('GET /openapi.json', () => {
     }
   })
 })
+
+test('docs/reference/server.md lists every endpoint with its scope', () => {
+  const page = readFileSync(new URL('../../../docs/reference/server.md', import.meta.url), 'utf8')
+  const listed = [...page.matchAll(/^\| (`[A-Z]+[` ].*?) \| (.*?) ?\|/gm)].flatMap(([, endpoints = '', scopes = '']) =>
+    endpointsIn(endpoints).map((endpoint) => `${endpoint} ${scopes}`),
+  )
+  const served = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { description = '' }]) => {
+      const [, scopes = ''] = /scope ((?:`\w+`(?: or )?)+)\.$/.exec(description) ?? []
+      return `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')} ${scopes.replaceAll('`', '')}`
+    }),
+  )
+  const pages = /^GET \/(docs|guide\/)? $/
+  expect(listed.filter((endpoint) => !pages.test(endpoint)).sort()).toEqual(served.sort())
+})
+
+/** The endpoints of a cell such as "`GET`, `POST /api/keys`": methods without a path belong to the next path. */
+function endpointsIn(cell: string): string[] {
+  const words = [...cell.matchAll(/`([A-Z]+)(?: (\S+))?`/g)]
+  return words.map(([, method], at) => `${method} ${words.slice(at).find(([, , path]) => path !== undefined)?.[2]}`)
+}
 
 test('GET /docs loads nothing from other origins', async () => {
   const page = await fetch(`${server.url}/docs`)

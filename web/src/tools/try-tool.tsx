@@ -1,6 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type KeyboardEvent, Suspense, useMemo, useState } from 'react'
-import { Link } from 'wouter'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { toolQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
@@ -115,9 +114,16 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
         )}
         {approval !== undefined && !call.running && (
           <div className="mb-3 flex flex-wrap items-center gap-3">
-            <Link href={`/approvals/${approval.id}`} className="text-accent underline underline-offset-2">
+            {/* A window of its own: the parameters stay here. */}
+            <a
+              href={`/approvals/${approval.id}`}
+              target="_blank"
+              rel="noreferrer"
+              className="text-accent underline underline-offset-2"
+            >
               Open the approval
-            </Link>
+            </a>
+            <span className="text-sm text-muted">Opens a new tab.</span>
             <Button onClick={() => void call.run(params, approval.id)}>Run the approved call</Button>
           </div>
         )}
