@@ -3,6 +3,7 @@ import { CopyButton } from '../parts/copy-button.tsx'
 import { Code } from '../parts/section.tsx'
 import { Loading, Note } from '../parts/states.tsx'
 import { type DiffLine, diffLines } from './diff-lines.ts'
+import { sentence } from './sentence.ts'
 import type { SetupState } from './setup-queries.ts'
 import type { ChangeState } from './use-change.ts'
 
@@ -51,9 +52,7 @@ export function ChangePanel({
         )}
         {!complete && <Missing text={missing} />}
         {complete && view === undefined && !error && <Loading what="the change" />}
-        {complete && view !== undefined && !error && (
-          <Shown {...{ setup, change, view, blocked, action, onWrite }} file={file} />
-        )}
+        {complete && view !== undefined && !error && <Shown {...{ setup, change, view, blocked, action, onWrite }} />}
       </div>
     </section>
   )
@@ -69,11 +68,10 @@ const Missing = ({ text }: { readonly text: string }) => (
 )
 
 interface ShownProps extends Omit<ChangePanelProps, 'missing'> {
-  readonly file: string
   readonly view: NonNullable<ChangeState['view']>
 }
 
-function Shown({ setup, change, view, file, blocked, action, onWrite }: ShownProps) {
+function Shown({ setup, change, view, blocked, action, onWrite }: ShownProps) {
   const reason = change.refused ?? (setup.writable ? undefined : (setup.reason ?? view.reason))
   const lines = diffLines(view.diff)
   return (
@@ -95,10 +93,7 @@ function Shown({ setup, change, view, file, blocked, action, onWrite }: ShownPro
       {reason !== undefined && (
         <Note tone="warn" role="status">
           <p className="font-medium">The server can’t write this file.</p>
-          <p>{reason}</p>
-          <p>
-            Copy this into <Code>{file}</Code> and reload the server.
-          </p>
+          <p>{sentence(reason)}</p>
         </Note>
       )}
       {reason === undefined && lines.length === 0 && <Note>The file needs no change.</Note>}

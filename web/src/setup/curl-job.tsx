@@ -12,6 +12,7 @@ import { toast } from '../parts/toast.tsx'
 import { ChangePanel } from './change-panel.tsx'
 import { Field, TextArea, TextField } from './field.tsx'
 import { JobFrame, type JobProps } from './job-frame.tsx'
+import { sentence } from './sentence.ts'
 import {
   type DraftParameter,
   draftOf,
@@ -136,7 +137,7 @@ function Editor({ setup, proposal, draft, problems, onChange }: EditorProps) {
       ))}
       {!stores && proposal.secrets.length > 0 && (
         <Note tone="warn">
-          <p>{reason ?? 'This server stores no secrets.'}</p>
+          <p>{sentence(reason ?? 'This server stores no secrets')}</p>
           {proposal.secrets.map(({ name }) => (
             <p key={name}>
               Until then the tool reads the environment variable <Code>{name}</Code>.

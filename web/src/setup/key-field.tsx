@@ -1,6 +1,7 @@
 import { useId } from 'react'
 import { TextField } from './field.tsx'
 import { type KeySource, sourceProblem, variablesFor } from './key-source.ts'
+import { sentence } from './sentence.ts'
 import type { SetupState } from './setup-queries.ts'
 
 interface KeyFieldProps {
@@ -47,7 +48,7 @@ export function KeyField({ legend, setup, source, onSource, value, onValue, usua
             </label>
             {disabled && (
               <p id={`${ids}reason`} className="pl-6 wrap-anywhere text-muted">
-                {secrets.reason ?? 'This server stores no secrets.'}
+                {sentence(secrets.reason ?? 'This server stores no secrets')}
               </p>
             )}
           </div>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
-import { toolsQuery } from '../api/queries.ts'
+import { toolQuery, toolsQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { count, inBytes } from '../parts/figures.ts'
@@ -17,6 +17,8 @@ import {
   collectionProblem,
   MOST_BYTES,
   nextUpload,
+  searches,
+  storeLabel,
   totals,
   type Upload,
   withFiles,
@@ -48,16 +50,21 @@ export function KnowledgeJob({ setup }: JobProps) {
   const [uploads, setUploads] = useState<readonly Upload[]>([])
   const [ready, setReady] = useState(false)
   const files = useRef(new Map<string, File>())
-  const problem = collectionProblem(name)
   const { data: tools = [] } = useQuery(toolsQuery)
-  const exists = tools.some((one) => one.name === `search_${name}`)
+  const taken = tools.some((one) => one.name === `search_${name}`)
+  const { data: known } = useQuery({ ...toolQuery(`search_${name}`), enabled: taken })
+  const exists = taken && searches(known?.parameters, name)
+  const foreign = taken && known !== undefined && !exists
+  const problem = foreign
+    ? `The tool search_${name} searches another collection. Choose another name.`
+    : collectionProblem(name)
   const whole = {
     kind: 'collection',
     name,
     ...(description.trim() !== '' && { description: description.trim() }),
   } as const
   const tool = { label: `Open search_${name}`, href: `/tool/${encodeURIComponent(`search_${name}`)}` }
-  const change = useChange(problem === undefined && !ready && !exists ? whole : undefined, (view) => {
+  const change = useChange(problem === undefined && !ready && !taken ? whole : undefined, (view) => {
     toast(writtenToast(`Added the tool search_${name}.`, view, tool))
     setReady(true)
   })
@@ -115,8 +122,8 @@ export function KnowledgeJob({ setup }: JobProps) {
           <ChangePanel
             setup={setup}
             change={change}
-            missing="Name the collection to see the change."
-            action={`Write, reload and store ${count(waiting, 'file')}`}
+            missing={name === '' || problem === undefined ? 'Name the collection to see the change.' : problem}
+            action={storeLabel('Write, reload and store', waiting)}
             blocked={waiting === 0 ? 'Choose at least one file.' : undefined}
             onWrite={() => change.write(whole)}
           />
@@ -143,7 +150,7 @@ const Existing = ({ name, waiting, onStart }: ExistingProps) => (
     </p>
     <div>
       <Button look="main" disabled={waiting === 0} onClick={onStart}>
-        Store {count(waiting, 'file')}
+        {storeLabel('Store', waiting)}
       </Button>
     </div>
     {waiting === 0 && <p className="text-sm text-muted">Choose at least one file.</p>}

@@ -13,6 +13,7 @@ import { TextArea, TextField } from './field.tsx'
 import { followTools } from './follow-tools.ts'
 import { JobFrame, type JobProps } from './job-frame.tsx'
 import { nameProblem, readServers, renamed, type ServerEntries, summaryOf } from './mcp-input.ts'
+import { sentence } from './sentence.ts'
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
 
@@ -93,7 +94,7 @@ export function McpJob({ setup }: JobProps) {
           )}
           {starts && !setup.commands.allowed && (
             <Note tone="warn" role="status">
-              {setup.commands.reason ?? 'This server starts no commands that were entered on the page.'}
+              {sentence(setup.commands.reason ?? 'This server starts no commands that were entered on the page')}
             </Note>
           )}
           {given.length > 0 && (

@@ -9,6 +9,7 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 import { JobCards } from './job-cards.tsx'
 import type { JobProps } from './job-frame.tsx'
 import { JOBS, type Job } from './jobs.ts'
+import { sentence } from './sentence.ts'
 import { type SetupState, setupQuery } from './setup-queries.ts'
 
 const PARTS: Readonly<Record<Job['id'], ComponentType<JobProps>>> = {
@@ -93,19 +94,19 @@ function ThisServer({ setup: { file, creates, writable, reason, secrets, command
       good: writable,
       text: writable
         ? `${file ?? 'The file'} ${creates ? 'is created by the first change' : 'is written, with a backup'}.`
-        : `${reason ?? 'The file can’t be written.'} Changes are shown to copy.`,
+        : sentence(reason ?? 'The file can’t be written'),
     },
     {
       what: 'Secrets',
       good: secrets.enabled,
-      text: secrets.enabled ? 'Keys are stored encrypted, not in the file.' : (secrets.reason ?? 'Not stored.'),
+      text: secrets.enabled ? 'Keys are stored encrypted, not in the file.' : sentence(secrets.reason ?? 'Not stored'),
     },
     {
       what: 'Commands',
       good: commands.allowed,
       text: commands.allowed
         ? 'MCP servers may be programs that this server starts.'
-        : (commands.reason ?? 'Not allowed.'),
+        : sentence(commands.reason ?? 'Not allowed'),
     },
   ]
   return (

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { collectionProblem, nextUpload, totals, withFiles, withoutUpload, withUpload } from './uploads.ts'
+import {
+  collectionProblem,
+  nextUpload,
+  searches,
+  storeLabel,
+  totals,
+  withFiles,
+  withoutUpload,
+  withUpload,
+} from './uploads.ts'
 
 const FILES = [
   { name: 'a.md', size: 10 },
@@ -37,4 +46,19 @@ test('a file replaces one of the same name, but not while that is being sent', (
 test('a collection has a name that fits into the name of a tool', () => {
   expect(collectionProblem('manuals-2')).toBeUndefined()
   for (const name of ['', '2', 'my manuals', 'a'.repeat(60)]) expect(collectionProblem(name)).toMatch(/letter/)
+})
+
+test('a tool searches a collection only if its schema names it', () => {
+  const parameters = (collection: object) => ({ type: 'object', properties: { collection } })
+  expect(searches(parameters({ enum: ['manuals'] }), 'manuals')).toBe(true)
+  expect(searches(parameters({ type: 'string', default: 'docs' }), 'manuals')).toBe(false)
+  expect(searches({ type: 'object' }, 'manuals')).toBe(false)
+})
+
+test('a button says how many files it stores', () => {
+  expect([0, 1, 2].map((waiting) => storeLabel('Store', waiting))).toEqual([
+    'Store files',
+    'Store 1 file',
+    'Store 2 files',
+  ])
 })

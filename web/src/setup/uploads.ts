@@ -1,4 +1,4 @@
-import { inBytes } from '../parts/figures.ts'
+import { count, inBytes } from '../parts/figures.ts'
 
 /** A file on its way into a collection. */
 export interface Upload {
@@ -53,3 +53,13 @@ const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,56}$/
 /** Why a collection can't have this name, if it can't. */
 export const collectionProblem = (name: string): string | undefined =>
   NAME.test(name) ? undefined : 'Start with a letter, then use letters, digits, "_" and "-".'
+
+/** Whether a tool with these parameters searches this collection. A tool of the right name may search another one. */
+export function searches(parameters: unknown, collection: string): boolean {
+  const { enum: names } = Object(Object(Object(parameters).properties).collection) as { readonly enum?: unknown }
+  return Array.isArray(names) && names.includes(collection)
+}
+
+/** The label of a button that stores files. */
+export const storeLabel = (verb: string, waiting: number): string =>
+  waiting === 0 ? `${verb} files` : `${verb} ${count(waiting, 'file')}`
