@@ -1,15 +1,20 @@
 import { fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 
-const CHILD = fileURLToPath(new URL('./measure.ts', import.meta.url))
+const ROOT = join(import.meta.dirname, '..')
 
 /** Hardly a measurement takes this long: one that does hangs. */
 const LONGEST_MS = 120_000
 
-/** Runs one measurement of `measures/` in a fresh process, and gives what it found. */
-export function measureInChild<Result>(measure: string, options: object, longestMs = LONGEST_MS): Promise<Result> {
+/** Runs one measurement of `measures/` in a fresh process, and gives what it found; `root` may be another checkout. */
+export function measureInChild<Result>(
+  measure: string,
+  options: object,
+  longestMs = LONGEST_MS,
+  root = ROOT,
+): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const child = fork(CHILD, [measure, JSON.stringify(options)], {
+    const child = fork(join(root, 'bench', 'measure.ts'), [measure, JSON.stringify(options)], {
       execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       serialization: 'advanced',

@@ -22,6 +22,8 @@ export interface MiniRow {
 export interface MiniResult {
   /** From the first question to its answer, on a process that was not there. */
   readonly firstMs: number
+  /** The first question to a process that was started in the background. */
+  readonly firstWarmMs: number
   readonly rows: readonly MiniRow[]
   readonly batchMs: number
   /** Of the process that holds the model; undefined where the system does not tell. */
@@ -41,6 +43,7 @@ export async function mini({ tools: sizes, queries, batch }: MiniOptions): Promi
     return performance.now() - started
   }
   const firstMs = await ask(0, offered.slice(0, 1))
+  const firstWarmMs = await firstAfterStart()
   const rows: MiniRow[] = []
   for (const size of sizes) {
     const tools = someTools(offered, size)
@@ -57,7 +60,21 @@ export async function mini({ tools: sizes, queries, batch }: MiniOptions): Promi
   const batchMs = performance.now() - started
   const childMb = residentMb(wire.pid)
   await wire.close()
-  return { firstMs, rows, batchMs, childMb, parentMb: process.memoryUsage.rss() / 2 ** 20 }
+  return { firstMs, firstWarmMs, rows, batchMs, childMb, parentMb: process.memoryUsage.rss() / 2 ** 20 }
+}
+
+/** The first question with the 16 tools that a server embedded after its start. */
+async function firstAfterStart(): Promise<number> {
+  const wire = await miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
+  const model: Model = { id: 'mini:v1', stream: (request) => wire.stream('v1', request) }
+  const { calls } = developmentCases()
+  const tools = [...new Map(calls.flatMap((one) => one.tools.map((tool) => [tool.name, tool]))).values()].slice(0, 16)
+  await readStream(model, { messages: [{ role: 'user', content: 'warm up' }], tools })
+  const started = performance.now()
+  await readStream(model, { messages: calls[0]?.turns[0] ?? [], tools })
+  const firstMs = performance.now() - started
+  await wire.close()
+  return firstMs
 }
 
 const ownTool = (calls: ReturnType<typeof developmentCases>['calls'], at: number): readonly OfferedTool[] =>

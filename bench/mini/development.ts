@@ -22,7 +22,16 @@ interface Written {
   readonly asked: readonly { readonly said: string; readonly params: AcceptedParams | null }[]
 }
 
+interface WrittenParallel {
+  readonly tools: readonly BfclFunction[]
+  readonly asked: readonly {
+    readonly said: string
+    readonly calls: readonly Readonly<Record<string, AcceptedParams>>[]
+  }[]
+}
+
 const FILE = new URL('./development/requests.json', import.meta.url)
+const PARALLEL_FILE = new URL('./development/parallel.json', import.meta.url)
 /** The day on which "tomorrow" was written. */
 export const DEVELOPMENT_NOW = Date.parse('2026-11-16T10:00:00Z')
 
@@ -43,4 +52,20 @@ export function developmentCases(): { readonly calls: DevelopmentCase[]; readonl
   )
   const those = (wanted: boolean) => all.filter((each) => each.wanted === wanted).map(({ one }) => one)
   return { calls: those(true), no: those(false) }
+}
+
+/** The requests that need several calls. */
+export function parallelCases(): DevelopmentCase[] {
+  const groups: readonly WrittenParallel[] = JSON.parse(readFileSync(PARALLEL_FILE, 'utf8'))
+  return groups.flatMap(({ tools, asked }) =>
+    asked.map(({ said, calls }, index): DevelopmentCase => {
+      const accepted = calls.map(acceptedCall).filter((one) => !!one)
+      return {
+        id: `${tools.map(({ name }) => name).join('-')}-${index}`,
+        turns: [[{ role: 'user', content: said }]],
+        tools: tools.map((tool) => bfclTool(tool, 'python')),
+        judge: ([turn]) => checkCalls(turn?.calls ?? [], accepted, { functions: tools, language: 'python' }),
+      }
+    }),
+  )
 }

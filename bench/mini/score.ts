@@ -1,6 +1,7 @@
 /**
  * `node bench/mini/score.ts [--write | --limit N] [--show] [category…]`: how well the model in the box does, by the rules of
- * BFCL, and what it takes. `development`, `development_no`, `everyday` and `everyday_unseen` are requests of our own. `--write`
+ * BFCL, and what it takes. `development`, `development_no`, `development_parallel`,
+ * `everyday` and `everyday_unseen` are requests of our own. `--write`
  * puts each row, as soon as it is known, into packages/mini/scores.json, which the server gives away, and into
  * docs/guides/mini.md. `--limit` asks only the first N cases of a category. Only counts are printed and written; `--show` prints
  * the failing cases too, but only those of our own that may be tuned on: never a case of `everyday_unseen` or of BFCL.
@@ -17,7 +18,7 @@ import type { CategoryScore } from '../../src/models/model-scores.ts'
 import { ProviderClient } from '../../src/models/providers/provider-client.ts'
 import { bfclCategory } from '../../src/validation/bfcl/bfcl-category.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
-import { DEVELOPMENT_NOW, type DevelopmentCase, developmentCases } from './development.ts'
+import { DEVELOPMENT_NOW, type DevelopmentCase, developmentCases, parallelCases } from './development.ts'
 import { everydayCases } from './everyday.ts'
 import { kindsOf, share } from './scores.ts'
 import { writeScores } from './write-scores.ts'
@@ -35,6 +36,7 @@ interface Loaded {
 const OWN: readonly Category[] = [
   { name: 'development', own: true, call_wanted: true, load: () => ({ cases: developmentCases().calls }) },
   { name: 'development_no', own: true, call_wanted: false, load: () => ({ cases: developmentCases().no }) },
+  { name: 'development_parallel', own: true, call_wanted: true, load: () => ({ cases: parallelCases() }) },
   { name: 'everyday', own: true, call_wanted: true, load: () => everydayCases('even') },
   { name: 'everyday_unseen', own: true, call_wanted: true, load: () => everydayCases('odd') },
 ]

@@ -1,5 +1,5 @@
 import { BUDGET_SCOPES, inUnits } from '../core/costs.ts'
-import type { Spending, SpendingQuery, SpendingStore } from '../core/storage/spending-store.ts'
+import type { SpendingQuery, SpendingStore, SpendingSums } from '../core/storage/spending-store.ts'
 
 export const COST_BY = [...BUDGET_SCOPES, 'run'] as const
 export const COST_PERIODS = ['day', 'week', 'month'] as const
@@ -81,7 +81,7 @@ export async function costReport(
   }
 }
 
-const shown = ({ spent, calls, unknown }: Spending): Cost => ({
+const shown = ({ spent, calls, unknown }: SpendingSums): Cost => ({
   cost: calls > 0 && unknown === calls ? null : inUnits(spent),
   calls,
   unknown_calls: unknown,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { checkConfig, KEEP_DAYS } from '../config/check-config.ts'
+import { KEEP_DAYS } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
-import { LOCK_NAME, loadConfigFile } from '../config/load-config.ts'
+import { LOCK_NAME } from '../config/load-config.ts'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
@@ -17,18 +17,16 @@ import type { Tracer } from '../core/records/tracer.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
-import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
-import type { ToolUseStore } from '../core/storage/tool-use-store.ts'
 import type { ToolHandlers } from '../kinds/tool-handlers.ts'
 import { PinFile, type PinStore } from '../mcp/client/pinned-tools.ts'
 import { LeasedRates } from '../storage/leased-rates.ts'
 import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
 import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
-import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
+import { ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
-import { Access, type Actor, AuditEvents } from './callers/audit-events.ts'
+import { Access, AuditEvents } from './callers/audit-events.ts'
 import { Budgets } from './callers/budgets.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers/callers.ts'
 import { BoundedOnce, Tenants } from './callers/tenants.ts'
@@ -36,37 +34,23 @@ import { Connections } from './connections/connections.ts'
 import { APPROVAL_WEBHOOK, Approvals } from './durable/approvals.ts'
 import { DurableRuns } from './durable/durable-runs.ts'
 import { TextSeal } from './durable/sealed-text.ts'
-import { type Outcome, PAYLOAD_SHARE, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
+import {
+  type Outcome,
+  PAYLOAD_SHARE,
+  type PayloadPolicy,
+  payloadText,
+  RunRecords,
+  storableRun,
+  storableStep,
+} from './payloads.ts'
+import { readConfig } from './read-config.ts'
+import { Secrets } from './secrets.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
-import { type Parts, ToolManager } from './tools/tool-manager.ts'
+import { StoredPins } from './stored-pins.ts'
+import type { Parts } from './tools/assemble.ts'
+import { ToolManager } from './tools/tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
 import { WebhookQueue } from './webhook-queue.ts'
-
-type Pins = Readonly<Record<string, string>>
-
-/** Pins in the store, shared by all servers of an installation. Pins in the older file still count. */
-class StoredPins implements PinStore {
-  readonly #settings: SettingStore
-  readonly #file: PinStore
-  readonly #events: AuditEvents
-
-  constructor(settings: SettingStore, file: PinStore, events: AuditEvents) {
-    this.#settings = settings
-    this.#file = file
-    this.#events = events
-  }
-
-  async read(server: string): Promise<Pins | undefined> {
-    const stored = (await this.#settings.list('pin')).find(({ name }) => name === server)
-    return stored === undefined ? this.#file.read(server) : (stored.value as Pins)
-  }
-
-  async write(server: string, pins: Pins, by?: Actor): Promise<void> {
-    await this.#settings.put({ kind: 'pin', name: server, value: pins })
-    const detail = { tools: Object.keys(pins).length }
-    await this.#events.record('mcp.pinned', { by, subject: server, content: pins, detail })
-  }
-}
 
 const JOB_TIMEOUT_MS = 3_600_000
 /** Replaced tools stay open for a while: a run may still use them. */
@@ -76,6 +60,8 @@ const LAST_RECORDS_TIMEOUT_MS = 5_000
 export interface InstallationOptions {
   /** The configuration file. It can be reloaded. */
   readonly file?: string
+  /** Where changes of the configuration are written, if not to `file`. It needn't exist. */
+  readonly setupFile?: string
   /** The configuration, if there is no file. */
   readonly config?: Config
   readonly log: Log
@@ -121,6 +107,8 @@ export class Installation {
   readonly webhooks: WebhookQueue
   /** The accounts of users at providers. */
   readonly connections: Connections
+  /** What the configuration refers to as `${secret:NAME}`. */
+  readonly secrets: Secrets
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -136,20 +124,23 @@ export class Installation {
   /** Encrypts what is stored for a continuation. */
   readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
-  /** How many runs each tenant has made since its runs were trimmed. */
-  readonly #runs = new Map<string, number>()
+  readonly #runs: RunRecords
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
   /** Replaced tools, each with a function that cancels its closing. */
   readonly #retired = new Map<ToolManager, () => void>()
+  #file: string | undefined
   #config: Config
+  /** The stored secrets in use, as variables. */
+  #stored: Environment = {}
   #manager: ToolManager | undefined
+  #reloading: Promise<void> = Promise.resolve()
   #gate: ToolUseGate | undefined
   #closed: Promise<void> | undefined
 
   /** Opens the store, loads the tools and the callers. Rejects with a `ConfigError` if the configuration is invalid. */
   static async open(options: InstallationOptions): Promise<Installation> {
-    const config = await readConfig(options)
+    const config = await readConfig(options, options.file)
     const env = options.env ?? process.env
     const seal = TextSeal.from(env)
     const instance = randomUUID()
@@ -182,6 +173,7 @@ export class Installation {
     { storage, instance, seal }: Pick<Installation, 'storage' | 'instance' | 'seal'>,
   ) {
     this.#options = options
+    this.#file = options.file
     this.#config = config
     this.storage = storage
     this.instance = instance
@@ -222,10 +214,11 @@ export class Installation {
       onRun: (run) => this.#recordRun(run, this.#config),
     })
     this.connections = new Connections({
-      ...{ store: storage.connections, seal, events, clock, log, env: this.env },
+      ...{ store: storage.connections, seal, events, clock, log, env: () => this.env },
       config: () => this.#config,
     })
     const { settings, ledger } = storage
+    this.secrets = new Secrets({ settings, seal, events, log })
     const registry = () => this.manager.getRegistry()
     const tell = (news: AlertNews) => this.webhooks.add(ALERT_WEBHOOK, news)
     const shared = { settings, ledger, events, clock, log: this.log }
@@ -235,13 +228,21 @@ export class Installation {
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
     this.#cache = new ResultCache(this.clock)
+    this.#runs = new RunRecords({ sink: this.sink, runs: storage.runs, tenants: this.tenants, log })
     const { knowledge } = storage
     this.#knowledge = { ...knowledge, put: (part) => knowledge.put(part, this.tenants.quota(part.tenant)) }
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
+  /** The variables that the configuration may refer to. */
   get env(): Environment {
-    return this.#options.env ?? process.env
+    const { env = process.env } = this.#options
+    return Object.keys(this.#stored).length === 0 ? env : { ...env, ...this.#stored }
+  }
+
+  /** The configuration file, and the one that changes are written to, if there is one. */
+  get files(): { readonly read: string | undefined; readonly write: string | undefined } {
+    return { read: this.#file, write: this.#options.setupFile ?? this.#file }
   }
 
   /** The data folder. */
@@ -260,8 +261,8 @@ export class Installation {
 
   /** The file that lists the packages. */
   get lockFile(): string | undefined {
-    const { file, packages = file && join(dirname(file), LOCK_NAME) } = this.#options
-    return packages
+    const file = this.#file
+    return this.#options.packages ?? (file && join(dirname(file), LOCK_NAME))
   }
 
   /** The current tools. A reload replaces them: don't store this. */
@@ -293,11 +294,39 @@ export class Installation {
     return () => this.#reloaded.delete(listener)
   }
 
-  /** Reads the file again. Throws if it is invalid, and then changes nothing. */
-  async reload(): Promise<void> {
-    const config = await readConfig(this.#options)
+  /** Reads the file again, or from now on another one. Throws if it is invalid, and then changes nothing. */
+  reload(file = this.#file): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#use(await readConfig(this.#options, file))
+      this.#file = file
+    })
+  }
+
+  /** One reload after the other: each closes the tools of the one before. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#reloading.then(work)
+    this.#reloading = turn.catch(() => {})
+    return turn
+  }
+
+  /** Tools that use a changed secret need its new value. */
+  async #useSecrets(): Promise<void> {
+    const next = await this.secrets.variables()
+    const names = Object.keys({ ...this.#stored, ...next }).filter((name) => next[name] !== this.#stored[name])
+    if (names.length === 0) return
+    const text = JSON.stringify(this.#config)
+    if (names.some((name) => text.includes(`\${${name}}`))) await this.#inTurn(() => this.#use({ ...this.#config }))
+    else this.#stored = next
+  }
+
+  async #use(config: Config): Promise<void> {
     const before = this.#manager
-    const manager = await this.#load(config)
+    const stored = this.#stored
+    this.#stored = await this.secrets.variables()
+    const manager = await this.#load(config).catch((error: unknown) => {
+      this.#stored = stored
+      throw error
+    })
     this.#config = config
     this.#manager = manager
     this.#configure()
@@ -313,7 +342,7 @@ export class Installation {
     const tools = this.manager.getRegistry().list()
     const packages = [...new Set(tools.flatMap((tool) => packageOf(tool) ?? []))]
     const detail = { tools: tools.length, ...(packages.length > 0 && { packages }) }
-    void this.events.record('config.loaded', { subject: this.#options.file, content: this.#config, detail })
+    void this.events.record('config.loaded', { subject: this.#file, content: this.#config, detail })
   }
 
   /** Closes replaced tools when no call has used them for a while. */
@@ -334,6 +363,7 @@ export class Installation {
 
   async #start(): Promise<void> {
     await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
+    this.#stored = await this.secrets.variables()
     this.#manager = await this.#load(this.#config)
     this.#configure()
     await this.rollouts.begin()
@@ -348,8 +378,8 @@ export class Installation {
   }
 
   async #load(config: Config): Promise<ToolManager> {
-    const { env, handlers, tools = [], tracer, sinks = [] } = this.#options
-    const gate = await openGate(config.validation, this.storage.toolUse, this.log)
+    const { handlers, tools = [], tracer, sinks = [] } = this.#options
+    const gate = await ToolUseGate.open(this.storage.toolUse, config.validation, this.log)
     const id = await this.storage.settings.putFirst({ kind: 'secret', name: 'installation', value: randomUUID() })
     const parts: Parts = {
       installation: String(id),
@@ -374,7 +404,7 @@ export class Installation {
       onRun: (run, stored) => this.#recordRun(run, config, stored),
       toolUse: this.toolUse,
       ...(gate !== undefined && { gate: gate.judge }),
-      ...(env !== undefined && { env }),
+      env: this.env,
       ...(handlers !== undefined && { handlers }),
       ...(tracer !== undefined && { tracer }),
     }
@@ -396,27 +426,9 @@ export class Installation {
     return { content, storageBytes: PAYLOAD_SHARE * this.tenants.quota(call.tenant).storage_bytes }
   }
 
-  /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
   #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
-    if (stored) {
-      this.sink.run(storableRun(this.payloads, run, storage?.runs !== false))
-      void this.#trimRuns(run.tenant)
-    }
+    if (stored) this.#runs.add(storableRun(this.payloads, run, storage?.runs !== false))
     this.#options.onRun?.(run)
-  }
-
-  async #trimRuns(tenant: string): Promise<void> {
-    const most = this.tenants.quota(tenant).stored_runs
-    const made = (this.#runs.get(tenant) ?? most) + 1
-    const isDue = made * 100 >= most
-    this.#runs.set(tenant, isDue ? 0 : made)
-    if (!isDue) return
-    try {
-      await this.sink.flush()
-      if (this.#closed === undefined) await this.storage.runs.trim(tenant, most)
-    } catch (err) {
-      this.log.warn({ err, tenant }, 'Old runs could not be removed')
-    }
   }
 
   /** Reads the keys again, at most once a second: the notification of a new one may be late. */
@@ -441,6 +453,7 @@ export class Installation {
         await this.tenants.load(this.storage.settings)
         await this.rollouts.load()
         await this.#manager?.getMcpServers().checkPins()
+        await this.#useSecrets()
       }
     } catch (err) {
       if (this.#closed !== undefined) return
@@ -455,6 +468,7 @@ export class Installation {
 
   async #close(): Promise<void> {
     this.#stopListening()
+    this.#runs.close()
     for (const cancel of this.#retries.values()) cancel()
     await this.webhooks.close()
     for (const cancel of this.#retired.values()) cancel()
@@ -470,25 +484,4 @@ export class Installation {
     await this.toolUse.close()
     await this.storage.close()
   }
-}
-
-async function readConfig({ file, config, env = process.env }: InstallationOptions): Promise<Config> {
-  const read = file === undefined ? checkConfig(config ?? {}, 'configuration') : (await loadConfigFile(file)).config
-  const proxies = (env.TOOLYARD_TRUST_PROXY ?? '').split(',').flatMap((entry) => entry.trim() || [])
-  if (proxies.length === 0) return read
-  checkConfig({ server: { trusted_proxies: proxies } }, 'TOOLYARD_TRUST_PROXY')
-  return { ...read, server: { ...read.server, trusted_proxies: [...(read.server?.trusted_proxies ?? []), ...proxies] } }
-}
-
-/** Opens the gate with the results so far; undefined if it is off. */
-async function openGate(
-  settings: GateSettings | undefined,
-  store: ToolUseStore,
-  log: Log,
-): Promise<ToolUseGate | undefined> {
-  const { gate } = effectiveGate(settings)
-  if (gate === 'off') return undefined
-  const opened = new ToolUseGate(store, gate, settings ?? {}, log)
-  await opened.refresh()
-  return opened
 }

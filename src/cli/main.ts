@@ -170,6 +170,10 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List and revoke the accounts that users have connected',
     async () => (await import('./commands/connections.ts')).defineConnections,
   ],
+  secrets: [
+    'List, set and remove secrets that the configuration uses',
+    async () => (await import('./commands/secrets.ts')).defineSecrets,
+  ],
   rollout: [
     'Give a part of the callers another version of a tool',
     async () => (await import('./commands/versions.ts')).defineRollout,

@@ -52,6 +52,8 @@ export interface Config {
   readonly objectives?: readonly ObjectiveConfig[]
   readonly alerts?: { readonly webhook?: WebhookConfig }
   readonly packages?: PackagesConfig
+  /** What may be set up from the web UI. */
+  readonly page?: PageConfig
   readonly mcp?: { readonly servers_out?: Readonly<Record<string, ServedPart>> }
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** The name of `mcpServers` in VS Code. */
@@ -60,7 +62,7 @@ export interface Config {
   readonly inputs?: readonly McpInput[]
 }
 
-export interface KnowledgeConfig {
+interface KnowledgeConfig {
   /** As `provider:model`. */
   readonly model?: string
   /** As `provider:model`, or `none`. */
@@ -80,7 +82,15 @@ export interface LimitsConfig extends Partial<Quota> {
   readonly job_timeout_ms?: number
 }
 
-export interface PackagesConfig {
+/** Both are for servers with API keys; one without trusts its user. */
+interface PageConfig {
+  /** Whether MCP servers with a command may be added. */
+  readonly allow_commands?: boolean
+  /** The environment variables that may be named. */
+  readonly variables?: readonly string[]
+}
+
+interface PackagesConfig {
   /** A JSON file beside the configuration, or a URL. */
   readonly catalogue?: string
   /** Instead of that of npm. */
@@ -88,7 +98,7 @@ export interface PackagesConfig {
 }
 
 /** `${VAR}` in both is replaced from the environment. */
-export interface WebhookConfig {
+interface WebhookConfig {
   readonly url: string
   readonly secret: string
 }
@@ -104,7 +114,7 @@ export interface ObjectiveConfig {
   readonly min_calls?: number
 }
 
-export interface StorageConfig {
+interface StorageConfig {
   readonly keep_days?: number
   readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
@@ -127,7 +137,7 @@ export interface OidcConfig {
   readonly roles: Readonly<Record<string, string>>
 }
 
-export interface ServerConfig {
+interface ServerConfig {
   readonly public_url?: string
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
@@ -166,7 +176,7 @@ export interface McpServerConfig {
   readonly forward?: Partial<Forwarding>
 }
 
-export type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
+type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface McpOAuthConfig {
   readonly client_id?: string

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { keepSourced, SOURCED, SOURCED_PREFIX } from '../core/environment.ts'
+import { isSecretName, keepSourced, SOURCED, SOURCED_PREFIX, secretVariable } from '../core/environment.ts'
 import { ConfigError, checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { includeTools } from './include-tools.ts'
@@ -19,16 +19,21 @@ const REASONS: Readonly<Record<string, string>> = {
 export const LOCK_NAME = 'toolyard.lock.json'
 
 export interface LoadConfigOptions {
-  /** False: files of `${file:…}` aren't read and commands of `${cmd:…}` don't run. */
-  readonly secrets?: boolean
+  /**
+   * False: files of `${file:…}` aren't read and commands of `${cmd:…}` don't run. `kept`: the values of the last time
+   * are used.
+   */
+  readonly secrets?: boolean | 'kept'
+  /** Instead of the contents of the file. */
+  readonly text?: string
 }
 
 /** Reads and checks a configuration file, its includes, and the secrets that it takes from files and commands. */
 export async function loadConfigFile(
   file: string,
-  { secrets = true }: LoadConfigOptions = {},
+  { secrets = true, text }: LoadConfigOptions = {},
 ): Promise<{ readonly config: Config }> {
-  const written = await readJson(file)
+  const written = text === undefined ? await readJson(file) : parsed(text, file)
   const config = checkConfig(await withSecrets(written, file, secrets), file)
   return { config: await includeTools(config, file) }
 }
@@ -43,6 +48,10 @@ async function readJson(file: string): Promise<unknown> {
     const reason = REASONS[error.code ?? ''] ?? `it cannot be read (${error.code})`
     throw new ConfigError(`${file}: ${reason}. Name another with --config or TOOLYARD_CONFIG.`)
   })
+  return parsed(text, file)
+}
+
+function parsed(text: string, file: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
@@ -57,19 +66,21 @@ const MAX_SECRET_BYTES = 65_536
 const COMMAND_TIMEOUT_MS = 10_000
 
 /**
- * Replaces `${file:…}` and `${cmd:…}` by variables with their values. The values don't become a part of the
+ * Replaces `${file:…}`, `${cmd:…}` and `${secret:…}` by variables with their values. The values don't become a part of the
  * configuration, which may be logged or shown.
  */
-async function withSecrets(written: unknown, file: string, read: boolean): Promise<unknown> {
+async function withSecrets(written: unknown, file: string, read: boolean | 'kept'): Promise<unknown> {
   const folder = dirname(resolve(file))
   const pending = new Map<string, Promise<void>>()
   const nameFor = (kind: string, inside: string, place: string): string => {
+    if (kind === 'secret')
+      return storedName(inside, (problem) => new ConfigError(`${file}: ${place}: ${problem}`), read)
     // The same on every server: the hash of a tool covers its implementation.
     const source = kind === 'file' ? resolve(folder, inside) : inside
     const name = `${SOURCED_PREFIX}${createHash('sha256').update(`${kind}:${source}`).digest('hex').slice(0, 32)}`
     const fault = (problem: string) => new ConfigError(`${file}: ${place}: \${${kind}:…}: ${problem}`)
-    if (!read) keepSourced(name, 'not read')
-    else if (!pending.has(name)) {
+    if (!read) keepSourced(name, NOT_READ)
+    else if (read !== 'kept' && !pending.has(name)) {
       const value = kind === 'file' ? readSecret(source, fault) : runCommand(source, fault)
       pending.set(
         name,
@@ -95,6 +106,19 @@ async function withSecrets(written: unknown, file: string, read: boolean): Promi
 }
 
 type Fault = (problem: string) => ConfigError
+
+const NOT_READ = 'not read'
+
+/** The store has the value: an installation adds it to its environment. */
+function storedName(name: string, fault: Fault, read: boolean | 'kept'): string {
+  if (!isSecretName(name)) {
+    throw fault(
+      `"\${secret:${name}}": write the name of a secret, up to 64 letters, digits and _, starting with a letter.`,
+    )
+  }
+  if (!read) keepSourced(secretVariable(name), NOT_READ)
+  return `\${${secretVariable(name)}}`
+}
 
 async function readSecret(path: string, fault: Fault): Promise<string> {
   try {

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { homedir } from 'node:os'
 import { basename, resolve, sep } from 'node:path'
-import { type Environment, SOURCED_ELSEWHERE, variableIn } from '../core/environment.ts'
+import { type Environment, missingVariable, SOURCED_ELSEWHERE, variableIn } from '../core/environment.ts'
 import { redact } from '../core/records/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
@@ -48,12 +48,12 @@ function lookUp(inside: string, scope: McpScope): Found | undefined {
   if (place !== undefined) return { value: place }
   if (inside.startsWith('input:')) return inputCalled(inside.slice('input:'.length), scope)
   if (EDITORS_OWN.test(inside)) return { problem: `\${${inside}} works only in an editor: write its value instead` }
-  if (/^(file|cmd):/.test(inside)) return { problem: SOURCED_ELSEWHERE }
+  if (/^(file|cmd|secret):/.test(inside)) return { problem: SOURCED_ELSEWHERE }
   const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
   if (name === undefined) return undefined
   const value = variableIn(scope.env, name) ?? fallback
   if (value !== undefined) return { value }
-  return { problem: `The environment variable ${name} is not set: set it, or write \${${name}:-} for an empty one` }
+  return { problem: missingVariable(name, `: set it, or write \${${name}:-} for an empty one`) }
 }
 
 function placeCalled(name: string, { folder }: McpScope): string | undefined {

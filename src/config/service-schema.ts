@@ -328,6 +328,25 @@ export const SERVICE_SCHEMA = {
       },
     },
   },
+  page: {
+    type: 'object',
+    description: 'What may be set up from the web UI.',
+    additionalProperties: false,
+    properties: {
+      allow_commands: {
+        type: 'boolean',
+        description:
+          'Whether MCP servers with a command may be added on a server with API keys. They run programs on this machine. Default: false.',
+      },
+      variables: {
+        type: 'array',
+        maxItems: 1_000,
+        items: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+        description:
+          'The environment variables that may be named on a server with API keys: their values can be sent anywhere. Default: none.',
+      },
+    },
+  },
   server: {
     type: 'object',
     description: 'The HTTP server.',

@@ -2,11 +2,32 @@ import { resolve } from 'node:path'
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** `${file:…}` and `${cmd:…}`, which work only in the operator's configuration file. */
-export const SOURCED = /\$\{(file|cmd):([^{}]*)\}/g
+/** `${file:…}`, `${cmd:…}` and `${secret:…}`, which work only in the operator's configuration file. */
+export const SOURCED = /\$\{(file|cmd|secret):([^{}]*)\}/g
 
 /** Starts the names of variables for these values. Included definitions must not use them. */
 export const SOURCED_PREFIX = 'TOOLYARD_SECRET_'
+
+/** Starts the names of variables for stored secrets. */
+const STORED_PREFIX = `${SOURCED_PREFIX}STORED_`
+
+/** The variable for a stored secret. */
+export const secretVariable = (name: string): string => `${STORED_PREFIX}${name}`
+
+const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
+
+export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
+
+/** The secret that a variable stands for. */
+export const storedSecret = (variable: string): string | undefined =>
+  variable.startsWith(STORED_PREFIX) ? variable.slice(STORED_PREFIX.length) : undefined
+
+/** Why a variable has no value. `fix` is what to do about one of the environment. */
+export function missingVariable(name: string, fix = ''): string {
+  const secret = storedSecret(name)
+  if (secret === undefined) return `The environment variable ${name} is not set${fix}`
+  return `The secret ${secret} is not stored, or can't be decrypted: store it with "toolyard secrets set ${secret}"`
+}
 
 /** The values that the configuration file takes from files and commands. */
 const sourced = new Map<string, string>()
@@ -22,7 +43,7 @@ export const hasSourced = (text: string): boolean => text.search(SOURCED) >= 0
 export const usesSourced = (text: string): boolean => hasSourced(text) || text.includes(`\${${SOURCED_PREFIX}`)
 
 export const SOURCED_ELSEWHERE =
-  '${file:…} and ${cmd:…} work only in the configuration file itself: use a variable of the environment here'
+  '${file:…}, ${cmd:…} and ${secret:…} work only in the configuration file itself: use a variable of the environment here'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -62,5 +83,5 @@ export const dataFolder = (env: Environment): string => resolve(env.TOOLYARD_DAT
 export function variableProblem(text: string, env: Environment): string | undefined {
   if (hasSourced(text)) return SOURCED_ELSEWHERE
   const [missing] = expandVariables(text, env).missing
-  return missing === undefined ? undefined : `The environment variable ${missing} is not set`
+  return missing === undefined ? undefined : missingVariable(missing)
 }

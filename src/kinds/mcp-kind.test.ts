@@ -24,6 +24,23 @@ describe('tools of an MCP server', () => {
     expect(text(await call('echo', { text: '2' }))).toBe('2')
   })
 
+  test('a server that exits after every connection is not restarted over and over, but with the next call', async () => {
+    const { mcp, call, log } = mcpYard({ hostile: hostile() })
+    const losses = () => log.lines.filter(({ message }) => message === 'MCP connection lost').length
+    await mcp.start()
+    for (let died = 1; died <= 3; died++) {
+      await call('answer-and-die')
+      await vi.waitFor(() => expect(losses()).toBe(died))
+    }
+    await vi.waitFor(() =>
+      expect(mcp.connection('hostile').standing()).toMatchObject({
+        state: 'not_reachable',
+        nextAttemptInMs: expect.any(Number),
+      }),
+    )
+    expect(text(await call('echo', { text: '2' }))).toBe('2')
+  })
+
   test('killed during a call: the call fails cleanly, and the next works', async () => {
     const { mcp, call } = mcpYard({ hostile: hostile() })
     await mcp.start()

@@ -34,6 +34,7 @@ import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
+import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
 import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
@@ -60,6 +61,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   mcpRoutes,
   mcpServerRoutes,
   packageRoutes,
+  setupRoutes,
   limitRoutes,
   metricsRoutes,
   costRoutes,

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { systemClock } from '../../src/core/clock.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { EXAMPLES } from '../../web/src/testing/examples.ts'
@@ -42,7 +45,10 @@ export async function openNewcomerServer(): Promise<NewcomerServer> {
 export async function openUsedServer(): Promise<NewcomerServer & { readonly run: string }> {
   let hoursAgo = 23
   const clock = { ...systemClock, wall: () => Date.now() - hoursAgo * HOUR_MS }
-  const server = await openTestServer(SHIPPED_CONFIG, { local: true, clock })
+  const home = await mkdtemp(join(tmpdir(), 'toolyard-used-'))
+  const file = join(home, 'toolyard.config.json')
+  await writeFile(file, `${JSON.stringify(SHIPPED_CONFIG, null, 2)}\n`)
+  const server = await openTestServer({}, { local: true, clock, file })
   const model = await defaultModel(server.url)
   for (; hoursAgo > 0; hoursAgo--) {
     const calls = CALLS.slice(0, 1 + ((hoursAgo * 5) % CALLS.length))
@@ -56,7 +62,11 @@ export async function openUsedServer(): Promise<NewcomerServer & { readonly run:
   }
   const query = "What's the weather in Paris and London?"
   const { run_id } = (await post(server.url, '/api/tools/test', { model: model.id, query })) as { run_id: string }
-  return { ...server, model, run: run_id }
+  const close = async () => {
+    await server.close()
+    await rm(home, { recursive: true, force: true })
+  }
+  return { ...server, model, run: run_id, close }
 }
 
 async function defaultModel(url: string): Promise<NamedModel> {

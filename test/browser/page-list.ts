@@ -44,6 +44,7 @@ export const PAGES: readonly ListedPage[] = [
   { name: 'objectives', path: () => '/activity/objectives', ready: 'Compliance report' },
   { name: 'connections', path: () => '/activity/connections', ready: 'Connections' },
   { name: 'settings', path: () => '/settings', ready: 'Settings', pictured: LIGHT },
+  { name: 'setup', path: () => '/setup/mcp', ready: 'Paste a server', pictured: LIGHT, use: testServer },
   { name: 'run', path: ({ run }) => `/runs/${run}`, ready: 'Final Response' },
 ]
 
@@ -51,6 +52,14 @@ async function callTool(page: Page): Promise<void> {
   await page.getByRole('textbox', { name: 'location' }).fill('Paris')
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByText('execution_time_ms').waitFor()
+}
+
+/** Toolyard is an MCP server, too. */
+async function testServer(page: Page, { url }: UsedServer): Promise<void> {
+  const pasted = JSON.stringify({ mcpServers: { shop: { url: `${url}/mcp` } } }, null, 2)
+  await page.getByRole('textbox', { name: 'Configuration, URL or command' }).fill(pasted)
+  await page.getByRole('button', { name: 'Test', exact: true }).click()
+  await page.getByText('connected', { exact: true }).waitFor()
 }
 
 async function testModel(page: Page, { model }: UsedServer): Promise<void> {

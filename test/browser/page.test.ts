@@ -72,6 +72,8 @@ test('reaches a tool with the keyboard alone and moves the focus to it', async (
   expect(await focused()).toBe('Skip to the content')
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
+  expect(await focused()).toBe('Add tools')
+  await page.keyboard.press('Tab')
   await page.keyboard.type('weather')
   await expect.poll(() => page.getByRole('listitem').count()).toBe(1)
   for (let step = 0; step < 4; step++) await page.keyboard.press('Tab')

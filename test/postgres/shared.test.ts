@@ -80,7 +80,7 @@ test('a token that two servers need is renewed once', async () => {
   const accounts = await openAccounts()
   onTestFinished(() => accounts.close())
   const url = await databases.create()
-  const base = { clock: systemClock, log: silentLog, env: {}, seal: new TextSeal(ENCRYPTION_KEY) }
+  const base = { clock: systemClock, log: silentLog, env: () => ({}), seal: new TextSeal(ENCRYPTION_KEY) }
   const events = new AuditEvents({ ...base, write: async () => {} })
   const met = Promise.withResolvers<void>()
   const openOne = async () => {

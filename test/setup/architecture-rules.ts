@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   validation: [...GROUND, 'kinds', 'chat'],
   config: ['core', 'models', 'mcp', 'kinds', ...FEATURES],
   packages: ['core', 'kinds', 'config'],
-  app: [...GROUND, 'kinds', ...FEATURES, 'config', 'packages'],
+  app: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'packages'],
   server: [...GROUND, 'kinds', ...FEATURES, 'config', 'packages', 'app', 'underneath.ts'],
   cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'packages', 'app', 'server'],
   library: ['core', 'isolation', 'models', 'mcp', 'kinds', 'chat', 'config', 'app'],

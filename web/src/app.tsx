@@ -20,6 +20,7 @@ const SuiteRunPage = lazyPart(async () => (await import('./models/suites/suite-r
 const SavedSuitePage = lazyPart(async () => (await import('./models/suites/saved-suite-page.tsx')).SavedSuitePage)
 const ActivityPage = lazyPart(async () => (await import('./activity/activity-page.tsx')).ActivityPage)
 const SettingsPage = lazyPart(async () => (await import('./settings/settings-page.tsx')).SettingsPage)
+const SetupPage = lazyPart(async () => (await import('./setup/setup-page.tsx')).SetupPage)
 const ConnectPage = lazyPart(async () => (await import('./settings/connections.tsx')).ConnectPage)
 const ApprovalsPage = lazyPart(async () => (await import('./approvals/approvals-page.tsx')).ApprovalsPage)
 const ApprovalPage = lazyPart(async () => (await import('./approvals/approval-page.tsx')).ApprovalPage)
@@ -80,6 +81,7 @@ export const App = () => (
                 <Route path="/approvals" component={ApprovalsPage} />
                 <Route path="/connect" component={ConnectPage} />
                 <Route path="/settings" component={SettingsPage} />
+                <Route path="/setup/:job?">{({ job }) => <SetupPage job={job} />}</Route>
                 <Route path="/runs/:id">{({ id }) => <RunPage id={id} key={id} />}</Route>
                 <Route>
                   <NotFound />

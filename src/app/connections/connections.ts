@@ -10,7 +10,8 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { ConnectionKey, ConnectionStore, StoredConnection, Tokens } from '../../core/storage/connection-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Actor, AuditEvents } from '../callers/audit-events.ts'
-import { LOCAL_CALLER, userId } from '../callers/callers.ts'
+import { LOCAL_CALLER } from '../callers/callers.ts'
+import { userId } from '../callers/users.ts'
 import type { TextSeal } from '../durable/sealed-text.ts'
 import { ConnectionProvider, type TokenSet, TokensRefused } from './connection-provider.ts'
 
@@ -62,7 +63,7 @@ interface ConnectionParts {
   readonly clock: Clock
   readonly log: Log
   readonly config: () => Config
-  readonly env: Environment
+  readonly env: () => Environment
 }
 
 /** The accounts of users at the configured OAuth providers. Tokens are encrypted, and bound to tenant, user and provider. */
@@ -214,7 +215,7 @@ export class Connections implements UserAccounts {
     const settings = Object.hasOwn(connections, name) ? connections[name] : undefined
     // Each provider has an address of its own, so that none can answer for another.
     const redirectUri = `${server?.public_url}/api/connections/${encodeURIComponent(name)}/callback`
-    const parts = { env, allowPrivate: http?.allow_private, redirectUri }
+    const parts = { env: env(), allowPrivate: http?.allow_private, redirectUri }
     if (settings !== undefined) return new ConnectionProvider(name, settings, parts)
     const message = `There is no provider ${JSON.stringify(name)} under connections`
     throw new ToolExecutionError('EXECUTION_ERROR', message)
@@ -361,7 +362,7 @@ export class Connections implements UserAccounts {
 }
 
 /** The identity whose account a call uses. */
-export function accountUser({ tenant = LOCAL_TENANT, caller = LOCAL_CALLER.id, user }: AccountUser): string {
+function accountUser({ tenant = LOCAL_TENANT, caller = LOCAL_CALLER.id, user }: AccountUser): string {
   return user === undefined ? caller : userId(tenant, user)
 }
 

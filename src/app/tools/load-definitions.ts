@@ -1,6 +1,6 @@
-import { DEFINITION_SCHEMA } from '../../config/config-schema.ts'
+import { DEFINITION_SCHEMA } from '../../config/definition-schema.ts'
 import { includedFile, placeOf } from '../../config/include-tools.ts'
-import { hasSourced, SOURCED_ELSEWHERE, valueIn } from '../../core/environment.ts'
+import { hasSourced, missingVariable, SOURCED_ELSEWHERE, valueIn } from '../../core/environment.ts'
 import { approvalFault } from '../../core/execution/approvals.ts'
 import { bindCost } from '../../core/execution/tool-cost.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
@@ -163,10 +163,8 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
   const { mock_response: _, cases: __, ...rest } = tool.implementation
   const written = JSON.stringify(rest)
   if (hasSourced(written)) return SOURCED_ELSEWHERE
-  const missing = missingVariable(written, env)
-  if (missing !== undefined) {
-    return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
-  }
+  const missing = unsetVariable(written, env)
+  if (missing !== undefined) return missingVariable(missing, `: set it, or take \${${missing}} out of the definition`)
   const price = priceProblem(tool)
   if (price !== undefined) return price
   const approval = approvalFault(tool, true)
@@ -207,7 +205,7 @@ function warningsOf(tool: ToolDefinition, { kinds, canAsk = false, more = false 
 }
 
 /** The first `${NAME}` in the implementation that is not set. Mock responses are data and not in it. */
-function missingVariable(written: string, env: LoadOptions['env']): string | undefined {
+function unsetVariable(written: string, env: LoadOptions['env']): string | undefined {
   for (const [, name] of written.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
     if (name !== undefined && valueIn(env, name) === undefined) return name
   }

@@ -5,7 +5,9 @@ import {
   expandVariables,
   hasSourced,
   hasVariable,
+  missingVariable,
   SOURCED_ELSEWHERE,
+  storedSecret,
 } from '../../core/environment.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import { redact } from '../../core/records/redact.ts'
@@ -78,6 +80,8 @@ export function providerSettings(name: string, provider: ProviderConfig, env: En
 }
 
 function missingVariables(name: string, variables: readonly string[]): string {
+  const stored = variables.find((variable) => storedSecret(variable) !== undefined)
+  if (stored !== undefined) return `Provider ${name} is disabled: ${missingVariable(stored)}.`
   const lack =
     variables.length > 1
       ? `variables ${variables.join(', ')} are not set. Set them`

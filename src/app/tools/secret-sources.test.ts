@@ -104,7 +104,7 @@ test('an included file cannot read files, run commands, or name their values', a
     writeFileSync(join(folder, 'tools.json'), JSON.stringify([http('http://example.com', text)]))
     await expect(
       load({ ...provider('${file:key}'), tools: { registry: [{ include: 'tools.json' }] } }),
-    ).rejects.toThrow('tools.json[0]: ${file:…} and ${cmd:…} work only in the configuration file itself')
+    ).rejects.toThrow('tools.json[0]: ${file:…}, ${cmd:…} and ${secret:…} work only in the configuration file itself')
   }
 })
 

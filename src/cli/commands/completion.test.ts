@@ -52,6 +52,7 @@ describe('the words that fit', () => {
         'tenants',
         'approvals',
         'connections',
+        'secrets',
         'rollout',
         'versions',
         'diff',

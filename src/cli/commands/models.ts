@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { writeWhole } from '../../config/write-whole.ts'
 import { systemClock } from '../../core/clock.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { type Log, silentLog } from '../../core/log.ts'
@@ -28,7 +29,6 @@ import {
   type Terminal,
   UsageError,
 } from '../common/terminal.ts'
-import { writeWhole } from '../common/write-whole.ts'
 
 export function defineModels(models: Command, terminal: Terminal, done: Done): void {
   const run = actions(terminal, done)

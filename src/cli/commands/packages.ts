@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
+import { writeWhole } from '../../config/write-whole.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { compareVersions } from '../../core/execution/tool-view.ts'
 import { silentLog } from '../../core/log.ts'
@@ -26,7 +27,6 @@ import {
   type Terminal,
   UsageError,
 } from '../common/terminal.ts'
-import { writeWhole } from '../common/write-whole.ts'
 
 const PACK_HELP = `
 Packs package.json, README.md, LICENSE and the folders tools, handlers, prompts, suites and mocks, and signs them with the

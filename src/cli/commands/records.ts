@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
+import { writeWhole } from '../../config/write-whole.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { AuditFilter, AuditPage, AuditReport, AuditRow } from '../../core/storage/ledger.ts'
 import type { GateDecision, ListedRun, RunPage, RunStep, StoredRun } from '../../core/storage/run-store.ts'
@@ -29,7 +30,6 @@ import {
   type Terminal,
   UsageError,
 } from '../common/terminal.ts'
-import { writeWhole } from '../common/write-whole.ts'
 
 const RUNS_HELP = `
 A run is one question to a model, with all its turns and tool calls. A cassette is a run in a file: you can replay it

@@ -14,7 +14,7 @@ import type { StoredKey } from '../../core/storage/key-store.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
-import { commandUser, configFile, lockFile, SWITCHED_OFF } from '../common/open.ts'
+import { CONFIG_NAME, commandUser, configFile, lockFile, SWITCHED_OFF, shippedConfig } from '../common/open.ts'
 import { readInteger } from '../common/params.ts'
 import { actions, type Done, type GlobalOptions, Interrupt, type Terminal, UsageError } from '../common/terminal.ts'
 import { announceTools, describeServer, readableLog } from './serve-terminal.ts'
@@ -64,6 +64,8 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
   const prometheus = new Prometheus()
   const installation = await Installation.open({
     file,
+    // The shipped configuration is never changed.
+    setupFile: file === shippedConfig ? terminal.path(CONFIG_NAME) : file,
     packages: lockFile(terminal, options.config),
     log,
     env: terminal.env,

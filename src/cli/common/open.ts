@@ -15,7 +15,7 @@ import { ConfigError, LOCK_NAME, type LoadConfigOptions, loadConfigFile } from '
 import { type McpReading, mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { systemClock } from '../../core/clock.ts'
-import { dataFolder } from '../../core/environment.ts'
+import { dataFolder, keepSourced, secretVariable } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { NO_ACCOUNTS, type UserAccounts } from '../../core/execution/user-accounts.ts'
 import type { Log } from '../../core/log.ts'
@@ -98,6 +98,18 @@ export async function readConfig(file: string, options?: LoadConfigOptions): Pro
   }
 }
 
+/** Reads the stored secrets that a configuration refers to, for commands that open no installation. */
+export async function keepSecrets(terminal: Terminal, options: GlobalOptions, config: Config): Promise<void> {
+  if (!hasStore(terminal) || !JSON.stringify(config).includes(`\${${secretVariable('')}`)) return
+  const [{ storedVariables }, { TextSeal }] = await Promise.all([
+    import('../../app/secrets.ts'),
+    import('../../app/durable/sealed-text.ts'),
+  ])
+  const parts = { seal: TextSeal.from(terminal.env), log: openLog(terminal, options) }
+  const variables = await withStore(terminal, options, ({ settings }) => storedVariables({ ...parts, settings }))
+  for (const [name, value = ''] of Object.entries(variables)) keepSourced(name, value)
+}
+
 /** Loads the configuration and its tools. The caller closes the manager. */
 export async function openManager(
   terminal: Terminal,
@@ -105,10 +117,28 @@ export async function openManager(
   { change = (config) => config, record = true, lists = false, log, secrets = true }: OpenOptions = {},
 ): Promise<OpenManager> {
   const file = configFile(terminal, options.config)
-  const config = change(await readConfig(file, { secrets }))
+  const read = await readConfig(file, { secrets })
+  if (secrets) await keepSecrets(terminal, options, read)
+  const config = change(read)
   const started = await startManager(terminal, config, options, { record, lists, ...(log && { log }) })
   const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
   return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
+}
+
+/** Runs work on the installation, which is closed afterwards. */
+export async function withInstallation<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (installation: Installation) => Promise<T>,
+  open?: OpenOptions,
+): Promise<T> {
+  const { installation, close } = await openManager(terminal, options, open)
+  try {
+    if (installation === undefined) throw new UsageError('The store could not be opened.')
+    return await work(installation)
+  } finally {
+    await close()
+  }
 }
 
 interface StartOptions {
@@ -286,7 +316,8 @@ export async function recordEvent(
   }
 }
 
-async function withEvents<T>(
+/** Runs work that the audit log records. */
+export async function withEvents<T>(
   terminal: Terminal,
   options: GlobalOptions,
   work: (events: AuditEvents, by: Actor, storage: Storage) => Promise<T>,

@@ -4,6 +4,7 @@ import type { IsolatedHandler } from '../handler.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
 import { pathText, type ValuePath } from '../schema/explanation.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
+import { isInline, isInlineFor } from '../schema/inline-check.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
 import { quoted } from '../schema/problem-words.ts'
 import { compile } from '../schema/schema-compiler.ts'
@@ -24,9 +25,6 @@ export const EXACT_CHECK: IsolatedHandler = {
   module: new URL(`../schema/exact-check${extname(import.meta.filename)}`, import.meta.url).href,
   export: 'exactCheck',
 }
-
-/** Validation that may take more steps runs in a child process. */
-const MAX_INLINE_STEPS = 2_000_000
 
 export class ParameterCheck {
   readonly #registry: ToolRegistry
@@ -88,7 +86,7 @@ export class ParameterCheck {
   async checkResult(call: Call, tool: BoundTool, result: unknown): Promise<void> {
     const { schema, compiled, refinement } = tool.result as NonNullable<BoundTool['result']>
     let problems = NO_PROBLEMS
-    if (compiled.check === undefined) problems = await this.#checkInChild(call, tool, schema, result)
+    if (!isInlineFor(compiled, result)) problems = await this.#checkInChild(call, tool, schema, result)
     else if (!compiled.check(result)) problems = compiled.explain(result)
     if (problems.length === 0 && refinement !== undefined) {
       problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), tool)
@@ -198,11 +196,6 @@ function explained({ message, path = [] }: StandardSchemaV1.Issue): Explained {
   const place = pathText(at)
   return { path: place, rule: 'refine', expected: text, message: at === undefined ? text : `${place}: ${text}` }
 }
-
-type Inline = CompiledSchema & { readonly check: NonNullable<CompiledSchema['check']> }
-
-const isInline = (schema: CompiledSchema, { nodes, characters }: ParamsSnapshot): schema is Inline =>
-  schema.check !== undefined && schema.cost * nodes + schema.textCost * characters <= MAX_INLINE_STEPS
 
 /**
  * The problems of an object that a model wrote as its answer, and the value that the schema's library makes of it. Checked

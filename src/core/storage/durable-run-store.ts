@@ -1,7 +1,7 @@
 import type { OnceClaim, OnceResult, OnceState } from '../once-store.ts'
 import type { Quota } from './quota.ts'
 
-export type DurableStatus = 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled'
+type DurableStatus = 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled'
 
 /** A step of a durable run. */
 export interface DurableStep {

@@ -23,9 +23,9 @@ export const DEFAULT_QUOTA: Quota = {
 }
 
 /** What a tenant has stored. */
-export type Usage = Omit<Quota, 'stored_runs'>
+export type StoredUsage = Omit<Quota, 'stored_runs'>
 
-const ADVICE: Readonly<Record<keyof Usage, string>> = {
+const ADVICE: Readonly<Record<keyof StoredUsage, string>> = {
   durable_runs: 'Decide its approvals, or cancel some',
   queued_jobs: 'Wait until some have ended, or cancel some',
   documents: 'Remove documents that are no longer needed',
@@ -33,8 +33,8 @@ const ADVICE: Readonly<Record<keyof Usage, string>> = {
 }
 
 /** Throws RATE_LIMITED if a tenant would store more than its quota. */
-export function checkQuota(tenant: string, quota: Quota, usage: Usage, more: Partial<Usage>): void {
-  for (const [name, added] of Object.entries(more) as [keyof Usage, number][]) {
+export function checkQuota(tenant: string, quota: Quota, usage: StoredUsage, more: Partial<StoredUsage>): void {
+  for (const [name, added] of Object.entries(more) as [keyof StoredUsage, number][]) {
     if (added === 0 || usage[name] + added <= quota[name]) continue
     throw new ToolExecutionError(
       'RATE_LIMITED',

@@ -17,7 +17,7 @@ export interface HoldAnswer {
 }
 
 /** Figures in millionths of the currency. */
-export interface Spending {
+export interface SpendingSums {
   readonly spent: number
   readonly calls: number
   /** Calls and turns whose cost is unknown. */
@@ -36,10 +36,10 @@ export interface SpendingQuery {
 }
 
 export interface SpendingReport {
-  readonly total: Spending
-  readonly names: readonly (Spending & { readonly name: string })[]
+  readonly total: SpendingSums
+  readonly names: readonly (SpendingSums & { readonly name: string })[]
   /** Days without calls are left out. */
-  readonly days: readonly (Spending & { readonly start: number })[]
+  readonly days: readonly (SpendingSums & { readonly start: number })[]
 }
 
 /** What was spent, by day and month. The ledger adds to it. */

@@ -73,7 +73,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'deep event': send(SSE, (asked) => `data: ${result(asked, `${'['.repeat(1e6)}${']'.repeat(1e6)}`)}\n\n`),
   'many blocks': send(JSON_TYPE, (asked) => result(asked, `{"content":${many('{}', 1_001)}}`)),
   'many blocks in an event': send(SSE, (asked) => `data: ${result(asked, `{"content":${many('{}', 1e6)}}`)}\n\n`),
-  'many values': send(JSON_TYPE, (asked) => result(asked, `{"content":[{"icons":${many('{}', 100_000)}}]}`)),
+  'many values': send(JSON_TYPE, (asked) => result(asked, `{"content":[{"icons":${many('{}', 10_000)}}]}`)),
   'long structured content': send(JSON_TYPE, (asked) =>
     result(asked, `{"content":[],"structuredContent":{"rows":${many('{}', 200_000)}}}`),
   ),
@@ -155,7 +155,7 @@ describe('the answer to a call', () => {
     ['blank lines', 'more than 200000 lines'],
     ['many blocks', 'more than 1000 entries in "content"'],
     ['many blocks in an event', 'more than 1000 entries in "content"'],
-    ['many values', 'more than 100000 values'],
+    ['many values', 'more than 10000 values'],
   ])('is refused as too large: %s', async (tool, what) => {
     expect(await call(tool)).toMatchObject({
       code: 'RESULT_TOO_LARGE',

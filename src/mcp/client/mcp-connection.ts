@@ -10,6 +10,7 @@ import {
   MCP_BACKGROUND_DELAY,
   MCP_BACKGROUND_MAX_DELAY,
   MCP_RETRY_ATTEMPTS,
+  MCP_RETRY_BASE_DELAY,
   type McpServerSettings,
   retryDelay,
   type TokenSupply,
@@ -87,6 +88,10 @@ class ConnectionRecord {
   }
 }
 
+/** A connection that ends sooner is short. After two short ones in a row, Toolyard waits before it opens another one. */
+const STABLE_MS = 10_000
+const FREE_RESTARTS = 2
+
 /** Calls within this time after a failed attempt fail with it instead of making another. */
 const FRESH_FAILURE_MS = 1_000
 
@@ -121,6 +126,8 @@ export class McpConnection {
   #attempt: Promise<OpenClient> | undefined
   #lastFailure: { readonly error: ConnectFailure; readonly atMs: number } | undefined
   #era: Era | undefined
+  #openedMs = 0
+  #shortConnections = 0
   #authProvider: Promise<TokenSupply | undefined> | undefined
   #callsInFlight = 0
   readonly #record: ConnectionRecord
@@ -175,6 +182,7 @@ export class McpConnection {
     this.#recovery = undefined
     const live = this.#live
     this.#live = undefined
+    this.#shortConnections = 0
     this.#record.restarted(this.#attempt !== undefined)
     this.#parts.log.info({ server: this.settings.name }, 'Reconnecting to MCP server (requested)')
     // Two instances of a server could conflict.
@@ -251,7 +259,7 @@ export class McpConnection {
     const { log } = this.#parts
     const server = this.settings.name
     for (let attempt = 1; attempt <= MCP_RETRY_ATTEMPTS; attempt++) {
-      const delay_ms = retryDelay(attempt)
+      const delay_ms = attempt === 1 ? this.#restartDelay() : retryDelay(attempt)
       if (delay_ms > 0) await this.#pause(delay_ms, signal)
       if (this.connected) return true
       log.info({ server, attempt, delay_ms }, `MCP connection attempt ${attempt} of ${MCP_RETRY_ATTEMPTS}`)
@@ -265,6 +273,12 @@ export class McpConnection {
       }
     }
     return false
+  }
+
+  /** A program that exits after every handshake must not be started over and over. */
+  #restartDelay(): number {
+    const excess = this.#shortConnections - FREE_RESTARTS
+    return excess <= 0 ? 0 : Math.min(MCP_RETRY_BASE_DELAY * 2 ** (excess - 1), MCP_BACKGROUND_MAX_DELAY)
   }
 
   async #tryInBackground(signal: AbortSignal): Promise<void> {
@@ -327,6 +341,7 @@ export class McpConnection {
       })
       signal.throwIfAborted()
       this.#live = opened
+      this.#openedMs = clock.now()
       this.#record.connected()
       this.#lastFailure = undefined
       return opened
@@ -352,6 +367,8 @@ export class McpConnection {
   #lost(opened: OpenClient): void {
     if (this.#live !== opened) return
     this.#live = undefined
+    const lastedMs = this.#parts.clock.now() - this.#openedMs
+    this.#shortConnections = lastedMs < STABLE_MS ? this.#shortConnections + 1 : 0
     this.#record.lost(opened.stderrTail())
     opened.close().catch(() => {})
     if (this.#closing.signal.aborted) return

@@ -16,6 +16,7 @@ import { connectionCode, mayHaveLeft } from '../../core/failure.ts'
 import type { Log } from '../../core/log.ts'
 import { redactText } from '../../core/records/redact.ts'
 import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
+import { isInlineFor } from '../../core/schema/inline-check.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'
@@ -49,7 +50,7 @@ export interface OpenClient {
   close(): Promise<void>
 }
 
-export interface OpenParts {
+interface OpenParts {
   readonly log: Log
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -144,8 +145,8 @@ function newClient(settings: McpServerSettings, onChanged: OpenParts['onChanged'
 }
 
 /**
- * Validates structured results with our guarded validator: hostile schemas can hang or crash the SDK's own. Schemas
- * that it refuses aren't checked.
+ * Validates structured results with our guarded validator: hostile schemas can hang or crash the SDK's own. It doesn't
+ * check results against schemas that it refuses, and results that would take too long.
  */
 export const outputValidator: jsonSchemaValidator = {
   getValidator<T>(schema: JsonSchemaType): JsonSchemaValidator<T> {
@@ -154,7 +155,7 @@ export const outputValidator: jsonSchemaValidator = {
       compiled = compileSchema(schema as JsonSchema)
     } catch {}
     return (input) => {
-      if (compiled?.check === undefined || compiled.check(input)) {
+      if (compiled === undefined || !isInlineFor(compiled, input) || compiled.check(input)) {
         return { valid: true, data: input as T, errorMessage: undefined }
       }
       const problems = compiled.explain(input).map(({ message }) => message)
@@ -202,7 +203,7 @@ const httpStatus = (thrown: unknown): number | undefined =>
   errorChain(thrown).find((error) => SdkHttpError.isInstance(error))?.status
 
 /** The result of a failed request, decided by codes and statuses only. */
-export type CallFault =
+type CallFault =
   /** The server answered with an error; the connection works. */
   | { readonly kind: 'answered'; readonly error: ToolExecutionError }
   /** The connection is broken; `sent` says whether the request may have arrived. */

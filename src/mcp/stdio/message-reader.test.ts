@@ -72,9 +72,29 @@ describe('MessageReader', () => {
     expect(read(answer.replace('"content"', '"structuredContent"'))).toMatchObject([{ id: 7, result: {} }])
   })
 
+  it.each(['structuredContent', '_meta'])(
+    'refuses an answer with more members in %s than the SDK should check',
+    (name) => {
+      const members = (count: number) => Array.from({ length: count }, (_, at) => `"k${at}":${at}`).join(',')
+      const answer = (count: number) => `{"jsonrpc":"2.0","id":7,"result":{"content":[],"${name}":{${members(count)}}}}`
+      const message = `The server answered with more than 10000 entries in "${name}", which is over the limit`
+      expect(read(answer(10_000))).toMatchObject([{ id: 7, result: {} }])
+      expect(read(answer(10_001))).toMatchObject([{ id: 7, error: { message } }])
+      const question = `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"requestedSchema":{"properties":{${members(1_001)}}}}}`
+      expect(read(question)).toEqual(['a message with too many entries'])
+    },
+  )
+
+  it('passes on a list of tools with large schemas', () => {
+    const answer = `{"jsonrpc":"2.0","id":7,"result":{"tools":${many('{"name":"a","inputSchema":{"enum":[1,2,3]}}', 5_000)}}}`
+    expect(read(answer)).toMatchObject([{ id: 7, result: {} }])
+  })
+
   it('skips a notification with too many values, and a batch with too many messages', () => {
-    const notification = `{"jsonrpc":"2.0","method":"x","params":{"a":${many('1', 100_001)}}}`
+    const notification = `{"jsonrpc":"2.0","method":"x","params":{"a":${many('1', 10_001)}}}`
     expect(read(notification)).toEqual(['a message with too many entries'])
+    const pair = `[${notification.replace(many('1', 10_001), many('1', 6_000))},{"jsonrpc":"2.0","id":7,"result":{"a":${many('1', 6_000)}}}]`
+    expect(read(pair)).toMatchObject(['a message with too many entries', { id: 7, error: {} }])
     const batch = many('{"jsonrpc":"2.0","method":"x"}', 1_001)
     expect(read(batch)).toEqual(['a line that is not a JSON-RPC message'])
   })

@@ -5,6 +5,7 @@ import { isDeep } from '../../core/json/json-depth.ts'
 import { LineReader } from '../../core/line-reader.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { LIMITS } from '../../core/snapshot.ts'
+import { crowding } from '../crowding.ts'
 
 const INTERNAL_ERROR = -32_603
 
@@ -33,39 +34,17 @@ export function isTooLarge(error: unknown): boolean {
 }
 
 const MAX_BATCH = 1_000
-const MAX_BLOCKS = 1_000
-const MAX_VALUES = 100_000
-const BLOCK_LISTS: ReadonlySet<string> = new Set(['content', 'contents', 'messages'])
-/** The SDK doesn't look into these. */
-const OPAQUE: ReadonlySet<string> = new Set(['structuredContent', '_meta'])
 /** Shorter texts can't be too deep or have too many entries. */
 const NEVER_REFUSED = 2 * LIMITS.answerDepth
 
-/** The SDK writes kilobytes of errors about each invalid entry of a list, so it gets short lists only. */
-function crowding(message: object): string | undefined {
-  let values = 0
-  const walk = (value: object): string | undefined => {
-    for (const key in value) {
-      if (++values > MAX_VALUES) return `more than ${MAX_VALUES} values`
-      const one: unknown = value[key as keyof typeof value]
-      if (typeof one !== 'object' || one === null || OPAQUE.has(key)) continue
-      if (BLOCK_LISTS.has(key) && Array.isArray(one) && one.length > MAX_BLOCKS) {
-        return `more than ${MAX_BLOCKS} entries in "${key}"`
-      }
-      const problem = walk(one)
-      if (problem !== undefined) return problem
-    }
-    return undefined
-  }
-  return walk(message)
-}
-
-/** A message that the SDK can check: the given one, or the error that its request gets instead; undefined for none. */
-function checked(message: JSONRPCMessage): JSONRPCMessage | undefined {
-  const problem = crowding(message)
-  if (problem === undefined) return message
-  const id = 'method' in message ? undefined : message.id
-  return id === undefined || id === null ? undefined : tooLargeAnswer(id, problem)
+/** Messages that the SDK can check: the given ones, or the errors that their requests get instead; undefined for none. */
+function checked(messages: readonly JSONRPCMessage[]): readonly (JSONRPCMessage | undefined)[] {
+  const problem = crowding(messages)
+  if (problem === undefined) return messages
+  return messages.map((message) => {
+    const id = 'method' in message ? undefined : message.id
+    return id === undefined || id === null ? undefined : tooLargeAnswer(id, problem)
+  })
 }
 
 /** The text of a message, or of the error that its request gets instead; undefined if it answers no request. */
@@ -84,8 +63,8 @@ export function checkedText(text: string): string | undefined {
   if (Array.isArray(value) && value.length > MAX_BATCH) return undefined
   if (typeof value !== 'object' || value === null) return text
   const messages: JSONRPCMessage[] = Array.isArray(value) ? value : [value]
-  const kept = messages.map(checked)
-  if (kept.every((one, index) => one === messages[index])) return text
+  const kept = checked(messages)
+  if (kept === messages) return text
   const left = kept.filter((one) => one !== undefined)
   return left.length === 0 ? undefined : JSON.stringify(left.length === 1 ? left[0] : left)
 }
@@ -209,7 +188,7 @@ function answeredBy(bytes: Buffer): Id | undefined {
 
 const SHOWN_BYTES = 1024
 
-export interface MessageEvents {
+interface MessageEvents {
   message(message: JSONRPCMessage): void
   noise(what: string, text: string): void
 }
@@ -258,8 +237,7 @@ export class MessageReader {
     if (text.includes('\ufffd') && !isUtf8(bytes)) {
       this.#events.noise('a message that is not valid UTF-8', text.slice(0, SHOWN_BYTES))
     }
-    for (const message of messages) {
-      const usable = text.length < NEVER_REFUSED ? message : checked(message)
+    for (const usable of text.length < NEVER_REFUSED ? messages : checked(messages)) {
       if (usable !== undefined) this.#events.message(usable)
       else this.#events.noise('a message with too many entries', text.slice(0, SHOWN_BYTES))
     }

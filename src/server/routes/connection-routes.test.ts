@@ -222,7 +222,7 @@ describe('the stored tokens', () => {
 /** Another server on the same store. */
 const withKeys = (keys: string, clock = server.installation.clock) => {
   const { storage, events, log } = server.installation
-  const parts = { store: storage.connections, events, clock, log, env: {}, config: () => accounts.config() }
+  const parts = { store: storage.connections, events, clock, log, env: () => ({}), config: () => accounts.config() }
   return new Connections({ ...parts, seal: new TextSeal(keys) })
 }
 

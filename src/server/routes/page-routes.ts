@@ -33,6 +33,8 @@ const ADDRESSES = [
   '/approvals/:id',
   '/settings',
   '/connect',
+  '/setup',
+  '/setup/:job',
   '/runs/:id',
 ]
 
@@ -135,6 +137,7 @@ const TAGS = [
   { name: 'session', description: 'Sign-in for browsers' },
   { name: 'connections', description: 'Accounts of users at OAuth providers' },
   { name: 'keys', description: 'API keys, roles and tenants' },
+  { name: 'setup', description: 'Changes of the configuration file' },
   { name: 'status', description: 'Liveness and readiness' },
 ]
 

@@ -7,7 +7,7 @@ import type {
   KnowledgeQuery,
   KnowledgeStore,
 } from '../../core/storage/knowledge-store.ts'
-import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
+import { checkQuota, type Quota, type StoredUsage } from '../../core/storage/quota.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { refuseNul } from '../ledger/storable-text.ts'
 
@@ -220,7 +220,7 @@ export function bytesOf({ chunks, source, metadata }: DocumentPart): number {
 }
 
 /** Throws if the tenant would exceed its quota with this part. */
-export function checkPartQuota(part: DocumentPart, quota: Quota, usage: Usage, isNew: boolean): void {
+export function checkPartQuota(part: DocumentPart, quota: Quota, usage: StoredUsage, isNew: boolean): void {
   const vectors = part.chunks.reduce((sum, { vector }) => sum + (vector?.byteLength ?? 0), 0)
   checkQuota(part.tenant, quota, usage, { documents: isNew ? 1 : 0, storage_bytes: bytesOf(part) + vectors })
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { DocumentPart, KnowledgeHit, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import type { Quota, Usage } from '../../core/storage/quota.ts'
+import type { Quota, StoredUsage } from '../../core/storage/quota.ts'
 import {
   bytesOf,
   checkPart,
@@ -184,8 +184,8 @@ class PostgresDocuments {
       const visible = await first<VersionRow>(statements, VISIBLE, [collection.id, document_id])
       if (visible?.version === part.version) return { complete: true, chunks: visible.chunks }
       if (quota !== undefined) {
-        const usage = await first<Usage>(statements, USAGE_SQL, [tenant])
-        checkPartQuota(part, quota, usage as Usage, visible === undefined)
+        const usage = await first<StoredUsage>(statements, USAGE_SQL, [tenant])
+        checkPartQuota(part, quota, usage as StoredUsage, visible === undefined)
       }
       const { staged, bytes } = await this.#add(statements, collection.id, part)
       const complete = staged.parts_in === staged.parts

@@ -97,6 +97,15 @@ const SEALED: readonly SealedColumn[] = [
       FROM toolyard.chat_turns WHERE messages LIKE 'sealed.%' AND messages NOT LIKE ? LIMIT ?`,
     replace: 'UPDATE toolyard.chat_turns SET messages = ? WHERE id = ? AND messages = ?',
   },
+  // Values of settings are JSON texts.
+  {
+    ...{ table: 'settings', column: 'value' },
+    find: `SELECT name AS key1, 'secret ' || name AS place1, substr(value, 2, length(value) - 2) AS text
+      FROM toolyard.settings
+      WHERE kind = 'stored_secret' AND value LIKE '"sealed.%' AND substr(value, 2) NOT LIKE ? LIMIT ?`,
+    replace: `UPDATE toolyard.settings SET value = '"' || ? || '"'
+      WHERE kind = 'stored_secret' AND name = ? AND value = '"' || ? || '"'`,
+  },
 ]
 
 /** Accounts of users at providers. */

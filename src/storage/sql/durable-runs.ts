@@ -7,7 +7,7 @@ import type {
   NewDurableRun,
 } from '../../core/storage/durable-run-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
-import { checkQuota, type Usage } from '../../core/storage/quota.ts'
+import { checkQuota, type StoredUsage } from '../../core/storage/quota.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
 import { claimKey, settleKey } from './once.ts'
 import { tenantOf } from './runs.ts'
@@ -90,9 +90,9 @@ export class DurableRuns implements DurableRunStore {
       const { rows } = yield* ask<RunRow>(INSERT, values)
       if (rows[0] === undefined) return undefined
       if (quota !== undefined) {
-        const used = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
+        const used = yield* ask<StoredUsage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
         // The new one is counted already.
-        const usage = used.rows[0] as Usage
+        const usage = used.rows[0] as StoredUsage
         const before = { ...usage, durable_runs: usage.durable_runs - 1 }
         checkQuota(tenant, quota, before, { durable_runs: 1, storage_bytes: bytes })
       }

@@ -1,5 +1,5 @@
 import type { CallEntry } from '../../core/storage/ledger.ts'
-import type { Usage } from '../../core/storage/quota.ts'
+import type { StoredUsage } from '../../core/storage/quota.ts'
 import type { ChainRow } from '../ledger/ledger-tables.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
 
@@ -34,7 +34,7 @@ export function* addPayloads(
   const byTenant = Map.groupBy(found, ({ row }) => row.tenant)
   // In a fixed order to avoid deadlocks.
   for (const tenant of [...byTenant.keys()].sort()) {
-    const { rows: usage } = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
+    const { rows: usage } = yield* ask<StoredUsage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
     const before = usage[0]?.storage_bytes ?? 0
     let added = 0
     const stored = (byTenant.get(tenant) ?? []).filter(({ bytes, storageBytes }) => {

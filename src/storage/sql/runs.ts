@@ -9,7 +9,7 @@ import {
   RESPONSE_PREFIX,
   type ResponseShare,
 } from '../../core/storage/chat-store.ts'
-import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
+import { checkQuota, type Quota, type StoredUsage } from '../../core/storage/quota.ts'
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import {
   addToolUse,
@@ -372,8 +372,8 @@ export class Chats implements ChatStore {
 
   async turns(key: ChatKey, quota?: Quota): Promise<readonly ChatTurn[]> {
     if (quota !== undefined) {
-      const used = await this.#database.run<Usage>(USAGE, usageOf(key))
-      checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: 1 })
+      const used = await this.#database.run<StoredUsage>(USAGE, usageOf(key))
+      checkQuota(key.tenant, quota, used.rows[0] as StoredUsage, { storage_bytes: 1 })
     }
     const { rows } = await this.#database.run<{ message_id: string; messages: string }>(LIST_TURNS, nameOf(key))
     return rows.map(({ message_id, messages }) => ({ messageId: message_id, messages }))
@@ -387,8 +387,8 @@ export class Chats implements ChatStore {
       const cut = yield* ask<Removed>(CUT_CHAT, [...name, ...name, messageId])
       yield* freeTurns(cut.rows)
       if (quota !== undefined) {
-        const used = yield* ask<Usage>(USAGE, usageOf(key))
-        checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: bytes })
+        const used = yield* ask<StoredUsage>(USAGE, usageOf(key))
+        checkQuota(key.tenant, quota, used.rows[0] as StoredUsage, { storage_bytes: bytes })
       }
       yield* ask(ADD_TURN, [...name, messageId, messages, bytes, at])
       if (isCounted(key)) yield* ask(ADD_BYTES, [key.tenant, bytes])

@@ -1,12 +1,12 @@
 import { BUDGET_PERIODS, type BudgetScope, type Counter, periodOf } from '../../core/costs.ts'
 import type { CallEntry, TurnEntry } from '../../core/storage/ledger.ts'
 import type {
-  Spending as Figures,
   HoldAnswer,
   HoldRequest,
   SpendingQuery,
   SpendingReport,
   SpendingStore,
+  SpendingSums,
 } from '../../core/storage/spending-store.ts'
 import { ask, type Database, SWEEP_LIMIT, Where, type Work } from './database.ts'
 
@@ -217,9 +217,9 @@ export class Spending implements SpendingStore {
       const sql = ['SELECT', columns, SUMS, 'FROM toolyard.spending WHERE', where.sql, end].join(' ')
       return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
     }
-    const [total] = await read<Figures>('', '')
+    const [total] = await read<SpendingSums>('', '')
     return {
-      total: total as Figures,
+      total: total as SpendingSums,
       names: await read('name,', 'GROUP BY name ORDER BY spent DESC, calls DESC, name LIMIT ?', limit),
       days: await read('start,', 'GROUP BY start ORDER BY start'),
     }
@@ -233,10 +233,13 @@ export class Spending implements SpendingStore {
       const sql = ['SELECT', columns, RUN_SUMS, 'FROM toolyard.runs WHERE', where.sql, end].join(' ')
       return (await this.#database.run<Row>(sql, [...where.values, ...more])).rows
     }
-    const [total] = await read<Figures>('', '')
-    const days = await read<Figures & { day: string }>('substr(started_at, 1, 10) AS day,', 'GROUP BY 1 ORDER BY 1')
+    const [total] = await read<SpendingSums>('', '')
+    const days = await read<SpendingSums & { day: string }>(
+      'substr(started_at, 1, 10) AS day,',
+      'GROUP BY 1 ORDER BY 1',
+    )
     return {
-      total: total as Figures,
+      total: total as SpendingSums,
       names: await read('id AS name,', 'GROUP BY id ORDER BY sum(cost) DESC NULLS LAST, id LIMIT ?', limit),
       days: days.map(({ day, ...sums }) => ({ ...sums, start: Date.parse(day) })),
     }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
 import type { KeyStore, SessionStore, StoredKey, StoredSession, StoredUser } from '../../core/storage/key-store.ts'
-import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
+import { checkQuota, type Quota, type StoredUsage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { Connections } from './connections.ts'
@@ -306,8 +306,8 @@ class Jobs implements JobStore {
     const bytes = Buffer.byteLength(params)
     await this.#database.transaction(function* () {
       if (quota !== undefined) {
-        const { rows } = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
-        checkQuota(tenant, quota, rows[0] as Usage, { queued_jobs: 1, storage_bytes: bytes })
+        const { rows } = yield* ask<StoredUsage>(USAGE, [tenant, tenant, tenant, tenant, tenant])
+        checkQuota(tenant, quota, rows[0] as StoredUsage, { queued_jobs: 1, storage_bytes: bytes })
       }
       yield* ask(CREATE_JOB, [id, tenant, caller, tool, params, timeout_ms, created_at, bytes])
       yield* ask(ADD_BYTES, [tenant, bytes])

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { DocumentPart, KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import type { Quota, Usage } from '../../core/storage/quota.ts'
+import type { Quota, StoredUsage } from '../../core/storage/quota.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import {
   bytesOf,
@@ -266,8 +266,8 @@ class SqliteDocuments {
     this.#collections.grow(collection, { documents: 0, chunks: 0, vectors: 0, bytes: -bytes })
   }
 
-  #usage(tenant: string): Usage {
-    return this.#database.get<Usage>(USAGE_SQL, tenant, tenant, tenant, tenant, tenant) as Usage
+  #usage(tenant: string): StoredUsage {
+    return this.#database.get<StoredUsage>(USAGE_SQL, tenant, tenant, tenant, tenant, tenant) as StoredUsage
   }
 
   #markGone(id: number): void {

@@ -38,6 +38,19 @@ export class ToolUseGate {
   #reading: Promise<void> | undefined
   #again = false
 
+  /** Opens the gate with the results so far; undefined if it is off. */
+  static async open(
+    store: ToolUseStore,
+    settings: GateSettings | undefined,
+    log: Log,
+  ): Promise<ToolUseGate | undefined> {
+    const { gate } = effectiveGate(settings)
+    if (gate === 'off') return undefined
+    const opened = new ToolUseGate(store, gate, settings ?? {}, log)
+    await opened.refresh()
+    return opened
+  }
+
   constructor(store: ToolUseStore, decision: 'warn' | 'hide', settings: GateSettings, log: Log) {
     const { minimum_trials, threshold } = effectiveGate(settings)
     this.#store = store

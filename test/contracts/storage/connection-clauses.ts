@@ -85,12 +85,15 @@ export const connectionClauses: Clauses = {
     const run = { id: 'run-1', tenant: 'acme', caller: 'k', model: 'a:b', fingerprint: '', created_at: AT }
     await one.durableRuns.create({ ...run, request: 'sealed.old.r' })
     await one.durableRuns.create({ ...run, id: 'run-2', request: '{}' })
+    await one.settings.put({ kind: 'stored_secret', name: 'TOKEN', value: 'sealed.old.s' })
+    await one.settings.put({ kind: 'stored_secret', name: 'NEWER', value: 'sealed.new.s' })
     const found = await one.connections.sealed('new', 10)
     assert.deepEqual(
       found.map(({ table, place, text }) => [table, place, text]),
       [
         ['connections', JSON.stringify(['connection', 'acme', KEY.user, 'github']), 'sealed.old.a'],
         ['durable_runs', 'run-1', 'sealed.old.r'],
+        ['settings', 'secret TOKEN', 'sealed.old.s'],
       ],
     )
     assert.equal((await one.connections.sealed('new', 1)).length, 1)
@@ -99,5 +102,10 @@ export const connectionClauses: Clauses = {
     assert.deepEqual(await one.connections.sealed('new', 10), [])
     assert.equal((await one.connections.get(KEY))?.tokens, 'sealed.new.b')
     assert.equal((await one.durableRuns.get('acme', 'run-1'))?.request, 'sealed.new.b')
+    const secrets = await one.settings.list('stored_secret')
+    assert.deepEqual(
+      secrets.map(({ value }) => value),
+      ['sealed.new.s', 'sealed.new.b'],
+    )
   },
 }

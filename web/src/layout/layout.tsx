@@ -17,7 +17,7 @@ const PAGES = [
   { href: '/tools-testing', title: 'Testing', here: /^\/tools-testing(\/.*)?$/ },
   { href: '/models', title: 'Models', here: /^\/models(\/.*)?$/ },
   { href: '/activity', title: 'Activity', here: /^\/(activity|runs)(\/.*)?$/ },
-  { href: '/settings', title: 'Settings', here: /^\/settings$/ },
+  { href: '/settings', title: 'Settings', here: /^\/(settings$|setup(\/|$))/ },
 ]
 
 /** Shown if a tool needs approval, and the key may approve. */

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
-import { modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry } from './palette-entries.ts'
+import { ADD_ENTRIES, modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry } from './palette-entries.ts'
 
 const tool = (name: string, description = '') =>
   toolEntry({ name, description, kind: 'mock', effect: 'read', origin: 'configuration', permissions: [] })
 
 const index = new PaletteIndex([
   ...PAGE_ENTRIES,
+  ...ADD_ENTRIES,
   ...Array.from({ length: 200 }, (_, at) => tool(`tool_${at}`)),
   tool('get_weather', 'Forecasts for settings of all kinds'),
   modelEntry({ id: 'openai:gpt', name: 'GPT' }),
@@ -21,7 +22,19 @@ test('a model leads to a test of it', () => {
 })
 
 test('without a query, each kind shows a few, and never more than 50 are shown', () => {
-  expect(titles('').length).toBeLessThan(25)
+  expect(titles('').length).toBeLessThan(30)
   expect(titles('')).toContain('GPT')
   expect(titles('tool')).toHaveLength(50)
+})
+
+test('finds each thing that can be added', () => {
+  for (const [query, href] of [
+    ['add mcp', '/setup/mcp'],
+    ['curl', '/setup/curl'],
+    ['openapi', '/setup/openapi'],
+    ['add model', '/setup/model'],
+    ['knowledge', '/setup/knowledge'],
+  ] as const) {
+    expect(index.find(query)[0]?.href).toBe(href)
+  }
 })

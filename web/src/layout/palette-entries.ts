@@ -3,10 +3,11 @@ import type { PageTool } from '../../../src/server/http/views.ts'
 import type { ListedModel } from '../api/queries.ts'
 import { inDate } from '../parts/figures.ts'
 import { FuzzyIndex } from '../parts/fuzzy.ts'
+import { JOBS } from '../setup/jobs.ts'
 
 /** Something that the palette can open. */
 export interface PaletteEntry {
-  readonly kind: 'page' | 'tool' | 'model' | 'thread' | 'run'
+  readonly kind: 'page' | 'add' | 'tool' | 'model' | 'thread' | 'run'
   readonly title: string
   readonly detail?: string
   readonly href: string
@@ -24,6 +25,14 @@ export const PAGE_ENTRIES: readonly PaletteEntry[] = [
   { kind: 'page', title: 'Approvals', detail: 'calls that wait', href: '/approvals' },
   { kind: 'page', title: 'Settings', detail: 'keys, tenants and flags', href: '/settings' },
 ]
+
+/** What can be added. */
+export const ADD_ENTRIES: readonly PaletteEntry[] = JOBS.map(({ id, title, about }) => ({
+  kind: 'add',
+  title,
+  detail: about,
+  href: `/setup/${id}`,
+}))
 
 export const toolEntry = ({ name, description }: PageTool): PaletteEntry => ({
   kind: 'tool',
@@ -48,7 +57,7 @@ export const runEntry = ({ id, model, started_at, stop_reason }: ListedRun): Pal
 
 const MOST_SHOWN = 50
 /** Without a query, each kind shows a few. */
-const FIRST = { page: 10, tool: 8, model: 4, thread: 4, run: 4 } as const
+const FIRST = { page: 10, add: 5, tool: 8, model: 4, thread: 4, run: 4 } as const
 
 /** Finds entries, the best first. A title counts more than the details. */
 export class PaletteIndex {

@@ -8,7 +8,15 @@ import { requestJson } from '../api/request.ts'
 import { threadAddress } from '../testing/thread-list.tsx'
 import { useThreads } from '../testing/thread-store.ts'
 import { titleOf } from '../testing/threads.ts'
-import { modelEntry, PAGE_ENTRIES, type PaletteEntry, PaletteIndex, runEntry, toolEntry } from './palette-entries.ts'
+import {
+  ADD_ENTRIES,
+  modelEntry,
+  PAGE_ENTRIES,
+  type PaletteEntry,
+  PaletteIndex,
+  runEntry,
+  toolEntry,
+} from './palette-entries.ts'
 
 const latestRunsQuery = queryOptions({
   queryKey: ['runs', 'latest'],
@@ -48,6 +56,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
     () =>
       new PaletteIndex([
         ...PAGE_ENTRIES,
+        ...ADD_ENTRIES,
         ...threads.map(
           (thread): PaletteEntry => ({
             kind: 'thread',
@@ -92,7 +101,8 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
           setChosen(0)
         }}
         onKeyDown={(event) => {
-          const entry = found[current]
+          // The shown entries may be those of an earlier query.
+          const entry = asked === query ? found[current] : index.find(query)[0]
           if (event.key === 'ArrowDown') move(1)
           else if (event.key === 'ArrowUp') move(-1)
           else if (event.key === 'Enter' && entry !== undefined) go(entry)

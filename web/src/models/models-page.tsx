@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { modelsQuery, useMay } from '../api/queries.ts'
+import { AddLink } from '../parts/add-link.tsx'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { ModelRecord } from './model-record.tsx'
@@ -20,7 +21,10 @@ export function ModelsPage() {
   return (
     <div className="grid grid-cols-1 gap-6">
       <div>
-        <h1 className="text-2xl font-semibold tracking-tight">Models</h1>
+        <div className="flex flex-wrap items-center justify-between gap-x-3">
+          <h1 className="text-2xl font-semibold tracking-tight">Models</h1>
+          <AddLink href="/setup/model">Add a model</AddLink>
+        </div>
         <p className="mt-1 max-w-prose text-muted">
           A model is validated if it passes at least 80 % of its tests. Its badge is green after 10 tests. Test a model
           on{' '}
@@ -36,9 +40,8 @@ export function ModelsPage() {
         </Note>
       )}
       {models.length === 0 && (
-        <Empty title="No models">
-          {' '}
-          Add some to <code className="font-mono">models</code> in the configuration.
+        <Empty title="No models" action={{ label: 'Add a model', href: '/setup/model' }}>
+          Choose a provider, and name a model.
         </Empty>
       )}
       <ul aria-label="Models" className="grid grid-cols-1 gap-3">

@@ -1,8 +1,11 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
+import { Link } from 'wouter'
 import { CrossIcon } from './icons.tsx'
 
-interface Toast {
+export interface Toast {
   readonly text: string
+  /** Where to see it. */
+  readonly link?: { readonly label: string; readonly href: string } | undefined
   /** Takes back what has happened. */
   readonly undo?: () => void
 }
@@ -37,13 +40,25 @@ export function Toasts() {
       {current !== undefined && (
         // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the message from vanishing.
         <div
-          className="pointer-events-auto flex max-w-full items-center gap-3 rounded-lg bg-ink py-1.5 pr-1.5 pl-4 text-sm text-ground shadow-xl"
+          className="pointer-events-auto flex max-w-full flex-wrap items-center gap-x-3 gap-y-1 rounded-lg bg-ink py-1.5 pr-1.5 pl-4 text-sm text-ground shadow-xl"
           onPointerEnter={() => setHeld(true)}
           onPointerLeave={() => setHeld(false)}
           onFocus={() => setHeld(true)}
           onBlur={() => setHeld(false)}
         >
-          <span className="min-w-0 truncate">{current.text}</span>
+          <span className="line-clamp-3 min-w-0 flex-1 basis-48 wrap-anywhere">{current.text}</span>
+          {current.link !== undefined && (
+            <Link
+              href={current.link.href}
+              className="inline-flex min-h-8 max-w-48 items-center rounded-md border border-current px-2.5 font-medium hover:opacity-80"
+              onClick={() => {
+                setHeld(false)
+                toast(undefined)
+              }}
+            >
+              <span className="truncate">{current.link.label}</span>
+            </Link>
+          )}
           {current.undo !== undefined && (
             <button
               type="button"

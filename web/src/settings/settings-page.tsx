@@ -4,6 +4,7 @@ import { sessionQuery, useMay } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
+import { JobCards } from '../setup/job-cards.tsx'
 import { Connections } from './connections.tsx'
 import { Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
@@ -14,7 +15,7 @@ import { Tenants } from './tenants.tsx'
 import { Users } from './users.tsx'
 import { You } from './you.tsx'
 
-/** Keys, users, tenants with their flags, packages and roles. */
+/** Keys, users, tenants with their flags, what can be added, packages and roles. */
 export function SettingsPage() {
   usePageTitle('Settings')
   const mayManage = useMay('manage')
@@ -44,6 +45,20 @@ export function SettingsPage() {
           </Empty>
         </Section>
       )}
+      <Section
+        title="MCP servers, tools, models and knowledge"
+        about={
+          mayInstall ? (
+            'Each form shows the change to the configuration before the server writes it.'
+          ) : (
+            <>
+              To add some, you need a key with the scope <Code>installation</Code>.
+            </>
+          )
+        }
+      >
+        {mayInstall && <JobCards />}
+      </Section>
       {mayInstall && <Packages />}
       {mayRead && <Roles />}
     </div>

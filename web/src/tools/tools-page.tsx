@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { figuresQuery, toolsQuery, useMay } from '../api/queries.ts'
+import { AddLink } from '../parts/add-link.tsx'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
 import { count } from '../parts/figures.ts'
@@ -52,6 +53,9 @@ export function ToolsPage() {
               ? count(tools.length, 'tool')
               : `${wanted.length} of ${count(tools.length, 'tool')}`)}
         </p>
+        <span className="ml-auto self-center">
+          <AddLink href="/setup">Add tools</AddLink>
+        </span>
       </div>
       <p className="text-muted compact:hidden">
         Programs and models call these tools. Open one to try it, or let a model use them under Testing.
@@ -83,9 +87,8 @@ export function ToolsPage() {
         {tools === undefined && !error && <Loading what="the tools" />}
         {tools === undefined && error && <Failed error={error} what="the tools" again={() => void refetch()} />}
         {tools?.length === 0 && (
-          <Empty title="No tools yet">
-            Add some to <code className="font-mono">tools.registry</code> in the configuration, or an MCP server to{' '}
-            <code className="font-mono">mcpServers</code>.
+          <Empty title="No tools yet" action={{ label: 'Add tools', href: '/setup' }}>
+            Add an MCP server, an HTTP tool or an OpenAPI document.
           </Empty>
         )}
         {tools !== undefined && tools.length > 0 && wanted.length === 0 && (

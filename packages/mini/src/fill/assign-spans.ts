@@ -1,14 +1,10 @@
 import { type ParsedComponents, parse } from 'chrono-node'
 import { DateTime } from 'luxon'
 import { takeTurns } from '../base/take-turns.ts'
-import { wordsOfName } from '../base/tool-text.ts'
 import type { SpanScores } from '../engine/tool-reader.ts'
 import { codesIn, codeWanted, type FoundValue } from '../values/codes.ts'
-import { timeAfter, timeUnit } from '../values/durations.ts'
-import { sameMeasure, unitAfter, unitWanted } from '../values/measures.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
-import { shapesIn, shapeWanted } from '../values/shapes.ts'
 import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
 import type { Parameter } from './parameter.ts'
 
@@ -33,8 +29,6 @@ interface Said {
   readonly numbers: readonly FoundNumber[]
   readonly quotes: readonly Quote[]
   readonly now: Date
-  /** The words that name the chosen options: they are hardly a value as well. */
-  readonly chosen: readonly { readonly from: number; readonly to: number }[]
 }
 
 const MAX_NUMBERS = 100
@@ -47,9 +41,6 @@ const TYPED_REQUIRED_BONUS = 12
 const TYPE_BONUS = 10
 /** The score of a typed value that the model didn't mark. */
 const UNMARKED = -8
-const DIRECTION_BONUS = 30
-const CHOSEN = -20
-const TOUCHES_CHOSEN = -5
 
 /** Gives pieces of the message to parameters: best first, and no two share a piece. */
 export async function assignSpans(
@@ -57,19 +48,14 @@ export async function assignSpans(
   spans: readonly SpanScores[],
   said: string,
   now: Date,
-  chosen: Said['chosen'] = [],
 ): Promise<Map<Parameter, Candidate>> {
   const numbers = numbersIn(said).slice(0, MAX_NUMBERS)
-  const claims = await claimsOf(parameters, spans, { said, numbers, quotes: quotesIn(said), now, chosen })
+  const claims = await claimsOf(parameters, spans, { said, numbers, quotes: quotesIn(said), now })
   const given = new Map<Parameter, Candidate>()
   for (const { parameter, candidate } of claims) {
     if (given.has(parameter) || (candidate.score < 0 && !parameter.required)) continue
     if ([...given.values()].some((used) => collide(candidate, used))) continue
     given.set(parameter, candidate)
-  }
-  // A required text that found everything taken may share.
-  for (const { parameter, candidate } of claims) {
-    if (parameter.required && !given.has(parameter) && parameter.kind === 'text') given.set(parameter, candidate)
   }
   return given
 }
@@ -87,30 +73,15 @@ async function claimsOf(parameters: readonly Parameter[], spans: readonly SpanSc
   const claims: Claim[] = []
   for (const [index, parameter] of parameters.entries()) {
     await takeTurns()
-    for (const candidate of candidatesOf(parameter, spans[index] as SpanScores, said)) {
-      const direction = DIRECTION_BONUS * directionFits(parameter.name, said.said, candidate.from)
-      const score = candidate.score + takenBy(said.chosen, candidate) + direction
-      claims.push({ parameter, candidate: { ...candidate, score } })
-    }
+    const candidates = candidatesOf(parameter, spans[index] as SpanScores, said)
+    claims.push(...candidates.map((candidate) => ({ parameter, candidate })))
   }
   return claims.sort((left, right) => rank(right) - rank(left))
 }
 
-function takenBy(chosen: Said['chosen'], { from, to, type }: Candidate): number {
-  if (type !== undefined) return 0
-  if (chosen.some((one) => one.from <= from && to <= one.to)) return CHOSEN
-  return chosen.some((one) => one.from < to && from < one.to) ? TOUCHES_CHOSEN : 0
-}
-
 function candidatesOf(parameter: Parameter, span: SpanScores, { said, numbers, quotes, now }: Said): Candidate[] {
   const spans = spansOf(span)
-  if (parameter.kind === 'number' || parameter.kind === 'integer') {
-    const measured = numbers.filter(({ to }) => hasUnit(parameter, said, to))
-    return [
-      ...numberCandidates(spans, numbers),
-      ...measured.map(({ from, to }) => ({ ...typedScore(spans, { from, to }), from, to })),
-    ]
-  }
+  if (parameter.kind === 'number' || parameter.kind === 'integer') return numberCandidates(spans, numbers)
   const typed = typedValues(parameter, said, now)
   const found = typed?.values.map((value) => ({ ...value, type: typed.type, ...typedScore(spans, value) })) ?? []
   if (typed !== undefined && (found.length > 0 || !parameter.required)) return found
@@ -134,22 +105,14 @@ function typedScore(spans: readonly Candidate[], { from, to }: Pick<Candidate, '
   return { score: Math.max(marked?.score ?? UNMARKED, UNMARKED) + TYPE_BONUS }
 }
 
-/** Whether a number is followed by a unit of what the parameter counts: "two hours" for `minutes`. */
-function hasUnit({ name, description }: Parameter, said: string, to: number): boolean {
-  const unit = unitWanted(name, description)
-  const given = unitAfter(said, to)
-  if (unit !== undefined && given !== undefined) return sameMeasure(unit, given)
-  return timeUnit(name, description) !== undefined && timeAfter(said, to) !== undefined
-}
-
-/** The values in the message that have the type of a parameter; undefined if it has none. */
 /** Whether a parameter takes a date. */
 export const takesDate = ({ kind, name, description, format }: Parameter): boolean =>
   kind === 'text' &&
   /y/.test(dateFormat(description, format) ?? '') &&
   (format !== undefined || wantsDate(name, description))
 
-function typedValues(
+/** The values in the message that have the type of a parameter; undefined if it has none. */
+export function typedValues(
   parameter: Parameter,
   said: string,
   now: Date,
@@ -163,8 +126,6 @@ function typedValues(
     return { type: wanted, values: datesIn(said, wanted, now) }
   }
   if (wantsTimeZone(name, description)) return { type: 'zone', values: timeZonesIn(said) }
-  const shape = shapeWanted(description)
-  if (shape !== undefined) return { type: 'shape', values: shapesIn(shape, said) }
   const code = codeWanted(name, description, fallback)
   if (code === undefined) return undefined
   return { type: code.kind, values: codesIn(code.kind, said).map((one) => ({ ...one, value: code.write(one.value) })) }
@@ -190,7 +151,7 @@ const bestOf = (logits: readonly number[]): number[] =>
 const WORD = /[\p{L}\p{N}\p{M}_]/u
 
 /** A candidate with whole words, a whole quote and no loose punctuation. */
-function wholeSpan(candidate: Candidate, said: string, quotes: readonly Quote[]): Candidate | undefined {
+export function wholeSpan(candidate: Candidate, said: string, quotes: readonly Quote[]): Candidate | undefined {
   const { score } = candidate
   let { from, to } = candidate
   while (from > 0 && joins(said, from) && joins(said, from - 1)) from--
@@ -203,60 +164,14 @@ function wholeSpan(candidate: Candidate, said: string, quotes: readonly Quote[])
 }
 
 /** Letters and digits, and a sign between two of them: "S&P", "john.doe@example.com", "2022-04-27". */
-function joins(said: string, at: number): boolean {
+export function joins(said: string, at: number): boolean {
   const character = said[at] as string
   if (WORD.test(character)) return true
   return /[&@_\-/:.]/.test(character) && WORD.test(said[at - 1] ?? '') && WORD.test(said[at + 1] ?? '')
 }
 
-/** A word before a value that says whose value it is, and the names of the parameters that it speaks for. */
-interface Direction {
-  readonly names: RegExp
-  readonly before: RegExp
-}
-
-const ARTICLES = String.raw`(?:(?:the|my|this|words?|letters?|strings?|texts?|sentences?|account|airport)\s+)*["'“‘]?$`
-const before = (words: string): RegExp => new RegExp(`\\b(?:${words})\\s+${ARTICLES}`, 'i')
-
-/** Pairs of opposites: "from Rome to Paris", "replace a with o in banana". */
-const PAIRS: readonly (readonly [Direction, Direction])[] = [
-  [
-    {
-      names: /\b(?:from|source|src|origin|start|departure|depart|sender|base|pickup)\b/,
-      before: before('from|leaving|between|since'),
-    },
-    {
-      names: /\b(?:to|target|dest|destination|end|arrival|arrive|recipient|receiver)\b/,
-      before: before('to|into|towards?|until|till'),
-    },
-  ],
-  [
-    { names: /\breplacement\b/, before: before('with|by') },
-    { names: /^(?:text|string|sentence|word)$/, before: before('in|within|of|word|string|text|sentence') },
-  ],
-]
-/** What is searched for in a text is neither the text nor its replacement. */
-const SEARCHED = /^(?:search|find|old|piece)$/
-/** Longer than the words before a value. */
-const LOOK_BACK = 30
-
-/** 1 if the word before a piece agrees with the name of the parameter, −1 if it says the opposite. */
-function directionFits(parameter: string, said: string, from: number): -1 | 0 | 1 {
-  const words = wordsOfName(parameter)
-  const text = said.slice(Math.max(0, from - LOOK_BACK), from)
-  if (SEARCHED.test(words)) return PAIRS[1]?.some((one) => one.before.test(text)) ? -1 : 0
-  for (const pair of PAIRS) {
-    const own = pair.filter(({ names }) => names.test(words))
-    if (own.length !== 1) continue
-    const other = pair.find((one) => one !== own[0]) as Direction
-    if (own[0]?.before.test(text)) return 1
-    return other.before.test(text) ? -1 : 0
-  }
-  return 0
-}
-
 /** A quoted text: the position of its content, without the quotes. */
-interface Quote {
+export interface Quote {
   readonly from: number
   readonly to: number
 }
@@ -325,13 +240,11 @@ export function dateAs(text: string, format: string, now: Date): string | undefi
 
 /** The dates or times in a text, also relative ones, in this format. */
 export function datesIn(text: string, format: string, now: Date): FoundValue[] {
-  // "May.5" is a date as well, and "1 May this year" is one date, not two; the places stay.
-  const readable = text
-    .replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')
-    .replaceAll(
-      RELATIVE_YEAR,
-      (_, day: string, which: string) => `${day}${yearOf(which, now)}${' '.repeat(which.length + 1)}`,
-    )
+  // "1 May this year" is one date, not two; the places stay.
+  const readable = text.replaceAll(
+    RELATIVE_YEAR,
+    (_, day: string, which: string) => `${day}${yearOf(which, now)}${' '.repeat(which.length + 1)}`,
+  )
   const found = parse(readable, now, { forwardDate: !PAST.test(text) }).flatMap(
     ({ index, text: piece, start, end }) => {
       const joint = end ? RANGE.exec(piece) : null

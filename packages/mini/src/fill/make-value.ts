@@ -1,17 +1,12 @@
-import { wordsOfName } from '../base/tool-text.ts'
 import type { SpanScores } from '../engine/tool-reader.ts'
 import { inTimeUnit, timeUnit } from '../values/durations.ts'
 import { inUnit, unitAfter, unitWanted } from '../values/measures.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
 import { withState } from '../values/places.ts'
-import { shapesIn, shapeWanted } from '../values/shapes.ts'
-import { timeZoneOf } from '../values/time-zones.ts'
-import type { Candidate } from './assign-spans.ts'
+import { type Candidate, joins } from './assign-spans.ts'
 import type { Parameter } from './parameter.ts'
 
-const NUMBER_ALONE = /^\d+(?:\.\d+)?$/
-const TIME_AFTER = /^[\s-](?:day|week|month|year|hour|minute|second)s?\b/i
 /** A share is a fraction, unless it is asked for in percent. */
 const IN_PERCENT = /percent|%|0 (?:to|and|-) 100/i
 const IN_FRACTION = /decimal|fraction|0\.\d/i
@@ -54,45 +49,38 @@ function inWantedUnit({ kind, name, description }: Parameter, { value, to }: Fou
   return time === undefined ? value : inTimeUnit(value, said, to, time)
 }
 
-/** The items in brackets, else the pieces that the model marked, else the parts between commas and "and". */
+/** The pieces that the model marked, else the parts between commas and "and". */
 function listAt(parameter: Parameter, from: number, to: number, span: SpanScores, said: string): unknown[] | undefined {
   const { items, name, description } = parameter
   const pattern = patternWanted(name, description, items?.format)
-  const shape = pattern === undefined ? shapeWanted(description) : undefined
-  const written = pattern !== undefined ? patternsIn(pattern, said) : shape === undefined ? [] : shapesIn(shape, said)
+  const written = pattern === undefined ? [] : patternsIn(pattern, said)
   if (written.length > 0) return written.map(({ value }) => value)
-  const text = bracketsAround(said, from, to) ?? said.slice(from, to)
+  const marked = markedPieces(span, said)
+  const pieces = marked.some((one) => one.from < to && from < one.to) ? marked : [{ from, to }]
+  const texts = pieces.map((one) => said.slice(one.from, one.to))
   if (items?.kind === 'number' || items?.kind === 'integer') {
-    const numbers = numbersIn(text).map(({ value, percent }) =>
-      percent && items.kind === 'number' ? value / 100 : value,
-    )
+    const numbers = texts
+      .flatMap(numbersIn)
+      .map(({ value, percent }) => (percent && items.kind === 'number' ? value / 100 : value))
     return numbers.length > 0 ? numbers : undefined
   }
-  const marked = markedPieces(span, said).filter((one) => one.from >= from && one.to <= to)
-  const values = marked.length > 1 ? marked.map((one) => plainText(said.slice(one.from, one.to))) : partsOf(text)
+  const values = texts.length > 1 ? texts.map(plainText) : partsOf(texts[0] as string)
   return values.length > 0 ? values : undefined
 }
 
-/** The pieces of the message that the model marked as parts of a value. */
+/** The pieces of the message that the model marked as parts of a value, in whole words. */
 export function markedPieces({ from, to, inside }: SpanScores, said: string): { from: number; to: number }[] {
   const pieces: { from: number; to: number }[] = []
-  let open = false
   for (const [at, logit] of inside.entries()) {
-    const [start, end] = [from[at] as number, to[at] as number]
+    if (logit <= 0) continue
+    let [start, end] = [from[at] as number, to[at] as number]
+    while (start > 0 && joins(said, start) && joins(said, start - 1)) start--
+    while (end < said.length && joins(said, end - 1) && joins(said, end)) end++
     const last = pieces.at(-1)
-    if (logit > 0 && open && last !== undefined && said.slice(last.to, start).trim() === '') last.to = end
-    else if (logit > 0) pieces.push({ from: start, to: end })
-    open = logit > 0
+    if (last !== undefined && said.slice(last.to, start).trim() === '') last.to = Math.max(end, last.to)
+    else pieces.push({ from: start, to: end })
   }
   return pieces
-}
-
-/** The content of the brackets around a piece, if they hold an enumeration. */
-function bracketsAround(said: string, from: number, to: number): string | undefined {
-  const open = said.lastIndexOf('[', from)
-  const close = said.indexOf(']', Math.max(to - 1, open))
-  if (open < 0 || close < 0 || close - open > 1000 || said.slice(open, from).includes(']')) return undefined
-  return said.slice(open + 1, close)
 }
 
 /** The parts of an enumeration: "a, b and c", "[1, 2, 3]", "a; b". */
@@ -103,27 +91,18 @@ function partsOf(text: string): string[] {
     .filter((part) => part !== '')
 }
 
-function textAt({ name, description }: Parameter, from: number, to: number, said: string): string | undefined {
+function textAt({ description }: Parameter, from: number, to: number, said: string): string | undefined {
   const written = said.slice(from, to).trim()
   if (/["'“‘]/.test(said[from - 1] ?? '')) return written || undefined
-  const text = withoutName(name, plainText(written))
-  if (/time ?zone/i.test(`${name} ${description}`.replaceAll('_', ' '))) return timeZoneOf(text) ?? text
-  if (NUMBER_ALONE.test(text)) return text + (TIME_AFTER.exec(said.slice(to, to + 10))?.[0] ?? '')
-  return withState(text, description) || undefined
+  return withState(plainText(written), description) || undefined
 }
 
-/** "the collection shop" for the parameter `collection` is "shop". */
-const withoutName = (name: string, text: string): string => {
-  const words = `${wordsOfName(name)} `
-  return text.toLowerCase().startsWith(words) ? text.slice(words.length) : text
-}
-
-/** Without quotes, brackets and a leading article. */
+/** Without quotes, brackets and "the". */
 export function plainText(text: string): string {
   return text
     .trim()
     .replace(/^["'“‘`[(]+/, '')
     .replace(/(?<!["'”’`\])])["'”’`\])]+$/, '')
     .trim()
-    .replace(/^(?:the|an?)\s+/i, '')
+    .replace(/^the\s+/i, '')
 }

@@ -1,17 +1,14 @@
 import type { Message, OfferedTool, Params } from '../base/port.ts'
-import { takeTurns } from '../base/take-turns.ts'
 import { wordsOfName } from '../base/tool-text.ts'
 import { parametersUsed } from '../choose/operations.ts'
-import { quotesIn } from '../fill/assign-spans.ts'
 import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
-import { markedPieces, plainText } from '../fill/make-value.ts'
+import { plainText } from '../fill/make-value.ts'
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { readTools, type ToolReading } from '../fill/read-tool.ts'
+import { severalCalls } from '../fill/several-calls.ts'
 import { validParams } from '../fill/valid-params.ts'
 import { arithmeticIn } from '../values/arithmetic.ts'
-import type { FoundValue } from '../values/codes.ts'
-import { describedOptions, listedValues, mentioned, placesOf } from '../values/described-options.ts'
-import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
+import { describedOptions, mentioned } from '../values/described-options.ts'
 import {
   type Answered,
   about,
@@ -26,7 +23,7 @@ import {
   smallTalk,
   splitRequest,
 } from './conversation.ts'
-import { introduced, type Understood, understand } from './understand.ts'
+import { introduced, type Understood, understand, understandAll } from './understand.ts'
 
 /** What the model does: it says something, or calls. */
 export type Answer = string | readonly Call[]
@@ -93,38 +90,28 @@ async function fresh(said: string, talk: Talk, understood?: readonly Part[]): Pr
   if (lacking !== undefined) return questionFor(lacking.missing[0] as Parameter)
   const calls: Call[] = []
   for (const part of parts) {
-    for (const params of await severalCalls(part)) calls.push({ tool: part.tool.name, params })
+    for (const params of await callsOf(part, talk)) calls.push({ tool: part.tool.name, params })
   }
   return calls
 }
 
 /** Each clause by itself where every one is a request of its own; else the whole. What must not be done is left out. */
 async function understoodParts(said: string, talk: Talk): Promise<Part[]> {
+  const wholly = async (): Promise<Part[]> =>
+    (await understandAll(said, talk.tools, talk)).map((one) => ({ ...one, said }))
   const clauses = splitRequest(said).filter((clause) => !forbids(clause))
   // What follows "summarize:" is a text, not requests.
   if (clauses.length > 1 && !talk.tools.some(({ name }) => introduced(name, said))) {
     const parts: Part[] = []
     for (const clause of clauses) {
-      const said = withSubject(clause, parts.at(-1))
-      const part = await understand(said, talk.tools, talk)
-      if (part?.missing.length !== 0) break
-      parts.push({ ...part, said })
+      const own = await understandAll(clause, talk.tools, talk)
+      if (own.length === 0 || own.some(({ missing }) => missing.length > 0)) return wholly()
+      parts.push(...own.map((one) => ({ ...one, said: clause })))
     }
-    if (parts.length === clauses.length) return parts
+    return parts
   }
-  const whole = await understand(said, talk.tools, talk)
-  return whole === undefined ? [] : [{ ...whole, said }]
+  return wholly()
 }
-
-/** "spell it backwards": the text that the clause before was about. */
-function withSubject(clause: string, before: Part | undefined): string {
-  const parameters = before === undefined ? [] : readParameters(before.tool.parameters)
-  const main = parameters.find(({ kind, required }) => kind === 'text' && required)
-  const value = before?.params[main?.name ?? '']
-  return typeof value === 'string' ? clause.replace(PRONOUN, () => value) : clause
-}
-
-const PRONOUN = /(?<!\b(?:is|does|will|was) )\b(?:it|that one|this one|them)\b(?! (?:is|was|will|be)\b|['’])/i
 
 /** What was understood, and of which words. */
 type Part = Understood & { readonly said: string }
@@ -212,45 +199,11 @@ const bareValue = (text: string): string =>
 const readable = (text: string): string =>
   text.trimStart().slice(0, MAX_SAID_LENGTH).toWellFormed().replaceAll(LONG_SPACE, '$1').trim()
 
-/** What stands between the values of several calls: "Rome and Athens", "Hall light off, and the garden one". */
-const BETWEEN = /^[^.!?]{0,40}?(?:,|&|\b(?:and|or|vs|versus|plus|also)\b)[^.!?]{0,20}$/i
-const LAST_BETWEEN = /&|\b(?:and|or|vs|versus|plus|also)\b/i
-const EXCEPT = /\b(?:but|not|except|from|to|than)\b/i
-
-const MAX_WORDS = 4
-
-/** One call for each value, where a parameter that takes one was given several. */
-async function severalCalls({ tool, params, said, reading }: Part): Promise<Params[]> {
-  const isQuoted = quotesIn(said).length > 0
-  const parameters = isQuoted ? [] : parametersUsed(readParameters(tool.parameters), params)
-  for (const parameter of parameters) {
-    await takeTurns()
-    const { name, kind, required } = parameter
-    const given = params[name]
-    if (kind !== 'text' || typeof given !== 'string') continue
-    const each = reading === undefined ? [] : valuesOf(parameter, reading, said, given)
-    const gaps = each.slice(1).map(({ from }, at) => said.slice(each[at]?.to, from))
-    const together = gaps.every((gap) => BETWEEN.test(gap) && !EXCEPT.test(gap)) && LAST_BETWEEN.test(gaps.at(-1) ?? '')
-    const plain = each.every(({ value }) => value.split(' ').length <= MAX_WORDS)
-    if (each.length > 1 && together && plain && required) return each.map(({ value }) => ({ ...params, [name]: value }))
-  }
-  return [params]
-}
-
-const PLACE = /location|city|place|town|country|destination/i
-/** Names that hold an "and". */
-const ONE_NAME = /bosnia and|trinidad and|antigua and|saint kitts and|são tomé and|turks and|tyne and/i
-
-/** The values that the message names for a parameter, with their places: listed ones, time zones, else what the model marked. */
-function valuesOf(parameter: Parameter, reading: ToolReading, said: string, value: string): readonly FoundValue[] {
-  const { name, description } = parameter
-  const listed = listedValues(description)
-  if (listed.length > 1) return placesOf(listed, said)
-  if (wantsTimeZone(name, description)) return timeZonesIn(said)
-  const names = PLACE.test(name) && !ONE_NAME.test(value) ? value.split(/,? (?:and|&|or) |, /) : []
-  if (/ (?:and|&|or) /.test(value) && names.length > 1 && names.every((one) => /^\p{Lu}/u.test(one)))
-    return placesOf(names, said)
-  const span = reading.parameters.get(name)?.span
-  const pieces = span === undefined ? [] : markedPieces(span, said)
-  return pieces.map(({ from, to }) => ({ from, to, value: plainText(said.slice(from, to)) }))
+/** One call, or one for each of several values. */
+async function callsOf({ tool, params, said, reading }: Part, { check, now }: Talk): Promise<readonly Params[]> {
+  if (reading === undefined) return [params]
+  const parameters = parametersUsed(readParameters(tool.parameters), params)
+  const calls = await severalCalls(params, parameters, reading, said, now)
+  const problems = await Promise.all(calls.map((call) => check(tool.parameters, call)))
+  return problems.every(({ length }) => length === 0) ? calls : [params]
 }

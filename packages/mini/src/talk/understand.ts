@@ -3,12 +3,12 @@ import { wordsOfName } from '../base/tool-text.ts'
 import { type Operation, operationsOf } from '../choose/operations.ts'
 import type { ToolReader } from '../engine/tool-reader.ts'
 import { datesIn, takesDate } from '../fill/assign-spans.ts'
-import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
+import { type Filling, fillParameters, type Place } from '../fill/fill-parameters.ts'
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { headOf, readTools, type ToolReading } from '../fill/read-tool.ts'
 import { validParams } from '../fill/valid-params.ts'
-import { type Arithmetic, arithmeticIn, isExpression } from '../values/arithmetic.ts'
-import { listedValues, says } from '../values/described-options.ts'
+import { type Arithmetic, arithmeticIn } from '../values/arithmetic.ts'
+import { says } from '../values/described-options.ts'
 
 /** What was understood of a request: a call, or one that lacks something. */
 export interface Understood {
@@ -20,6 +20,8 @@ export interface Understood {
   readonly relevance: number
   /** Undefined if no reading was needed. */
   readonly reading?: ToolReading
+  /** The pieces of the message that the values were made of. */
+  readonly places?: readonly Place[]
 }
 
 /**
@@ -34,15 +36,27 @@ const MAX_OF_VALUES = 10
 const NOTHING_REQUIRED = (LEAST_SUM + 0.6) / WEIGHT_OF_VALUES
 /** A tool has to be this likely for a question about a missing value. */
 const ASK_RELEVANCE = 0.8
+/** A further tool has to be this likely. */
+const ALSO_RELEVANCE = 0.7
 /** A value that scores less was not said. */
 const LEAST_SCORE = -3
 
-/** The tool that is meant, with its values; undefined if none is. */
+/** The tool that is meant most, with its values; undefined if none is. */
 export async function understand(
   said: string,
   tools: readonly OfferedTool[],
   filling: Filling,
 ): Promise<Understood | undefined> {
+  const [first] = await understandAll(said, tools, filling)
+  return first
+}
+
+/** The tools that are meant, with their values: the likeliest, and those that take other parts of the message. */
+export async function understandAll(
+  said: string,
+  tools: readonly OfferedTool[],
+  filling: Filling,
+): Promise<Understood[]> {
   const sum = arithmeticIn(said)
   const calculator = sum === undefined ? undefined : tools.find((tool) => calculates(tool, sum))
   const calculated = async (): Promise<Understood | undefined> => {
@@ -50,12 +64,27 @@ export async function understand(
     const params = { [expressionOf(calculator) as string]: sum.expression }
     return { tool: calculator, relevance: 1, ...(await validParams(filling.check, calculator.parameters, [], params)) }
   }
-  if (sum?.story !== true && calculator !== undefined) return calculated()
+  if (sum?.story !== true && calculator !== undefined) return listOf(await calculated())
   const documented = await searchDocumentation(said, tools, filling, true)
-  if (documented !== undefined) return documented
-  const [best] = await rankTools(tools, said, filling)
+  if (documented !== undefined) return [documented]
+  const [best, ...others] = await rankTools(tools, said, filling)
   const meant = best && best.tool !== calculator ? await fill(best, said, filling) : undefined
-  return meant ?? (await calculated()) ?? searchDocumentation(said, tools, filling)
+  if (meant === undefined) return listOf((await calculated()) ?? (await searchDocumentation(said, tools, filling)))
+  const all = [meant]
+  for (const other of others.filter(({ relevance }) => relevance >= ALSO_RELEVANCE)) {
+    const more = await fill(other, said, filling)
+    if (more?.missing.length === 0 && all.every((one) => areApart(one.places, more.places))) all.push(more)
+  }
+  const start = ({ places = [] }: Understood): number => Math.min(...places.map(({ from }) => from))
+  return all.sort((one, next) => start(one) - start(next))
+}
+
+const listOf = (one: Understood | undefined): Understood[] => (one === undefined ? [] : [one])
+
+/** Whether the values of two calls are different pieces of the message. */
+function areApart(places: readonly Place[] = [], others: readonly Place[] = []): boolean {
+  const overlap = (one: Place): boolean => others.some(({ from, to }) => from < one.to && one.from < to)
+  return places.length > 0 && others.length > 0 && !places.some(overlap)
 }
 
 const HOW_TO =
@@ -97,11 +126,11 @@ async function fill(
   filling: Filling,
 ): Promise<Understood | undefined> {
   const parameters = operation?.parameters ?? readParameters(tool.parameters)
-  const { params, scores } = await fillParameters(reading, parameters, said, filling.now)
+  const { params, scores, places } = await fillParameters(reading, parameters, said, filling.now)
   const likely = Object.fromEntries(
     parameters
       .filter(({ name }) => name in params && (scores.get(name) as number) >= LEAST_SCORE)
-      .filter((parameter) => isValue(params[parameter.name], parameter, tool))
+      .filter(({ name, required }) => required || !isAboutDocuments(params[name], tool))
       .map(({ name }) => [name, params[name]]),
   )
   const [only, ...others] = parameters.filter(({ kind }) => kind === 'text')
@@ -123,7 +152,7 @@ async function fill(
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const fixed = operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
   const checked = await validParams(filling.check, tool.parameters, parameters, { ...fixed, ...likely })
-  const understood = { tool, relevance, reading, ...checked }
+  const understood = { tool, relevance, reading, places, ...checked }
   if (checked.missing.length > 0) return relevance >= ASK_RELEVANCE ? understood : undefined
   return checked.valid && isMeant(relevance, scores, required) ? understood : undefined
 }
@@ -146,14 +175,9 @@ function isMeant(relevance: number, scores: ReadonlyMap<string, number>, require
   return logit(relevance) + WEIGHT_OF_VALUES * weakest >= LEAST_SUM
 }
 
-/** Whether a text can be the value: an expression has something to work out, and a listed value is on its list. */
-function isValue(value: unknown, { name, description, required }: Parameter, tool: OfferedTool): boolean {
-  if (typeof value !== 'string') return true
-  if (expressionOf(tool) === name && !isExpression(value)) return false
-  if (!required && SEARCHES.test(tool.description) && ABOUT_DOCUMENTS.test(value)) return false
-  const listed = listedValues(description)
-  return listed.length < 2 || listed.some((one) => says(value, one))
-}
+/** Whether a value only says where to search: "the handbook". */
+const isAboutDocuments = (value: unknown, { description }: OfferedTool): boolean =>
+  typeof value === 'string' && SEARCHES.test(description) && ABOUT_DOCUMENTS.test(value)
 
 /** Whether a tool can work a sum out; with units only if its description mentions them. */
 const calculates = (tool: OfferedTool, { units }: Arithmetic): boolean =>
@@ -189,8 +213,6 @@ const MAX_READ = 3
 const MAX_COMPARED = 64
 /** The token limit of a question is enough to embed this many tools. */
 const MAX_UNORDERED = 10
-/** What a word of its name in the message adds to the similarity of a tool. */
-const NAME_WORD = 0.2
 
 /** The uses of tools that may be meant, the likeliest first. */
 async function rankTools(
@@ -256,11 +278,10 @@ export const introduced = (name: string, said: string): boolean =>
   said.toLowerCase().startsWith(`${wordsOfName(name)}:`)
 
 const wordsIn = (text: string): Set<string> => new Set(text.toLowerCase().match(/\p{L}+/gu))
-const nameWords = ({ name }: OfferedTool): Set<string> => wordsIn(wordsOfName(name))
 
 /** A tool is likely if the message says its whole name: "set a timer". */
 function namedShare({ as }: Use, said: string): number {
-  const words = nameWords(as)
+  const words = wordsIn(wordsOfName(as.name))
   return words.size > 1 && words.isSubsetOf(wordsIn(said)) ? 0.9 : 0
 }
 
@@ -276,11 +297,10 @@ async function nearest(
   const heads = uses.map(({ as }) => headOf(as))
   const [own = []] = await reader.embed([said], signal)
   const embeddings = await reader.embedTools([...new Set(heads)], signal)
-  const scores = uses.map(({ tool, as }, at) => {
+  const scores = uses.map(({ tool }, at) => {
     if (called(tool.name, said)) return Number.POSITIVE_INFINITY
-    const named = nameWords(as).intersection(wordsIn(said)).size
     const embedding = embeddings.get(heads[at] as string) ?? []
-    return own.reduce((sum, value, index) => sum + value * (embedding[index] ?? 0), NAME_WORD * named)
+    return own.reduce((sum, value, index) => sum + value * (embedding[index] ?? 0), 0)
   })
   return [...uses.keys()]
     .sort((left, right) => (scores[right] as number) - (scores[left] as number))

@@ -180,17 +180,12 @@ const grouped = (text: string): string => (/ [-+] /.test(text.replaceAll(/\([^()
 const joined = (total: string, sign: string, number: string): string =>
   `${sign === '+' || sign === '-' ? total : grouped(total)} ${sign} ${number}`
 
-/** Whether a text can be calculated: it has a number and an operation. */
-export const isExpression = (text: string): boolean => /\d/.test(text) && /[^\d\s.,]/.test(text)
-
 /** "twelve times seven" with its numbers in digits, without separators of thousands. */
 function inDigits(text: string): string {
-  return numbersIn(text)
-    .filter(({ from, to }) => !/^twice$/i.test(text.slice(from, to)))
-    .reduceRight(
-      (whole, { from, to, value, percent }) => `${whole.slice(0, from)}${value}${percent ? '%' : ''}${whole.slice(to)}`,
-      text,
-    )
+  return numbersIn(text).reduceRight(
+    (whole, { from, to, value, percent }) => `${whole.slice(0, from)}${value}${percent ? '%' : ''}${whole.slice(to)}`,
+    text,
+  )
 }
 
 /** A unit conversion as an expression, and the question as repeated. */

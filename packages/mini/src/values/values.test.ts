@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { dateAs, dateFormat, quotesIn } from '../fill/assign-spans.ts'
-import { arithmeticIn, isExpression } from './arithmetic.ts'
+import { arithmeticIn } from './arithmetic.ts'
 import { describedOptions, mentioned } from './described-options.ts'
 import { inTimeUnit, timeAfter, timeUnit } from './durations.ts'
 import { withState } from './places.ts'
@@ -61,8 +61,6 @@ describe('values made proper', () => {
 
   test('small sums need no tool, and not everything with a number is a sum', () => {
     expect(arithmeticIn("What's 2+2?")).toMatchObject({ result: 4 })
-    expect(isExpression('12 * 7')).toBe(true)
-    for (const text of ['123', 'calculate', 'twelve']) expect(isExpression(text)).toBe(false)
     for (const said of ['set the volume to 30', '2026-11-16', 'what is love', `1${'+1'.repeat(400)}`]) {
       expect(arithmeticIn(said)).toBeUndefined()
     }

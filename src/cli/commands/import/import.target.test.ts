@@ -21,7 +21,7 @@ describe('an include is added to a configuration', () => {
       `{"tools":{"registry":[{"name":"a"}, ${ENTRY}]},"models":[]}`,
     ],
   ])('%s', (_, text, expected) => {
-    expect(withInclude(text, 'tools/x.json')).toBe(expected)
+    expect(withInclude(text, 'tools/x.json', 'x')).toBe(expected)
   })
 
   test.each([
@@ -29,7 +29,7 @@ describe('an include is added to a configuration', () => {
     ['no tools', '{}'],
     ['an empty registry', '{"tools": {"enabled": true, "registry": []}}'],
   ])('where there is %s', (_, text) => {
-    const { tools } = JSON.parse(withInclude(text, 'tools/x.json'))
+    const { tools } = JSON.parse(withInclude(text, 'tools/x.json', 'x'))
     expect(tools.registry).toEqual([{ include: 'tools/x.json' }])
   })
 
@@ -39,7 +39,7 @@ describe('an include is added to a configuration', () => {
       'registry: [': 1,
     }
     const edited = JSON.parse(
-      withInclude(`\uFEFF${JSON.stringify(config, undefined, 3)}`, 'tools/"x".json').replace(/^\uFEFF/, ''),
+      withInclude(`\uFEFF${JSON.stringify(config, undefined, 3)}`, 'tools/"x".json', 'x').replace(/^\uFEFF/, ''),
     )
     expect(edited).toEqual({
       ...config,

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, relative, resolve, sep } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
-import { isMap, isSeq, parseDocument } from 'yaml'
 import type { Config } from '../../../config/config.ts'
+import { editConfig } from '../../../config/config-text.ts'
 import { includedFile } from '../../../config/include-tools.ts'
 import { ConfigError, readConfigFile } from '../../../config/load-config.ts'
+import { writeWhole } from '../../../config/write-whole.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../../core/tool.ts'
 import type { HttpSettings } from '../../../kinds/http/definition/http-implementation.ts'
@@ -23,7 +23,6 @@ import {
   type Terminal,
   UsageError,
 } from '../../common/terminal.ts'
-import { writeWhole } from '../../common/write-whole.ts'
 import { isUrl, type ReadDocument, readOpenapi } from './read-openapi.ts'
 
 const HELP = `
@@ -263,35 +262,14 @@ async function addInclude(
 ): Promise<boolean> {
   const included = (config.tools?.registry ?? []).map(includedFile)
   if (included.some((one) => one !== undefined && resolve(dirname(file), one) === into)) return false
-  const text = exists ? await readFile(file, 'utf8') : JSON.stringify(config)
-  await writeWhole(file, withInclude(text, name))
+  const text = exists ? await readFile(file, 'utf8') : `${JSON.stringify(config, undefined, 2)}\n`
+  await writeWhole(file, withInclude(text, name, basename(file)))
   return true
 }
 
-interface ConfigText {
-  readonly tools?: { readonly registry?: readonly unknown[] }
-}
-
-/** Adds an `include` entry to `tools.registry` in the text of a configuration, and keeps its formatting if possible. */
-export function withInclude(text: string, include: string): string {
-  const config = JSON.parse(text.replace(/^\uFEFF/, '')) as ConfigText
-  const wanted = { ...config, tools: { ...config.tools, registry: [...(config.tools?.registry ?? []), { include }] } }
-  const edited = inserted(text, `{ "include": ${JSON.stringify(include)} }`)
-  if (edited !== undefined && isDeepStrictEqual(parseJson(edited), wanted)) return edited
-  return `${JSON.stringify(wanted, undefined, 2)}\n`
-}
-
-/** Inserts the entry after the last one of `tools.registry`. JSON is YAML, whose parser reports positions. */
-function inserted(text: string, entry: string): string | undefined {
-  const root = parseDocument(text, { logLevel: 'silent' }).contents
-  const registry = isMap(root) ? root.getIn(['tools', 'registry'], true) : undefined
-  const last = isSeq(registry) ? registry.items.at(-1) : undefined
-  const range = (last as { readonly range?: readonly [number, number, number] } | undefined)?.range
-  if (range === undefined) return undefined
-  const [start, end] = range
-  const before = /(?:\r?\n|(?<![ \t]))[ \t]*$/.exec(text.slice(0, start))?.[0] ?? ''
-  return `${text.slice(0, end)},${before.includes('\n') ? before : ' '}${entry}${text.slice(end)}`
-}
+/** Adds an `include` entry to `tools.registry` in the text of a configuration, and keeps its formatting. */
+export const withInclude = (text: string, include: string, name: string): string =>
+  editConfig(text, [{ path: ['tools', 'registry', -1], value: { include } }], name)
 
 /** The file of an import, and the definitions it holds now. */
 interface ImportTarget {

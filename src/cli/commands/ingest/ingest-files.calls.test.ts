@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { snapshotParams } from '../../../core/snapshot.ts'
+import { documentCalls } from '../../../knowledge/collections/document-calls.ts'
 import { preparePart } from '../../../knowledge/collections/ingest-part.ts'
 import { splitDocument } from '../../../knowledge/documents/split-document.ts'
 import { textDocument } from '../../../knowledge/documents/text-document.ts'
-import { documentCalls } from './ingest-files.ts'
 
 function callsOf(text: string, chunkSize: number) {
   const document = textDocument(text, 'a.md')

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import type { Isolate } from '../../../core/handler.ts'
 import type { ToolResult } from '../../../core/tool-result.ts'
-import { MAX_CHUNKS } from '../../../knowledge/collections/ingest-part.ts'
+import { documentCalls } from '../../../knowledge/collections/document-calls.ts'
 import { UnreadableDocument } from '../../../knowledge/documents/document.ts'
 import { readDocumentFile } from '../../../knowledge/documents/read-document.ts'
 import { contentVersion, documentId, type Piece, splitDocument } from '../../../knowledge/documents/split-document.ts'
@@ -17,7 +17,7 @@ const MAX_BYTES_IN_MEMORY = 16 * 1024 * 1024
 /** After this many consecutive rejections, the cause isn't the files: the run stops. */
 const MAX_REJECTIONS = 3
 
-export interface FileProblem {
+interface FileProblem {
   readonly source: string
   readonly problem: string
 }
@@ -42,7 +42,7 @@ export interface IngestState {
   readonly share: number
 }
 
-export interface IngestWatch {
+interface IngestWatch {
   onState(state: IngestState): void
   /** Receives a message about one file. */
   onLine(line: string): void
@@ -273,34 +273,6 @@ function sourceOf(path: string): string {
   const from = relative('.', path)
   const below = from !== '' && !from.startsWith('..') && !isAbsolute(from)
   return (below ? from : resolve(path)).split(sep).join('/')
-}
-
-/** A character has up to six bytes in JSON, and a call is limited to 1 MB. */
-const MAX_CHARACTERS = 100_000
-
-interface DocumentCall {
-  readonly content: string
-  readonly chunks: readonly Piece[]
-}
-
-/** Splits a document into calls with as many chunks as fit. */
-export function documentCalls(text: string, pieces: readonly Piece[]): DocumentCall[] {
-  const calls: DocumentCall[] = []
-  for (let from = 0; from < pieces.length; ) {
-    const to = endOf(pieces, from)
-    const chunks = pieces.slice(from, to)
-    calls.push({ content: text.slice(chunks[0]?.start, chunks.at(-1)?.end), chunks })
-    from = to
-  }
-  return calls
-}
-
-/** The index of the first piece that doesn't fit into the call. */
-function endOf(pieces: readonly Piece[], from: number): number {
-  const { start } = pieces[from] as Piece
-  let to = from + 1
-  while (to < pieces.length && to - from < MAX_CHUNKS && (pieces[to] as Piece).end - start <= MAX_CHARACTERS) to++
-  return to
 }
 
 interface StoredWith {

@@ -6,7 +6,7 @@ import type { HttpServerSettings } from '../../../mcp/client/server-settings.ts'
 import { checkLogIn, type LogInParts, logIn } from '../../../mcp/oauth/log-in.ts'
 import { finishAuthorization } from '../../../mcp/oauth/server-authorization.ts'
 import { type TokenFile, tokenFile } from '../../../mcp/oauth/token-file.ts'
-import { configFile, findServer, openLog, readConfig } from '../../common/open.ts'
+import { configFile, findServer, keepSecrets, openLog, readConfig } from '../../common/open.ts'
 import { type GlobalOptions, Interrupt, printable, type Terminal, UsageError } from '../../common/terminal.ts'
 
 /**
@@ -97,6 +97,7 @@ interface HttpServer {
 /** Finds the server in the configuration, without connecting to it. */
 async function httpServer(terminal: Terminal, asked: string, options: GlobalOptions): Promise<HttpServer> {
   const config = await readConfig(configFile(terminal, options.config))
+  await keepSecrets(terminal, options, config)
   const { name, place } = findServer(terminal, config, asked)
   const settings = readMcpServers(config, terminal.env, terminal.cwd).servers.find((one) => one.name === name)
   if (settings === undefined || settings.reach.type === 'stdio') {

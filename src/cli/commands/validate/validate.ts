@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { EMBEDDED_MODEL, EMBEDDED_PROVIDER } from '../../../config/model-settings.ts'
+import { writeWhole } from '../../../config/write-whole.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { LOCAL_TENANT } from '../../../core/execution/call.ts'
 import type { ToolRegistry } from '../../../core/execution/tool-registry.ts'
@@ -47,7 +48,6 @@ import {
   type Terminal,
   UsageError,
 } from '../../common/terminal.ts'
-import { writeWhole } from '../../common/write-whole.ts'
 import { figure, runWithProgress, usd } from './validate-progress.ts'
 import { type ValidateOptions, type ValidateSettings, validateSettings } from './validate-settings.ts'
 

@@ -86,10 +86,14 @@ type Fetch = typeof globalThis.fetch
 
 /**
  * `fetch` for one configured server. The server may be anywhere; addresses that its redirects and answers name are
- * checked.
+ * checked. Without a server, all are.
  */
-export function guardedFetch(server: URL, allowPrivate: readonly string[] = [], parts: AgentParts = {}): Fetch {
-  const agent = guardedAgent(new AddressRules(allowPrivate), { ...parts, trusted: server })
+export function guardedFetch(
+  server: URL | undefined,
+  allowPrivate: readonly string[] = [],
+  parts: AgentParts = {},
+): Fetch {
+  const agent = guardedAgent(new AddressRules(allowPrivate), { ...parts, ...(server && { trusted: server }) })
   // The types of undici and of Node.js describe the same objects.
   const guarded = fetch as unknown as (url: unknown, init: object) => ReturnType<Fetch>
   return (url, init) =>

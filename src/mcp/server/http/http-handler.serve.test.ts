@@ -40,6 +40,17 @@ describe('messages that are none', () => {
     expect(text).toContain('a batch has at most 100 messages')
   })
 
+  test('one with more members than the SDK should check is refused, also in a batch', async () => {
+    const { post } = await httpYard()
+    const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, {}]))
+    const client = { clientInfo: { name: 'x', version: '1' }, capabilities: { experimental: members(1_001) } }
+    const params = { protocolVersion: '2025-06-18', ...client }
+    const crowded = await post(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
+    expect(crowded).toMatchObject({ status: 413, text: expect.stringContaining('more than 1000 entries') })
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: members(6_000) } }
+    expect(await post(JSON.stringify([call, call]))).toMatchObject({ status: 413 })
+  })
+
   test.each([
     ['no JSON', '{', {}, 400, -32700],
     ['no message', '{"hello":1}', {}, 400, -32600],

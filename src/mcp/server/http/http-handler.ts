@@ -11,6 +11,7 @@ import type { CallContext } from '../../../core/call-context.ts'
 import { parseBody, RefusedJsonError } from '../../../core/json/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
+import { crowding } from '../../crowding.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'
 import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
 
@@ -104,6 +105,8 @@ export class HttpHandler {
       if (Array.isArray(body) && body.length > MAX_BATCH) {
         throw new Refusal(400, -32_600, `Invalid request: a batch has at most ${MAX_BATCH} messages`)
       }
+      const crowded = body === undefined ? undefined : crowding([body].flat())
+      if (crowded !== undefined) throw new Refusal(413, -32_600, `Invalid request: the message has ${crowded}`)
       await this.#route(request, response, body)
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.end()

@@ -13,6 +13,7 @@ export const TYPES: Readonly<Record<string, { readonly label: string; readonly o
 
 /** What each event means. */
 export const EVENTS: Readonly<Record<string, string>> = {
+  'config.changed': 'The configuration file was changed from the web UI, or a change was refused.',
   'config.loaded': 'A server loaded its configuration.',
   'flag.removed': 'A flag of the tenant was removed.',
   'flag.set': 'A flag of the tenant was set.',
@@ -23,6 +24,8 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
+  'secret.removed': 'A secret was removed.',
+  'secret.set': 'A secret was stored.',
   'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
   'suite.changed': 'A case of a saved suite was added, changed or removed.',

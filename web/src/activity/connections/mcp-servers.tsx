@@ -1,4 +1,5 @@
 import { useMay } from '../../api/queries.ts'
+import { AddLink } from '../../parts/add-link.tsx'
 import { Code, Section } from '../../parts/section.tsx'
 import { Empty, Failed, Loading, Note } from '../../parts/states.tsx'
 import { serversQuery, useWatched } from './connection-queries.ts'
@@ -21,9 +22,8 @@ export function McpServers() {
       {data === undefined && !error && <Loading what="the MCP servers" />}
       {data?.servers.length === 0 &&
         (seesAll ? (
-          <Empty title="No MCP servers">
-            {' '}
-            Add one to <Code>mcpServers</Code> in the configuration.
+          <Empty title="No MCP servers" action={{ label: 'Add an MCP server', href: '/setup/mcp' }}>
+            Their tools appear beside yours.
           </Empty>
         ) : (
           <Empty title="No MCP servers for your tenant">
@@ -37,6 +37,11 @@ export function McpServers() {
             <McpServer key={server.name} server={server} mayReconnect={seesAll} />
           ))}
         </ul>
+      )}
+      {seesAll && data !== undefined && data.servers.length > 0 && (
+        <div>
+          <AddLink href="/setup/mcp">Add an MCP server</AddLink>
+        </div>
       )}
     </Section>
   )

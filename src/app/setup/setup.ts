@@ -1,0 +1,348 @@
+import { basename } from 'node:path'
+import { checkConfig } from '../../config/check-config.ts'
+import type { Config } from '../../config/config.ts'
+import { configDiff, configText, editConfig } from '../../config/config-text.ts'
+import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
+import { readMcpServers } from '../../config/mcp-settings.ts'
+import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import { secretVariable } from '../../core/environment.ts'
+import { silentLog } from '../../core/log.ts'
+import type { OnceStore } from '../../core/once-store.ts'
+import type { PauseStore } from '../../core/storage/pause-store.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
+import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
+import { ModelError } from '../../models/model-error.ts'
+import type { Actor } from '../callers/audit-events.ts'
+import type { Caller } from '../callers/callers.ts'
+import type { Installation } from '../installation.ts'
+import { NO_SECRETS_KEY } from '../secrets.ts'
+import { providerSettings } from '../tools/providers.ts'
+import { ToolManager } from '../tools/tool-manager.ts'
+import { type BuiltChange, buildChange, type ChangeContext, type SetupChange } from './build-change.ts'
+import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreText, writeText } from './config-file.ts'
+import { type CurlTool, curlTool } from './curl-command.ts'
+import { type DroppedFile, ingestDocument } from './ingest-document.ts'
+import { type OpenapiSource, openapiPreview } from './openapi-tools.ts'
+import type { SecretPlace } from './references.ts'
+import { SetupError } from './setup-error.ts'
+import { checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
+
+/** Tests of MCP servers and imports that run at the same time. */
+const MAX_BUSY = 2
+
+interface SetupOptions {
+  /** Whether requests need no key: then only the user of this machine makes them. */
+  readonly isLocal: () => boolean
+}
+
+export interface ChangeRequest {
+  readonly change: SetupChange
+  readonly write?: boolean
+  /** The base of the preview. */
+  readonly base?: string
+}
+
+export interface ChangeAnswer {
+  readonly base: string
+  readonly diff: string
+  readonly text: string
+  readonly warnings: readonly string[]
+  readonly secrets: readonly SecretPlace[]
+  /** What the change adds, by name. */
+  readonly added: BuiltChange['added']
+  readonly written: boolean
+  /** Why it is to be copied instead. */
+  readonly reason?: string
+  readonly backup?: string
+}
+
+/** Changes the configuration file of a running server. */
+export class Setup {
+  readonly #installation: Installation
+  readonly #isLocal: () => boolean
+  #extraction: ProcessPool | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  #busy = 0
+
+  constructor(installation: Installation, { isLocal }: SetupOptions) {
+    this.#installation = installation
+    this.#isLocal = isLocal
+  }
+
+  /** What can be set up, and where. */
+  async state() {
+    const { files, secrets, config } = this.#installation
+    const [reason, names, { isNew }] = await Promise.all([this.#reason(), secrets.names(), readState(files)])
+    const noCommands = this.#noCommands()
+    return {
+      file: files.write === undefined ? null : basename(files.write),
+      ...(isNew && files.write !== undefined && { creates: true }),
+      writable: reason === undefined,
+      ...(reason !== undefined && { reason }),
+      secrets: { enabled: secrets.enabled, ...(!secrets.enabled && { reason: NO_SECRETS_KEY }), names },
+      variables: { any: this.#isLocal(), names: [...(config.page?.variables ?? [])] },
+      commands: { allowed: noCommands === undefined, ...(noCommands !== undefined && { reason: noCommands }) },
+      providers: PROVIDER_TYPES.map((type) => {
+        const [, variable] = /^\$\{(\w+)\}$/.exec(USUAL_PROVIDERS[type]?.api_key ?? '') ?? []
+        return { type, ...(variable !== undefined && { variable }), needs_key: variable !== undefined }
+      }),
+    }
+  }
+
+  /** Connects to MCP servers that aren't configured yet. Nothing stays connected. */
+  async test(servers: SetupChange & { readonly kind: 'mcp_servers' }, signal: AbortSignal): Promise<TestedServer[]> {
+    return this.#limited(async () => {
+      const { config, env, clock, files } = this.#installation
+      const context = await this.#context(await readState(files), signal)
+      const { fragment, secrets } = await buildChange(servers, { ...context, written: {} })
+      const { mcpServers } = attempt(() => checkConfig(fragment, 'The MCP server'), 'The MCP server')
+      return testServers(mcpServers ?? {}, { config, env, clock, secrets, mayBePrivate: this.#isLocal(), signal })
+    })
+  }
+
+  async curl(command: string): Promise<CurlTool> {
+    return curlTool(command, await this.#installation.secrets.names())
+  }
+
+  openapi(source: OpenapiSource, signal: AbortSignal) {
+    return this.#limited(() => openapiPreview(source, { config: this.#installation.config, signal }))
+  }
+
+  /** Shows what a change would write, or writes it. Every attempt to write is an audit row. */
+  async change(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
+    if (request.write !== true) {
+      const show = async () => (await this.#prepare(request, signal)).answer
+      return request.change.kind === 'openapi' ? this.#limited(show) : show()
+    }
+    // One after the other: each applies to the file that the one before has written.
+    const turn = this.#turn.then(() => this.#write(request, by, signal))
+    this.#turn = turn.catch(() => {})
+    return turn
+  }
+
+  /** Removes a secret that the configuration doesn't use. Returns false if there is none. */
+  async removeSecret(name: string, by: Actor): Promise<boolean> {
+    const { config, secrets } = this.#installation
+    if (JSON.stringify(config).includes(`\${${secretVariable(name)}}`)) {
+      throw new SetupError(422, `The configuration uses the secret ${name}: remove it there first`)
+    }
+    return secrets.remove(name, by)
+  }
+
+  /** Stores a file in a collection. */
+  async document(file: DroppedFile, caller: Caller, signal: AbortSignal) {
+    const installation = this.#installation
+    this.#extraction ??= new ProcessPool({ memoryMb: EXTRACTION_MEMORY_MB, size: 2, log: installation.log })
+    const context = { ...installation.callers.context(caller, 'rest'), signal }
+    return ingestDocument(file, context, { installation, isolate: this.#extraction })
+  }
+
+  async close(): Promise<void> {
+    await this.#turn
+    await this.#extraction?.close()
+  }
+
+  async #limited<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#busy >= MAX_BUSY) throw new SetupError(429, 'The server is busy with other setups: try again in a moment')
+    this.#busy++
+    try {
+      return await work()
+    } finally {
+      this.#busy--
+    }
+  }
+
+  async #write(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
+    const { events, files } = this.#installation
+    const { kind } = request.change
+    const subject = files.write === undefined ? undefined : basename(files.write)
+    try {
+      const prepared = await this.#prepare(request, signal)
+      const { answer, built } = prepared
+      const done = answer.reason === undefined ? await this.#apply(prepared, by) : { reason: answer.reason }
+      const written = !('reason' in done)
+      const detail = { kind, added: built.added, written, ...('reason' in done && { reason: done.reason }) }
+      await events.record('config.changed', { by, subject, failed: !written, detail })
+      return { ...answer, ...done, written }
+    } catch (error) {
+      // Without the message: it may quote what was sent.
+      const refused = error instanceof SetupError ? error.status : 500
+      await events.record('config.changed', { by, subject, failed: true, detail: { kind, written: false, refused } })
+      throw error
+    }
+  }
+
+  /** Stores the secrets, writes the file and reloads; takes everything back if that fails. */
+  async #apply({ built, state, text }: Prepared, by: Actor) {
+    const { secrets, files, clock } = this.#installation
+    const file = files.write as string
+    const stored: string[] = []
+    const undo = () => Promise.all(stored.map((name) => secrets.remove(name, by)))
+    try {
+      for (const { name, value } of built.secrets) {
+        if (!(await secrets.set(name, value, by, { fresh: true }))) {
+          throw new SetupError(409, `There is already a secret ${name}: look at the change again`)
+        }
+        stored.push(name)
+      }
+      const done = await writeText(file, state, text, clock.wall())
+      if ('reason' in done) {
+        await undo()
+        return done
+      }
+      try {
+        await this.#installation.reload(file)
+      } catch (error) {
+        await restoreText(file, state, done)
+        throw refused(error, file)
+      }
+      return done
+    } catch (error) {
+      await undo()
+      throw error
+    }
+  }
+
+  async #prepare({ change, base, write = false }: ChangeRequest, signal: AbortSignal): Promise<Prepared> {
+    const { files, secrets, env } = this.#installation
+    const state = await readState(files)
+    const name = files.write === undefined ? 'toolyard.config.json' : basename(files.write)
+    if (base !== undefined && base !== state.base) throw changedMeanwhile(name)
+    const context = { ...(await this.#context(state, signal)), isPreview: !write }
+    const built = await buildChange(change, context)
+    if (built.secrets.length > 0 && !secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
+    if (!this.#isLocal()) await checkAddresses(built.addresses, context.config)
+    const text = attempt(() => editConfig(state.text, built.edits, name), name)
+    const warnings = await this.#check(state, text, { ...env, ...secretEnvironment(built.secrets) }, signal)
+    const reason = await this.#reason()
+    const answer: ChangeAnswer = {
+      base: state.base,
+      diff: configDiff(state.text, text, name),
+      text: configText(built.fragment),
+      warnings: [...(state.isNew ? [created(name)] : []), ...built.warnings, ...warnings],
+      secrets: built.places,
+      added: built.added,
+      written: false,
+      ...(reason !== undefined && { reason }),
+    }
+    return { answer, built, state, text }
+  }
+
+  async #context({ text }: ConfigState, signal: AbortSignal): Promise<ChangeContext> {
+    const { secrets, config } = this.#installation
+    return {
+      written: parsed(text),
+      config,
+      taken: await secrets.names(),
+      noCommands: this.#noCommands(),
+      mayName: (variable) => this.#mayName(variable),
+      signal,
+    }
+  }
+
+  /** Loads the configuration as the server would. A change must not break what works, or add what doesn't. */
+  async #check({ text: before }: ConfigState, text: string, env: Environment, signal: AbortSignal): Promise<string[]> {
+    const { files } = this.#installation
+    const file = files.write ?? files.read ?? 'toolyard.config.json'
+    const load = async (one: string) => (await loadConfigFile(file, { text: one, secrets: 'kept' })).config
+    let config: Config
+    try {
+      config = await load(text)
+    } catch (error) {
+      throw refused(error, file)
+    }
+    signal.throwIfAborted()
+    const known = await load(before).then(
+      (old) => problemsOf(old, env),
+      (): string[] => [],
+    )
+    const problems = (await problemsOf(config, env)).filter((problem) => !known.includes(problem))
+    if (problems.length > 0) throw new SetupError(422, problems.slice(0, 3).join('. '))
+    return disabledProviders(config, env).filter(
+      (warning) => !disabledProviders(this.#installation.config, env).includes(warning),
+    )
+  }
+
+  /** Why changes can't be written here; undefined if they can. */
+  async #reason(): Promise<string | undefined> {
+    const { files, storage } = this.#installation
+    if (files.write === undefined)
+      return 'The configuration does not come from a file: copy the change to where it comes from'
+    const { servers = 1 } = (await storage.leases?.company().catch(() => undefined)) ?? {}
+    if (servers > 1) {
+      return `${servers} servers share this installation, each with its own file: copy the change to all of them, and reload them`
+    }
+    const reason = await readOnlyReason(files.write)
+    return reason && `${reason}: copy the change, and reload the server`
+  }
+
+  #noCommands(): string | undefined {
+    if (this.#isLocal() || this.#installation.config.page?.allow_commands === true) return undefined
+    return 'Commands run programs on this machine: the operator can allow them with "page": {"allow_commands": true} in the configuration'
+  }
+
+  /** The value of a variable could be sent anywhere. */
+  #mayName(variable: string): boolean {
+    if (!/^[A-Za-z_]\w{0,127}$/.test(variable) || /^toolyard_/i.test(variable)) return false
+    return this.#isLocal() || this.#installation.config.page?.variables?.includes(variable) === true
+  }
+}
+
+interface Prepared {
+  readonly answer: ChangeAnswer
+  readonly built: BuiltChange
+  readonly state: ConfigState
+  readonly text: string
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text.replace(/^\uFEFF/, '')))
+  } catch {
+    throw new SetupError(422, 'The configuration file is not valid JSON: correct it first')
+  }
+}
+
+function attempt<T>(work: () => T, file: string): T {
+  try {
+    return work()
+  } catch (error) {
+    throw refused(error, file)
+  }
+}
+
+const created = (name: string): string => `${name} is created, with what the server uses now.`
+
+/** Without the folder of the file. */
+function refused(error: unknown, file: string): unknown {
+  if (!(error instanceof ConfigError)) return error
+  return new SetupError(422, error.message.replaceAll(file, basename(file)).replace(/\.$/, ''))
+}
+
+/** Tools and MCP servers that would be left out, and tools that can't run, each with the reason. */
+async function problemsOf(config: Config, env: Environment): Promise<string[]> {
+  const { skipped } = readMcpServers(config, env)
+  const none = { once: {} as OnceStore, approvals: { pauses: {} as PauseStore } }
+  const manager = new ToolManager({ ...config, mcpServers: {}, servers: {} }, { env, log: silentLog, ...none })
+  try {
+    const report = await manager.loadTools()
+    const broken = report.loaded.flatMap((name) => manager.getExecutor().check(name) ?? [])
+    return [...skipped, ...report.skipped].map(({ name, problem }) => `${name}: ${problem}`).concat(broken)
+  } finally {
+    await manager.close()
+  }
+}
+
+/** Providers are not left out: their models say why they can't be used. */
+function disabledProviders({ providers = {} }: Config, env: Environment): string[] {
+  return Object.entries(providers).flatMap(([name, provider]) => {
+    try {
+      providerSettings(name, provider, env)
+      return []
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error
+      return [error.message]
+    }
+  })
+}

@@ -1,0 +1,131 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { Config, McpServerConfig } from '../../config/config.ts'
+import { readMcpServers } from '../../config/mcp-settings.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Environment, secretVariable } from '../../core/environment.ts'
+import { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { silentLog } from '../../core/log.ts'
+import { redactText } from '../../core/records/redact.ts'
+import { AddressRules } from '../../kinds/http/network/address-rules.ts'
+import { ConnectFailure } from '../../mcp/client/failures.ts'
+import { McpServers } from '../../mcp/client/mcp-servers.ts'
+import type { McpServerSettings } from '../../mcp/client/server-settings.ts'
+import type { NewSecret } from './references.ts'
+import { SetupError } from './setup-error.ts'
+
+const TIMEOUT_MS = 20_000
+const MAX_TOOLS = 200
+const MAX_TEXT = 500
+
+export interface TestedServer {
+  readonly name: string
+  readonly transport: 'stdio' | 'http' | 'sse'
+  readonly ok: boolean
+  readonly tools: readonly { readonly name: string; readonly description: string }[]
+  /** How many tools aren't listed. */
+  readonly more?: number
+  readonly error?: string
+}
+
+interface TestParts {
+  readonly config: Config
+  readonly env: Environment
+  readonly clock: Clock
+  readonly secrets: readonly NewSecret[]
+  /** Whether servers may be at private addresses. */
+  readonly mayBePrivate: boolean
+  readonly signal: AbortSignal
+}
+
+/** Connects to each server once, lists its tools, and closes the connection. */
+export async function testServers(
+  servers: Readonly<Record<string, McpServerConfig>>,
+  parts: TestParts,
+): Promise<TestedServer[]> {
+  const { config, secrets } = parts
+  const env = { ...parts.env, ...secretEnvironment(secrets) }
+  const { http, connections, inputs } = config
+  const part = { ...(http && { http }), ...(connections && { connections }), ...(inputs && { inputs }) }
+  // References to new secrets, as the loader reads them.
+  const written = JSON.stringify(servers).replace(/\$\{secret:(\w+)\}/g, (_, name) => `\${${secretVariable(name)}}`)
+  const { servers: settings, skipped } = readMcpServers({ ...part, mcpServers: JSON.parse(written) }, env)
+  const tested = settings.map((one) => testServer(one, parts))
+  const unread = skipped.map(({ name, problem }) => ({ ...UNTESTED, name, error: problem }))
+  return [...(await Promise.all(tested)), ...unread]
+}
+
+const UNTESTED = { transport: 'http', ok: false, tools: [] } as const
+
+/** The variables for secrets that aren't stored yet. */
+export const secretEnvironment = (secrets: readonly NewSecret[]): Environment =>
+  Object.fromEntries(secrets.map(({ name, value }) => [secretVariable(name), value]))
+
+async function testServer(settings: McpServerSettings, parts: TestParts): Promise<TestedServer> {
+  const { clock, signal } = parts
+  const { name } = settings
+  const transport = settings.reach.type === 'auto' ? 'http' : settings.reach.type
+  const servers = new McpServers([await guarded(settings, parts)], {
+    ...{ registry: new ToolRegistry(), log: silentLog, clock },
+    pins: { read: async () => undefined, write: async () => {} },
+  })
+  const late = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
+  try {
+    // The guard of the connection refuses them, too, and doesn't say so.
+    if (settings.reach.type !== 'stdio' && !parts.mayBePrivate) await checkAddresses([settings.reach.url], parts.config)
+    await servers.connection(name).client(late)
+    const tools = servers.tools(name)
+    const shown = tools.slice(0, MAX_TOOLS).map(({ name: tool, description }) => ({
+      name: tool,
+      description: redactText(description ?? '', MAX_TEXT),
+    }))
+    return {
+      name,
+      transport,
+      ok: true,
+      tools: shown,
+      ...(tools.length > MAX_TOOLS && { more: tools.length - MAX_TOOLS }),
+    }
+  } catch (error) {
+    return { name, transport, ok: false, tools: [], error: failureOf(error, late, parts.secrets) }
+  } finally {
+    await servers.close()
+  }
+}
+
+function failureOf(error: unknown, late: AbortSignal, secrets: readonly NewSecret[]): string {
+  if (late.aborted) return `It has not answered within ${TIMEOUT_MS / 1_000} s`
+  const { reason, stderr } = error instanceof ConnectFailure ? error : { reason: (error as Error).message, stderr: '' }
+  const output = stderr === '' ? '' : `. Its output: ${stderr}`
+  let text = `${reason}${output}`
+  for (const { value } of secrets) text = text.replaceAll(value, '[redacted]')
+  return redactText(text, MAX_TEXT)
+}
+
+/** On a server with keys, a stranger may have written the address. */
+async function guarded(settings: McpServerSettings, { config, mayBePrivate }: TestParts): Promise<McpServerSettings> {
+  const { reach } = settings
+  if (reach.type === 'stdio' || mayBePrivate) return settings
+  const [{ guardedFetch }, { boundedFetch }] = await Promise.all([
+    import('../../kinds/http/network/guarded-agent.ts'),
+    import('../../mcp/client/bounded-fetch.ts'),
+  ])
+  return { ...settings, reach: { ...reach, fetch: boundedFetch(guardedFetch(undefined, config.http?.allow_private)) } }
+}
+
+/** Refuses addresses of this machine and its network. References are resolved when the server connects. */
+export async function checkAddresses(addresses: readonly string[], { http }: Config): Promise<void> {
+  const rules = new AddressRules(http?.allow_private)
+  for (const address of addresses) {
+    const host = URL.parse(address)?.hostname.replace(/^\[|\]$/g, '')
+    if (host === undefined || host === '') {
+      if (address.includes('${')) continue
+      throw new SetupError(422, `${JSON.stringify(address.slice(0, 100))} is not an http or https address`)
+    }
+    const found = isIP(host) === 0 ? await lookup(host, { all: true }).catch(() => []) : [{ address: host }]
+    const what = found.map((one) => rules.refusal(one.address)).find((one) => one !== undefined)
+    if (what === undefined) continue
+    const fix = 'if the server is meant to reach it, let the operator add its address to http.allow_private'
+    throw new SetupError(422, `The host '${host}' was refused: it is, or resolves to, ${what}: ${fix}`)
+  }
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { configDiff, editConfig, isSecretText } from './config-text.ts'
+
+const edit = (text: string, path: readonly (string | number)[], value: unknown) =>
+  editConfig(text, [{ path, value }], 'toolyard.config.json')
+
+test('keeps the formatting of everything else', () => {
+  const text = '{\n\t"mcpServers" : {\n\t\t"a": { "url":"http://a" }\n\t},\n\n\t"models": [ ]\n}\n'
+  expect(edit(text, ['mcpServers', 'b'], { url: 'http://b' })).toBe(
+    '{\n\t"mcpServers" : {\n\t\t"a": { "url":"http://a" },\n\t\t"b": { "url": "http://b" }\n\t},\n\n\t"models": [ ]\n}\n',
+  )
+  const windows = '{\r\n  "models": []\r\n}\r\n'
+  expect(edit(windows, ['models', -1], { id: 'a:b' })).toBe('{\r\n  "models": [\r\n    { "id": "a:b" }\r\n  ]\r\n}\r\n')
+  expect(edit('\uFEFF{}', ['tools', 'registry', -1], 'summarize')).toBe(
+    '\uFEFF{\n  "tools": { "registry": ["summarize"] }\n}',
+  )
+})
+
+test('puts a long value on several lines, and leaves its neighbours on theirs', () => {
+  const value = { description: 'x'.repeat(60), parameters: { type: 'object', required: ['a', 'b'] } }
+  expect(edit('{\n  "tools": { "registry": [{ "name": "a" }] }\n}', ['tools', 'registry', -1], value)).toBe(`{
+  "tools": { "registry": [
+    { "name": "a" },
+    {
+      "description": "${'x'.repeat(60)}",
+      "parameters": { "type": "object", "required": ["a", "b"] }
+    }
+  ] }
+}`)
+})
+
+test('refuses a file with the same key twice', () => {
+  const text = '{"tools": {"enabled": true}, "tools": {"enabled": false}}'
+  expect(() => edit(text, ['tools', 'registry', -1], 'summarize')).toThrow("the key 'tools' or one below it twice")
+})
+
+test('writes a key called __proto__ as any other', () => {
+  const edited = edit('{"mcpServers": {}}', ['mcpServers', '__proto__'], { url: 'http://a' })
+  expect(Object.keys(JSON.parse(edited).mcpServers)).toEqual(['__proto__'])
+  expect(({} as { url?: string }).url).toBeUndefined()
+})
+
+test('shows no secrets in a diff', () => {
+  const before = '{\n  "providers": {\n    "openai": { "api_key": "sk-live-0123456789abcdef" }\n  }\n}\n'
+  const after = edit(before, ['providers', 'other'], { base_url: 'http://x', api_key: '${secret:OTHER}' })
+  const diff = configDiff(before, after, 'toolyard.config.json')
+  expect(diff).toContain('[redacted]')
+  expect(diff).toContain('+    "other": { "base_url": "http://x", "api_key": "${secret:OTHER}" }')
+  expect(diff).not.toContain('0123456789')
+})
+
+test('tells secrets from references to them', () => {
+  expect(isSecretText('Authorization', 'Bearer abcdefgh12345678')).toBe(true)
+  expect(isSecretText('GITHUB_TOKEN', 'x')).toBe(true)
+  expect(isSecretText('GITHUB_TOKEN', '${GITHUB_TOKEN}')).toBe(false)
+  expect(isSecretText('Authorization', 'Bearer ${secret:A}')).toBe(false)
+  expect(isSecretText('LANG', 'en')).toBe(false)
+})
