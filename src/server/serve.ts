@@ -11,7 +11,7 @@ import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
 import { durableRunRoutes } from './chat/durable-run-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
-import { limitConnections } from './http/client-address.ts'
+import { limitConnections, limitUnanswered } from './http/client-address.ts'
 import { settleRecords, Traffic } from './http/context.ts'
 import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
@@ -208,7 +208,7 @@ export async function createApp(installation: Installation, options: AppOptions)
       reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers) })
       answerProblem(installation, error, request, reply)
     },
-    serverFactory: (listener) => httpServer(listener, installation),
+    serverFactory: (listener) => httpServer(limitUnanswered(listener), installation),
   })
   const tasks = new Map<TaskName, Task>([[SUITES, suiteTask(installation)], ...webhookTasks(installation)])
   app.decorate('installation', installation)

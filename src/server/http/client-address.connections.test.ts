@@ -30,3 +30,21 @@ test('does not limit trusted proxies', async () => {
   const starts = [await knock(url), await knock(url), await knock(url)].map(({ start }) => start)
   expect(starts).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200'])
 })
+
+test.each([
+  ['answers all of 20 requests', 20, true],
+  ['closes the connection after the first of 2,000 requests', 2_000, false],
+])('%s that a client sends before it reads an answer', async (_what, sent, isAll) => {
+  const { url } = await openToolServer({})
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.on('error', () => {})
+  const one = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  socket.write(one.repeat(sent - 1) + one.replace('Host', 'Connection: close\r\nHost'))
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  await once(socket, 'close')
+  const answers = text.split('HTTP/1.1 200').length - 1
+  expect(isAll ? answers === sent : answers <= 32).toBe(true)
+})

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
@@ -174,4 +174,23 @@ export function limitConnections(server: Server, { config, log }: Pick<Installat
       'A client has too many connections: new ones are closed. See server.connections_per_address',
     )
   })
+}
+
+const MAX_UNANSWERED = 32
+
+/**
+ * Closes a connection with too many unanswered requests. Node.js hands over all requests of one read at once, so thousands
+ * of small ones would block the process. Browsers and other clients wait for each answer.
+ */
+export function limitUnanswered(listener: RequestListener): RequestListener {
+  const unanswered = new WeakMap<Socket, number>()
+  return (request, response) => {
+    const { socket } = request
+    const count = unanswered.get(socket) ?? 0
+    if (count >= MAX_UNANSWERED) socket.destroy()
+    if (socket.destroyed) return
+    unanswered.set(socket, count + 1)
+    response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+    listener(request, response)
+  }
 }
