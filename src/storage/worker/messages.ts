@@ -118,6 +118,7 @@ export const STORAGE_PARTS: {
     create: true,
     get: true,
     tenantOf: true,
+    open: true,
     shown: true,
     data: true,
     append: true,
