@@ -95,7 +95,7 @@ describe('the charts', () => {
         ),
       )
     }
-    await page.getByRole('button', { name: 'This day' }).click()
+    await page.getByRole('button', { name: 'Today' }).click()
     await expect.poll(() => addressOf(page)).toEqual({ period: 'day' })
   })
 

@@ -162,7 +162,7 @@ describe('a stored run', () => {
     const opened = await open()
     await testOnce(opened.page, server.url)
     await opened.page.getByRole('link', { name: 'Link to this run' }).click()
-    await opened.page.getByRole('heading', { name: 'Run', exact: true }).waitFor()
+    await opened.page.getByRole('region', { name: 'Timeline' }).waitFor()
     return { ...opened, server }
   }
 
