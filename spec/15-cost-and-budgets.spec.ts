@@ -29,7 +29,7 @@ const noSpending: SpendingStore = {
 }
 const noKeys: KeyStore = {
   ...{ list: async () => [], create: async () => {}, change: async () => false, revoke: async () => false },
-  ...{ users: async () => [], putUser: async () => {}, revokeUser: async () => {} },
+  ...{ restore: async () => false, users: async () => [], putUser: async () => {}, revokeUser: async () => {} },
 }
 const PRICES = { input: 2, output: 10, cached_input: 0.5 }
 const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }

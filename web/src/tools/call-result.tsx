@@ -1,10 +1,14 @@
+import { Suspense } from 'react'
 import { Link } from 'wouter'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { inTime } from '../parts/figures.ts'
+import { lazyPart } from '../parts/lazy-part.ts'
 import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
-import { CopyMenu } from './copy-menu.tsx'
+
+/** Loaded with the first result: the page of a tool is large. */
+const CopyMenu = lazyPart(async () => (await import('./copy-menu.tsx')).CopyMenu)
 
 interface CallResultProps {
   readonly result: ToolResult
@@ -25,7 +29,9 @@ export function CallResult({ result, kind, tool, params }: CallResultProps) {
         <span className="text-sm text-muted tabular-nums">{inTime(execution_time_ms)}</span>
         <span className="-my-1 ml-auto flex flex-wrap">
           <CopyButton text={JSON.stringify(result, null, 2)} label="Copy result" look="quiet" />
-          <CopyMenu tool={tool} params={params} />
+          <Suspense>
+            <CopyMenu tool={tool} params={params} />
+          </Suspense>
         </span>
         {!success && result.outcome === 'unknown' && <Chip tone="warn">may have happened</Chip>}
       </div>

@@ -22,6 +22,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'key.created': 'An API key was created.',
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',
+  'key.restored': 'An API key that was revoked is valid again.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
   'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
