@@ -1,6 +1,7 @@
 // Prints how the source is cut into files and folders: `node scripts/structure.ts`.
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { noMutualFolders } from '../test/setup/architecture-rules.ts'
 import { readSources, type SourceFile } from '../test/setup/source-file.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -34,31 +35,10 @@ console.log('\nfolders with more than 20 files')
 for (const [folder, group] of grouped(files, ({ path }) => posix.dirname(path)))
   if (group.length > 20) console.log(`${String(group.length).padStart(4)}  ${folder}`)
 
-const pairs = mutualPairs()
+const pairs = noMutualFolders(files)
 console.log(`\nfolders that import each other: ${pairs.length}`)
 for (const pair of pairs) console.log(`  ${pair}`)
 
 function grouped<Item>(items: readonly Item[], key: (item: Item) => string): [string, Item[]][] {
   return [...Map.groupBy(items, key)].sort(([a], [b]) => (a < b ? -1 : 1))
-}
-
-/** Two folders beside each other, or a folder and the files beside it, with imports in both directions. */
-function mutualPairs(): string[] {
-  const arrows = new Set<string>()
-  for (const { path, imports } of files) {
-    for (const { target, ours } of imports) {
-      if (!ours || !lines.has(target)) continue
-      const [from, to] = [path.split('/'), target.split('/')]
-      let depth = 0
-      while (from[depth] === to[depth]) depth++
-      // The files of a folder count as one.
-      const place = (parts: string[]) => [...parts.slice(0, depth), parts.length - 1 === depth ? '*' : parts[depth]]
-      if (place(from).join('/') === place(to).join('/')) continue
-      arrows.add(`${place(from).join('/')} ↔ ${place(to).join('/')}`)
-    }
-  }
-  return [...arrows].filter((arrow) => {
-    const [from = '', to = ''] = arrow.split(' ↔ ')
-    return from < to && arrows.has(`${to} ↔ ${from}`)
-  })
 }

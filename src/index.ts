@@ -1,6 +1,6 @@
 // Importing this loads no server, no MCP, no telemetry and no model package: `toolyard/server` does.
-export type { LoadReport } from './app/load-definitions.ts'
-export type { Parts } from './app/tool-manager.ts'
+export type { LoadReport } from './app/tools/load-definitions.ts'
+export type { Parts } from './app/tools/tool-manager.ts'
 export type { ChatRequest } from './chat/chat.ts'
 export type { Profile, ResponseRule } from './chat/response-rules.ts'
 export type { Config } from './config/config.ts'

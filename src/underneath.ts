@@ -1,6 +1,6 @@
 // Everything that takes longer to load than the core. `toolyard` loads it on demand, `toolyard/server` at once.
-export { createLog } from './app/create-log.ts'
-export { ToolManager } from './app/tool-manager.ts'
+export { createLog } from './app/tools/create-log.ts'
+export { ToolManager } from './app/tools/tool-manager.ts'
 export { Chat } from './chat/chat.ts'
 export { NoResponseRuleError } from './chat/response-rules.ts'
 export { ToolLoop } from './chat/tool-loop.ts'

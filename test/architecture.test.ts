@@ -7,9 +7,11 @@ import {
   coreLooksNowhere,
   kebabCaseNames,
   libraryIsLight,
+  noCrowdedFolders,
   noCycles,
   noDefaultExports,
   noLongFiles,
+  noMutualFolders,
   packagesAreOptional,
   packagesStandAlone,
   webImportsTypes,
@@ -160,7 +162,7 @@ const rules = [
     'the library loads what it needs when it is used',
     libraryIsLight,
     'src/library/tool.ts',
-    "import { ToolManager } from '../app/tool-manager.ts'",
+    "import { ToolManager } from '../app/tools/tool-manager.ts'",
   ],
   ['the core imports no I/O', coreImportsNoIo, 'src/core/a.ts', "import { readFile } from 'node:fs/promises'"],
   ['the core looks at no environment', coreLooksNowhere, 'src/core/a.ts', 'export const home = process.env.HOME'],
@@ -174,6 +176,12 @@ const rules = [
   ['there are no default exports', noDefaultExports, 'src/core/a.ts', 'export default 1'],
   ['no file is longer than 500 lines', noLongFiles, 'src/core/a.ts', '\n'.repeat(501)],
   ['files are named in kebab-case', kebabCaseNames, 'src/core/toolName.ts', ''],
+  [
+    'no two folders of one level import each other',
+    noMutualFolders,
+    'src/core/a.ts',
+    "import type { Storage } from './storage/storage.ts'",
+  ],
   ['no file imports itself over others', noCycles, 'src/core/a.ts', "export type { X } from './a.ts'"],
 ] as const
 
@@ -191,6 +199,12 @@ describe('architecture', () => {
       parseSource(`src/core/${name}.ts`, `import './${['b', 'c', 'a'][index]}.ts'`),
     )
     expect(noCycles(cycle)).toEqual(['src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts'])
+  })
+
+  test('a folder with more than 20 files is named', () => {
+    expect(noCrowdedFolders(files)).toEqual([])
+    const crowd = Array.from({ length: 21 }, (_, index) => parseSource(`src/core/crowd/a${index}.ts`, ''))
+    expect(noCrowdedFolders(crowd)).toEqual([expect.stringContaining('src/core/crowd has 21 files')])
   })
 
   test('the public surface is what was decided', () => {

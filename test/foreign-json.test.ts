@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { redactedJson } from '../src/core/redact.ts'
+import { redactedJson } from '../src/core/records/redact.ts'
 import { readReply } from '../src/knowledge/tools/model-tool.ts'
 import { AnswerReader } from '../src/models/ai-sdk/ai-sdk-model.ts'
 import { toPrompt } from '../src/models/ai-sdk/prompt.ts'

@@ -10,7 +10,7 @@ import { FULL } from './setup/full.ts'
 import { parseSource } from './setup/source-file.ts'
 
 // npm, a compiler and several programs, on a machine that may be busy.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

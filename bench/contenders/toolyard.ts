@@ -39,7 +39,8 @@ const countingSink = () => {
   }
 }
 
-const infoLog = async () => (await import('pino')).pino({ level: 'info' }, { write: () => {} })
+/** The log of `toolyard serve`; the parent process reads it. */
+const infoLog = async () => (await import('../../src/app/create-log.ts')).createLog('info', { buffered: true })
 
 export const toolyardContenders: readonly Contender[] = [
   variant({ id: 'toolyard', name: 'Toolyard' }),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hashApiKey, newApiKey } from '../../src/app/callers.ts'
+import { hashApiKey, newApiKey } from '../../src/app/callers/callers.ts'
 import { type Config, silentLog, type ToolDefinition } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { temporaryFolder } from '../storage/temporary-folder.ts'

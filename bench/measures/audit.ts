@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { systemClock } from '../../src/core/clock.ts'
-import type { CallBatch, CallRecord } from '../../src/core/recorder.ts'
+import type { CallBatch, CallRecord } from '../../src/core/records/recorder.ts'
 import { silentLog } from '../../src/index.ts'
 import { LedgerSink } from '../../src/storage/ledger/ledger-sink.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'

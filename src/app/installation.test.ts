@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { hashApiKey, newApiKey } from './callers.ts'
+import { hashApiKey, newApiKey } from './callers/callers.ts'
 import { Installation } from './installation.ts'
 
 test('a key that was revoked while the store did not answer is refused once it answers', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CallRecord } from '../core/recorder.ts'
+import type { CallRecord } from '../core/records/recorder.ts'
 import { payloadText } from './payloads.ts'
 
 const textOf = (params: unknown, result: unknown) => payloadText('all', { params } as CallRecord, { result }) ?? ''

@@ -1,5 +1,5 @@
-import type { CallRecord } from '../core/recorder.ts'
-import { payloadJson } from '../core/redact.ts'
+import type { CallRecord } from '../core/records/recorder.ts'
+import { payloadJson } from '../core/records/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
 import type { ToolFailure } from '../core/tool-result.ts'
 

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { JobStore } from '../core/storage/job-store.ts'
-import { APPROVAL_WEBHOOK, type ApprovalNews } from './approvals.ts'
+import { APPROVAL_WEBHOOK, type ApprovalNews } from './durable/approvals.ts'
 import type { ALERT_WEBHOOK, AlertNews } from './service-levels/objectives.ts'
 
 /** What a webhook sends, and how often that has failed before, which is not sent. */

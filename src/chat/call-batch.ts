@@ -1,6 +1,6 @@
 import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
-import { parseJson } from '../core/json-depth.ts'
+import { parseJson } from '../core/json/json-depth.ts'
 import { LIMITS } from '../core/snapshot.ts'
 import { type RequestedApproval, ToolExecutionError, type ToolResult } from '../core/tool-result.ts'
 import type { ToolCall } from '../models/model.ts'

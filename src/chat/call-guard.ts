@@ -1,4 +1,4 @@
-import { canonicalText } from '../core/schema/canonical-text.ts'
+import { canonicalText } from '../core/json/canonical-text.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
 /** Why a call isn't run, and whether that ends the run. */

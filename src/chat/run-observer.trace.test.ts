@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SpanFacts, Tracer } from '../core/tracer.ts'
+import type { SpanFacts, Tracer } from '../core/records/tracer.ts'
 import { scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup } from './fixtures/loop-setup.ts'
 

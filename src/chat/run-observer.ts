@@ -1,7 +1,7 @@
 import type { CallContext } from '../core/call-context.ts'
 import { inUnits } from '../core/costs.ts'
 import { type Log, writeLog } from '../core/log.ts'
-import type { Span, SpanFacts, Tracer } from '../core/tracer.ts'
+import type { Span, SpanFacts, Tracer } from '../core/records/tracer.ts'
 import type { Model, Usage } from '../models/model.ts'
 import { type ModelPrices, turnCost } from '../models/model-info.ts'
 import type { RunAnswer, StopReason, TrackedCall } from './run.ts'

@@ -179,15 +179,15 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'Show what changed for callers between two versions',
     async () => (await import('./commands/versions.ts')).defineDiff,
   ],
-  costs: ['Show what tools and models cost', async () => (await import('./commands/costs.ts')).defineCosts],
+  costs: ['Show what tools and models cost', async () => (await import('./commands/reports.ts')).defineCosts],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
   report: [
     'Report who used what, and verify the audit log',
-    async () => (await import('./commands/compliance.ts')).defineReport,
+    async () => (await import('./commands/reports.ts')).defineReport,
   ],
   objectives: [
     'Show objectives, their error budget and alerts',
-    async () => (await import('./commands/compliance.ts')).defineObjectives,
+    async () => (await import('./commands/reports.ts')).defineObjectives,
   ],
   runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [

@@ -1,7 +1,7 @@
 import type { CancelSignal } from './cancellation.ts'
+import type { OnceStore } from './once-store.ts'
 import type { Progress } from './progress.ts'
 import type { CallerRate, RateState } from './rates.ts'
-import type { OnceStore } from './storage/once-store.ts'
 
 /** What a run may still spend. Runs of agents spend from that of their caller. */
 export interface Allowance {

@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import { canonicalText } from './schema/canonical-text.ts'
+import { canonicalText } from './json/canonical-text.ts'
 import type { ToolErrorCode, ToolFailure, ToolResult } from './tool-result.ts'
 
 type Make<Options> = (name: string, params: unknown, options?: Options) => Promise<ToolResult>

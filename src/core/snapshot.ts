@@ -1,4 +1,4 @@
-import { jsonProblem } from './json-depth.ts'
+import { jsonProblem } from './json/json-depth.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-result.ts'
 

@@ -1,4 +1,4 @@
-import { isDeep } from '../core/json-depth.ts'
+import { isDeep } from '../core/json/json-depth.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
 /** Limit for one line, and so for a result: parsing it must not block our process. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
 import type { HandlerContext, Kind } from '../core/handler.ts'
-import { asText } from '../core/json-depth.ts'
+import { asText } from '../core/json/json-depth.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, Params } from '../core/tool.ts'

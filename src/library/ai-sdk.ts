@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { asText } from '../core/json-depth.ts'
+import { asText } from '../core/json/json-depth.ts'
 import { mediaKind, readMedia, splitMedia, ToolExecutionError } from '../core/tool-result.ts'
 import { type AdapterOptions, adapterContext, failureOf, type HandedOut, handOut } from './adapter.ts'
 import type { Rest } from './options.ts'

@@ -9,7 +9,7 @@ import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns,
 const openConfigured: OpenConfigured<Config | string> = async (given, parts, model) => {
   const [{ ToolManager }, { LOCK_NAME, loadConfigFile }, { EMBEDDED_PROVIDER, USUAL_PROVIDERS, usualProviders }] =
     await Promise.all([
-      import('../app/tool-manager.ts'),
+      import('../app/tools/tool-manager.ts'),
       import('../config/load-config.ts'),
       import('../config/model-settings.ts'),
     ])
@@ -59,7 +59,7 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
 /** A first attempt takes no longer. A server that fails is tried again in the background. */
 const CONNECT_TIMEOUT_MS = 30_000
 
-type Manager = import('../app/tool-manager.ts').ToolManager
+type Manager = import('../app/tools/tool-manager.ts').ToolManager
 type InstallationOptions = import('../app/installation.ts').InstallationOptions
 
 const withoutStore = (manager: Manager) => ({ manager, stored: undefined, close: () => manager.close() })

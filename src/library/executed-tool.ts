@@ -1,6 +1,6 @@
 import { ToolMessage } from '@langchain/core/messages'
 import { DynamicStructuredTool, type StructuredTool, type ToolRunnableConfig } from '@langchain/core/tools'
-import { asText } from '../core/json-depth.ts'
+import { asText } from '../core/json/json-depth.ts'
 import { splitMedia, type ToolFailure } from '../core/tool-result.ts'
 import { failureOf, type HandedOut } from './adapter.ts'
 

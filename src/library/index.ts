@@ -9,8 +9,8 @@ export { ToolRegistry, type ToolRegistryOptions } from '../core/execution/tool-r
 export type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
 export type { Handler, HandlerContext, IsolatedHandler, Kind } from '../core/handler.ts'
 export { type Log, silentLog } from '../core/log.ts'
-export type { ToolFigures } from '../core/metrics/tool-metrics.ts'
-export type { CallBatch, CallRecord, RecordSink } from '../core/recorder.ts'
+export type { CallBatch, CallRecord, RecordSink } from '../core/records/recorder.ts'
+export type { ToolFigures } from '../core/records/tool-metrics.ts'
 export type { Effect, Implementation, JsonSchema, Params, ToolDefinition } from '../core/tool.ts'
 export type {
   FailureExtras,

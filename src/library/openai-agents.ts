@@ -1,4 +1,4 @@
-import { asText } from '../core/json-depth.ts'
+import { asText } from '../core/json/json-depth.ts'
 import { loadOptional } from '../core/optional-package.ts'
 import { type MediaPart, splitMedia } from '../core/tool-result.ts'
 import { type AdapterOptions, adapterContext, failureOf, type HandedOut, handOut } from './adapter.ts'

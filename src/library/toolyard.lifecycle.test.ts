@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { CallBatch, CallRecord } from '../core/recorder.ts'
+import type { CallBatch, CallRecord } from '../core/records/recorder.ts'
 import { isolated } from '../kinds/tool-handlers.ts'
 import { hostileServer } from '../mcp/fixtures/connect.ts'
 import { scripted } from '../testing/stand-ins.ts'

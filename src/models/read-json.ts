@@ -1,4 +1,4 @@
-import { parseJson } from '../core/json-depth.ts'
+import { parseJson } from '../core/json/json-depth.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import { LIMITS } from '../core/snapshot.ts'
 

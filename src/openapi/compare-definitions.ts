@@ -1,4 +1,4 @@
-import { canonicalText } from '../core/schema/canonical-text.ts'
+import { canonicalText } from '../core/json/canonical-text.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { RawObject } from './documents.ts'

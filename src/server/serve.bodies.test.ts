@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { SCOPES } from '../app/callers.ts'
+import { SCOPES } from '../app/callers/callers.ts'
 import { systemClock } from '../core/clock.ts'
 import { POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'

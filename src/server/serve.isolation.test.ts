@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SCOPES } from '../app/callers.ts'
+import { SCOPES } from '../app/callers/callers.ts'
 import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { scripted } from '../testing/stand-ins.ts'

@@ -1,7 +1,7 @@
 import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
 import { inUnits } from '../core/costs.ts'
-import type { CallBatch, RecordSink } from '../core/recorder.ts'
-import type { SpanFacts } from '../core/tracer.ts'
+import type { CallBatch, RecordSink } from '../core/records/recorder.ts'
+import type { SpanFacts } from '../core/records/tracer.ts'
 import { ATTRIBUTE, DURATION, modelAttributes, TOKENS, UNKNOWN_MODALITY } from './gen-ai-names.ts'
 import { KnownNames } from './known-names.ts'
 

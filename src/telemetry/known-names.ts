@@ -1,4 +1,4 @@
-import type { CallRecord } from '../core/recorder.ts'
+import type { CallRecord } from '../core/records/recorder.ts'
 
 /** Unknown names are counted together: callers could otherwise fill the memory. */
 export const UNKNOWN_TOOLS = '(unknown tools)'

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { performance } from 'node:perf_hooks'
 import type * as Api from '@opentelemetry/api'
-import { redact } from '../core/redact.ts'
+import { redact } from '../core/records/redact.ts'
 import {
   readTraceparent,
   type Span,
@@ -9,7 +9,7 @@ import {
   type SpanKind,
   type Tracer,
   writeTraceparent,
-} from '../core/tracer.ts'
+} from '../core/records/tracer.ts'
 import type { GenAiMeasures } from './gen-ai-measures.ts'
 import { ATTRIBUTE, modelAttributes, modelName } from './gen-ai-names.ts'
 

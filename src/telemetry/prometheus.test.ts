@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toolyard } from '../core/fixtures/code-yard.ts'
-import type { CallRecord } from '../core/recorder.ts'
+import type { CallRecord } from '../core/records/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { readFigures } from './fixtures/read-figures.ts'

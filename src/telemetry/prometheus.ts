@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { systemClock, within } from '../core/clock.ts'
 import { inUnits } from '../core/costs.ts'
-import type { CallBatch, CallRecord, RecordSink } from '../core/recorder.ts'
+import type { CallBatch, CallRecord, RecordSink } from '../core/records/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { KnownNames } from './known-names.ts'
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { SCOPES } from '../../src/app/callers.ts'
+import { SCOPES } from '../../src/app/callers/callers.ts'
 import { addPackages, newSigner, packageFiles } from '../../src/packages/fixtures/package-files.ts'
 import { signPackage } from '../../src/packages/package.ts'
 import { fingerprintOf } from '../../src/packages/signing.ts'

@@ -1,4 +1,5 @@
 import { builtinModules } from 'node:module'
+import { posix } from 'node:path'
 import type { SourceFile } from './source-file.ts'
 
 /** The arrows: what each folder of src may import besides itself. */
@@ -142,6 +143,38 @@ export const noLongFiles: Rule = (files) =>
   files
     .filter(({ path, text }) => isShipped(path) && text.split('\n').length - 1 > 500)
     .map(({ path }) => `${path} is longer than 500 lines`)
+
+const shippedOf = (files: readonly SourceFile[]): SourceFile[] =>
+  files.filter(({ path }) => isShipped(path) && !isTest(path))
+
+const MAX_FILES_IN_FOLDER = 20
+
+export const noCrowdedFolders: Rule = (files) =>
+  [...Map.groupBy(shippedOf(files), ({ path }) => posix.dirname(path))]
+    .filter(([, group]) => group.length > MAX_FILES_IN_FOLDER)
+    .map(([folder, group]) => `${folder} has ${group.length} files, among them ${group.at(-1)?.path}`)
+
+/** Two folders beside each other, or a folder and the files beside it, with imports in both directions. */
+export const noMutualFolders: Rule = (files) => {
+  const shipped = shippedOf(files)
+  const paths = new Set(shipped.map(({ path }) => path))
+  /** By arrow: an import that makes it. */
+  const found = new Map<string, string>()
+  for (const { path, imports } of shipped) {
+    for (const { target } of imports.filter(({ ours, target }) => ours && paths.has(target))) {
+      const [from, to] = [path.split('/'), target.split('/')]
+      const depth = from.findIndex((part, index) => part !== to[index])
+      // The files of a folder count as one.
+      const place = (parts: string[]) => [...parts.slice(0, depth), parts[depth + 1] ? parts[depth] : '*'].join('/')
+      if (depth >= 0 && place(from) !== place(to)) found.set(`${place(from)} → ${place(to)}`, `${path} → ${target}`)
+    }
+  }
+  return [...found].flatMap(([arrow, example]) => {
+    const [from = '', to = ''] = arrow.split(' → ')
+    const back = found.get(`${to} → ${from}`)
+    return from < to && back !== undefined ? [`${from} ↔ ${to}: ${example}, ${back}`] : []
+  })
+}
 
 /** A test of one aspect says which: `process-pool.queue.test.ts`. */
 const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test)?(\.tsx?)?$/

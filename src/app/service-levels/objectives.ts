@@ -5,7 +5,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { CallCounts, Ledger, ObjectiveCalls, VersionCall } from '../../core/storage/ledger.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolErrorCode } from '../../core/tool-result.ts'
-import type { AuditEvents } from '../audit-events.ts'
+import type { AuditEvents } from '../callers/audit-events.ts'
 
 /** Failures that spend no error budget: the caller's mistakes, refusals, and calls that the caller cancelled. */
 export const NOT_COUNTED: readonly ToolErrorCode[] = [

@@ -7,7 +7,7 @@ import type { Ledger } from '../../core/storage/ledger.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { Rollout } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import type { Actor, AuditEvents, EventName } from '../audit-events.ts'
+import type { Actor, AuditEvents, EventName } from '../callers/audit-events.ts'
 import { NOT_COUNTED, type Objectives } from '../service-levels/objectives.ts'
 import type { Comparison, VersionFigures } from './comparison.ts'
 

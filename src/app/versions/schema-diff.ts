@@ -1,5 +1,5 @@
 import { compareVersions } from '../../core/execution/tool-view.ts'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { canonicalText } from '../../core/json/canonical-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { ApprovalError, type ApprovalView } from '../../app/approvals.ts'
+import { ApprovalError, type ApprovalView } from '../../app/durable/approvals.ts'
 import type { Decision, PauseStatus } from '../../core/storage/pause-store.ts'
 import { awaitServers, commandUser, hasStore, LONG_WAIT_MS, openManager } from '../common/open.ts'
 import { readParams, type TenantOptions, tenantName } from '../common/params.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TextSeal } from '../../app/sealed-text.ts'
+import { TextSeal } from '../../app/durable/sealed-text.ts'
 import { silentLog } from '../../core/log.ts'
 import { openStorage } from '../../storage/open-storage.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'

@@ -133,7 +133,7 @@ async function pack(terminal: Terminal, folder: string, options: { readonly into
 /** Finds what would be skipped after the package was added, and suites that can't be run. */
 async function checkTools({ definitions, contents }: Package, folder: string): Promise<void> {
   const [{ ToolManager }, { loadSuites }] = await Promise.all([
-    import('../../app/tool-manager.ts'),
+    import('../../app/tools/tool-manager.ts'),
     import('../../validation/load-suite.ts'),
   ])
   const handlers = new ToolHandlers()

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
-import { type CostsOptions, costsList } from './costs.ts'
 import { type AuditListOptions, auditList, auditVerify } from './records.ts'
+import { type CostsOptions, costsList } from './reports.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [mock('weather', 'rain')] } }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLog } from '../../app/create-log.ts'
+import { createLog } from '../../app/tools/create-log.ts'
 import { openTestServer } from '../../server/fixtures/open-server.ts'
 import { MEMORY } from '../fixtures/mcp-config.ts'
 import { captureTerminal, mock } from '../fixtures/toolyard.ts'

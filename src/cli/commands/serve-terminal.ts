@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { Installation } from '../../app/installation.ts'
 import { packageVersion } from '../../app/package-version.ts'
-import type { ToolManager } from '../../app/tool-manager.ts'
+import type { ToolManager } from '../../app/tools/tool-manager.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import { SWITCHED_OFF } from '../common/open.ts'
 import { printableLine, type Terminal } from '../common/terminal.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { LoadReport } from '../../app/load-definitions.ts'
+import type { LoadReport } from '../../app/tools/load-definitions.ts'
 import { MAX_FOUND } from '../../chat/discovery.ts'
 import type { Config } from '../../config/config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'

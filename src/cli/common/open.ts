@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Access, Actor, AuditEvents, EventName, EventParts } from '../../app/audit-events.ts'
-import { createLog } from '../../app/create-log.ts'
+import type { Access, Actor, AuditEvents, EventName, EventParts } from '../../app/callers/audit-events.ts'
+import { Tenants } from '../../app/callers/tenants.ts'
 import type { Installation, InstallationOptions } from '../../app/installation.ts'
-import type { LoadReport } from '../../app/load-definitions.ts'
-import { Tenants } from '../../app/tenants.ts'
-import { ToolManager } from '../../app/tool-manager.ts'
+import { createLog } from '../../app/tools/create-log.ts'
+import type { LoadReport } from '../../app/tools/load-definitions.ts'
+import { ToolManager } from '../../app/tools/tool-manager.ts'
 import type { Config } from '../../config/config.ts'
 import { ConfigError, LOCK_NAME, type LoadConfigOptions, loadConfigFile } from '../../config/load-config.ts'
 import { type McpReading, mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
@@ -17,8 +17,8 @@ import { systemClock } from '../../core/clock.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Log } from '../../core/log.ts'
+import type { OnceStore } from '../../core/once-store.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import type { OnceStore } from '../../core/storage/once-store.ts'
 import type { PauseStore } from '../../core/storage/pause-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { suggest } from '../../core/suggest.ts'
@@ -237,7 +237,7 @@ export function withAccess<T>(
   work: (access: Access, by: Actor, storage: Storage) => Promise<T>,
 ): Promise<T> {
   return withEvents(terminal, options, async (events, by, storage) => {
-    const { Access } = await import('../../app/audit-events.ts')
+    const { Access } = await import('../../app/callers/audit-events.ts')
     return work(new Access(storage, events), by, storage)
   })
 }
@@ -264,7 +264,7 @@ async function withEvents<T>(
   work: (events: AuditEvents, by: Actor, storage: Storage) => Promise<T>,
 ): Promise<T> {
   const [{ AuditEvents }, { LedgerSink }] = await Promise.all([
-    import('../../app/audit-events.ts'),
+    import('../../app/callers/audit-events.ts'),
     import('../../storage/ledger/ledger-sink.ts'),
   ])
   const around = { clock: systemClock, log: openLog(terminal, options) }

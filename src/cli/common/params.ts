@@ -1,4 +1,4 @@
-import { TENANT_NAME } from '../../app/tenants.ts'
+import { TENANT_NAME } from '../../app/callers/tenants.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
-import { canonicalText } from '../schema/canonical-text.ts'
+import { canonicalText } from '../json/canonical-text.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
-import { canonicalText } from '../schema/canonical-text.ts'
+import { canonicalText } from '../json/canonical-text.ts'
 import type { Params, ToolDefinition } from '../tool.ts'
 
 const MAX_ENTRIES = 10_000

@@ -1,5 +1,5 @@
 import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
-import type { CallRecord } from '../recorder.ts'
+import type { CallRecord } from '../records/recorder.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 

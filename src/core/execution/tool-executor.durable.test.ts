@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { later, toolyard } from '../fixtures/code-yard.ts'
-import type { CallBatch } from '../recorder.ts'
-import type { SpanFacts, SpanKind } from '../tracer.ts'
+import type { CallBatch } from '../records/recorder.ts'
+import type { SpanFacts, SpanKind } from '../records/tracer.ts'
 
 /** Until a call waits for its record: the recorder collects the records of one turn of the event loop. */
 async function recorded(): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
-import { asText } from '../json-depth.ts'
+import { asText } from '../json/json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'

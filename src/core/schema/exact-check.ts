@@ -19,8 +19,8 @@ import { addKeyword, type Keyword } from '@hyperjump/json-schema/experimental'
 import { value as instanceValue } from '@hyperjump/json-schema/instance/experimental'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { isMultipleOf } from '../json/json-type.ts'
 import { hasFormat } from './formats.ts'
-import { isMultipleOf } from './json-type.ts'
 
 const DIALECTS: Readonly<Record<Draft, string>> = {
   '2020-12': 'https://json-schema.org/draft/2020-12/schema',

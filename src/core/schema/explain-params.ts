@@ -1,4 +1,5 @@
-import { hasUniqueItems, sameJson } from './canonical-text.ts'
+import { hasUniqueItems, sameJson } from '../json/canonical-text.ts'
+import { hasType, isMultipleOf, typesInWords } from '../json/json-type.ts'
 import {
   type Evaluated,
   type Explained,
@@ -9,7 +10,6 @@ import {
   report,
 } from './explanation.ts'
 import { hasFormat } from './formats.ts'
-import { hasType, isMultipleOf, typesInWords } from './json-type.ts'
 import { counted, shortened, valuesInWords } from './problem-words.ts'
 import { isObject, type Values } from './schema-keywords.ts'
 

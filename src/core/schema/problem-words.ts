@@ -1,6 +1,6 @@
+import { canonicalText } from '../json/canonical-text.ts'
+import { typesInWords } from '../json/json-type.ts'
 import { suggest } from '../suggest.ts'
-import { canonicalText } from './canonical-text.ts'
-import { typesInWords } from './json-type.ts'
 import { isObject } from './schema-keywords.ts'
 
 const MAX_VALUE_LENGTH = 80

@@ -1,4 +1,4 @@
-import type { OnceClaim, OnceResult, OnceState } from './once-store.ts'
+import type { OnceClaim, OnceResult, OnceState } from '../once-store.ts'
 import type { Quota } from './quota.ts'
 
 export type DurableStatus = 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled'

@@ -1,6 +1,6 @@
 import type { Hold } from '../costs.ts'
-import type { ToolFigures } from '../metrics/tool-metrics.ts'
-import type { CallPayload } from '../recorder.ts'
+import type { CallPayload } from '../records/recorder.ts'
+import type { ToolFigures } from '../records/tool-metrics.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
 

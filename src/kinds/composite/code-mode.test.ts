@@ -8,9 +8,8 @@ import type { ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
 import { kindContract } from '../../testing/kind-contract.ts'
 import { handlerKind, ToolHandlers } from '../tool-handlers.ts'
-import { CodeModeKind, type CodeModeSettings } from './code-mode.ts'
+import { CodeModeKind, type CodeModeSettings, declarations } from './code-mode.ts'
 import { runCode } from './code-sandbox.ts'
-import { declarations } from './declarations.ts'
 import { PipelineKind } from './pipeline.ts'
 
 vi.setConfig({ testTimeout: 60_000 })

@@ -1,6 +1,6 @@
+import { NO_ACCOUNTS } from '../../core/execution/user-accounts.ts'
 import type { CircuitState, Handler, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
-import { NO_ACCOUNTS } from '../../core/user-accounts.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'
 import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'

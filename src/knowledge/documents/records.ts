@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
-import { isDeep } from '../../core/json-depth.ts'
+import { isDeep } from '../../core/json/json-depth.ts'
 import { type Block, cleanText, UnreadableDocument } from './document.ts'
 import { shortened } from './markdown-blocks.ts'
 

@@ -14,7 +14,7 @@ import {
 import type { Clock } from '../../core/clock.ts'
 import { connectionCode, mayHaveLeft } from '../../core/failure.ts'
 import type { Log } from '../../core/log.ts'
-import { redactText } from '../../core/redact.ts'
+import { redactText } from '../../core/records/redact.ts'
 import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'

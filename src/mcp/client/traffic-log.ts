@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
-import { boundedJson } from '../../core/redact.ts'
+import { boundedJson } from '../../core/records/redact.ts'
 
 /** A JSON-RPC message, as people see it: bounded and without secrets. */
 export interface TrafficMessage {

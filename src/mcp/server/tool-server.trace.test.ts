@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Tracer } from '../../core/tracer.ts'
+import type { Tracer } from '../../core/records/tracer.ts'
 import { httpYard } from './fixtures/http-yard.ts'
 
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { JSONRPCErrorResponse, JSONRPCMessage } from '@modelcontextprotocol/client'
-import { isDeep } from '../../core/json-depth.ts'
+import { isDeep } from '../../core/json/json-depth.ts'
 import { LineReader } from '../../core/line-reader.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { LIMITS } from '../../core/snapshot.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { connectionCode, retryAfterMs } from '../../core/failure.ts'
-import { redactText } from '../../core/redact.ts'
+import { redactText } from '../../core/records/redact.ts'
 import { ModelError } from '../model-error.ts'
 
 /** What error messages need. */

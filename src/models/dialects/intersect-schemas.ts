@@ -1,4 +1,4 @@
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { canonicalText } from '../../core/json/canonical-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'

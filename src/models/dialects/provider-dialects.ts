@@ -1,4 +1,4 @@
-import { hasType } from '../../core/schema/json-type.ts'
+import { hasType } from '../../core/json/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { CanonicalSchema } from './canonical-schema.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApprovalError } from '../../app/approvals.ts'
-import { type Caller, LOCAL_CALLER } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
+import { ApprovalError } from '../../app/durable/approvals.ts'
 import type { Profile } from '../../chat/response-rules.ts'
 import type { RunAnswer } from '../../chat/run.ts'
 import { quoted } from '../../core/schema/problem-words.ts'

@@ -1,5 +1,5 @@
-import type { Caller } from '../../app/callers.ts'
-import type { ChatQuestion } from '../../app/durable-run-data.ts'
+import type { Caller } from '../../app/callers/callers.ts'
+import type { ChatQuestion } from '../../app/durable/durable-run-data.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type Clock, within } from '../../core/clock.ts'
 import { writeLog } from '../../core/log.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ChatQuestion } from '../../app/durable-run-data.ts'
-import { StartedBefore } from '../../app/durable-runs.ts'
+import type { ChatQuestion } from '../../app/durable/durable-run-data.ts'
+import { StartedBefore } from '../../app/durable/durable-runs.ts'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'

@@ -4,7 +4,7 @@ import type { RunEvent } from '../../chat/run.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
 import { within } from '../../core/clock.ts'
-import { isTraceparent } from '../../core/tracer.ts'
+import { isTraceparent } from '../../core/records/tracer.ts'
 import { contextOfRequest } from '../http/context.ts'
 import type { EventStream } from '../http/event-stream.ts'
 

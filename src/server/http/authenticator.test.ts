@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
-import { Callers } from '../../app/callers.ts'
+import { Callers } from '../../app/callers/callers.ts'
 import { systemClock } from '../../core/clock.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { rawRequest } from '../fixtures/raw-request.ts'

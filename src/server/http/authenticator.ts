@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Caller, LOCAL_CALLER } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import { isFromChild } from '../../isolation/launch.ts'

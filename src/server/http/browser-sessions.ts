@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import { type Caller, USER_WORK_MS } from '../../app/callers.ts'
+import { type Caller, USER_WORK_MS } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { TrustedProxies, UnknownCallers } from './client-address.ts'
 import { HttpProblem } from './problem.ts'

@@ -1,9 +1,12 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import type { Clock } from '../../core/clock.ts'
+import { FairPool } from '../../core/execution/fair-pool.ts'
+import { writeLog } from '../../core/log.ts'
 import {
   type Address,
   type AddressRange,
@@ -112,7 +115,7 @@ export class TrustedProxies {
 }
 
 /** The address of a connection on a link-local network names the interface too: `fe80::1%eth0`. */
-export const withoutZone = (address = ''): Address | undefined => readAddress(address.split('%', 1)[0] as string)
+const withoutZone = (address = ''): Address | undefined => readAddress(address.split('%', 1)[0] as string)
 
 /** Some proxies append the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(entry: string): string {
@@ -122,7 +125,7 @@ function withoutPort(entry: string): string {
 }
 
 /** Clients of one IPv6 network share a limit. So do connections that are gone already and have no address. */
-export function addressKey(address: Address | undefined): string {
+function addressKey(address: Address | undefined): string {
   if (address === undefined) return 'unknown'
   if (address instanceof ipaddr.IPv4) return address.toString()
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_PREFIX}`)}/${IPV6_PREFIX}`
@@ -135,3 +138,40 @@ const tooMany = (seconds: number): HttpProblem =>
     `an address may send ${PER_SECOND} a second; try again in ${seconds} s, or send a valid key`,
     { 'retry-after': String(seconds) },
   )
+
+const MAX_CONNECTIONS = 10_000
+const PER_ADDRESS = 1_000
+
+/**
+ * Limits the connections of one client address, so that no client takes those of all others. Trusted proxies are
+ * exempt: behind them are many clients.
+ */
+export function limitConnections(server: Server, { config, log }: Pick<Installation, 'config' | 'log'>): void {
+  const share = config.server?.connections_per_address ?? PER_ADDRESS
+  const trusted = (config.server?.trusted_proxies ?? []).map((entry) => readRange(entry, 'server.trusted_proxies'))
+  const places = new FairPool<{ readonly tenant: string }>({ size: MAX_CONNECTIONS, share, queue: 0 })
+  const warned = new Set<string>()
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('connection', (socket: Socket) => {
+    const client = withoutZone(socket.remoteAddress)
+    if (client !== undefined && trusted.some((range) => isInRange(client, range))) return
+    const address = addressKey(client)
+    if (places.enter(address)) {
+      socket.once('close', () => {
+        places.leave(address)
+        warned.delete(address)
+      })
+      return
+    }
+    socket.destroy()
+    // Logged once until a connection of the address closes.
+    if (warned.has(address)) return
+    warned.add(address)
+    writeLog(
+      log,
+      'warn',
+      { address, connections: share },
+      'A client has too many connections: new ones are closed. See server.connections_per_address',
+    )
+  })
+}

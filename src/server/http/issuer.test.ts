@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import type { Config } from '../../config/config.ts'
 import { INITIALIZE, POST_HEADERS } from '../../mcp/server/fixtures/http-yard.ts'
 import { openIssuer, signed, TestUser } from '../fixtures/open-issuer.ts'

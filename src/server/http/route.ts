@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify'
-import type { Scope } from '../../app/callers.ts'
+import type { Scope } from '../../app/callers/callers.ts'
 
 /** The scope that a caller needs, or several of which it needs one. */
 export type NeededScope = Scope | readonly Scope[]

@@ -1,4 +1,4 @@
-import type { CallerLimit, Scope } from '../../app/callers.ts'
+import type { CallerLimit, Scope } from '../../app/callers/callers.ts'
 import type { PayloadPolicy } from '../../app/payloads.ts'
 import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import type { Role } from '../../config/roles.ts'

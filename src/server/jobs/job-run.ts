@@ -1,4 +1,4 @@
-import type { Rights } from '../../app/callers.ts'
+import type { Rights } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation, type CancelSignal, pause } from '../../core/cancellation.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { APPROVAL_WEBHOOK, type ApprovalNews } from '../../app/approvals.ts'
+import { APPROVAL_WEBHOOK, type ApprovalNews } from '../../app/durable/approvals.ts'
 import type { Installation } from '../../app/installation.ts'
 import { ALERT_WEBHOOK } from '../../app/service-levels/objectives.ts'
 import type { News, WebhookTask } from '../../app/webhook-queue.ts'

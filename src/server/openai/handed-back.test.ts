@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LOCAL_CALLER } from '../../app/callers.ts'
+import { LOCAL_CALLER } from '../../app/callers/callers.ts'
 import type { Message, ToolCall } from '../../models/model.ts'
 import { ManualClock } from '../../testing/stand-ins.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'

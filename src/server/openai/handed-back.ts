@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AssistantMessage, Message, ToolCall } from '../../models/model.ts'
 import { TenantCache } from '../http/tenant-cache.ts'

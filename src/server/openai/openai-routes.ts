@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { StartedBefore } from '../../app/durable-runs.ts'
+import { StartedBefore } from '../../app/durable/durable-runs.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import type { Availability } from '../../models/model-catalogue.ts'
 import { splitModelId } from '../../models/model-info.ts'

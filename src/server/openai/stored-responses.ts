@@ -1,4 +1,4 @@
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { writeLog } from '../../core/log.ts'
 import type { ChatKey, ChatTurns } from '../../core/storage/chat-store.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import type { ApprovalDecision } from '../../app/approvals.ts'
-import { LOCAL_CALLER } from '../../app/callers.ts'
+import { LOCAL_CALLER } from '../../app/callers/callers.ts'
+import type { ApprovalDecision } from '../../app/durable/approvals.ts'
 import type { PauseStatus } from '../../core/storage/pause-store.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME, TIME_OR_NULL } from '../http/route.ts'

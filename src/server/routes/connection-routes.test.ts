@@ -1,7 +1,7 @@
 import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Connections } from '../../app/connections.ts'
-import { TextSeal } from '../../app/sealed-text.ts'
+import { Connections } from '../../app/connections/connections.ts'
+import { TextSeal } from '../../app/durable/sealed-text.ts'
 import { ENCRYPTION_KEY, openAccounts, openConnectionServer } from '../fixtures/open-connections.ts'
 import { PUBLIC_URL } from '../fixtures/open-issuer.ts'
 

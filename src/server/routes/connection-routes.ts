@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { ConnectError } from '../../app/connections.ts'
+import { ConnectError } from '../../app/connections/connections.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { Span } from '../../core/tracer.ts'
+import type { Span } from '../../core/records/tracer.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { type ReadEvent, readEvents } from '../fixtures/read-events.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { PayloadPolicy } from '../../app/payloads.ts'
-import { redactedJson, redactText } from '../../core/redact.ts'
+import { redactedJson, redactText } from '../../core/records/redact.ts'
 import { type ListedChat, RESPONSE_PREFIX } from '../../core/storage/chat-store.ts'
 import type { Message } from '../../models/model.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'

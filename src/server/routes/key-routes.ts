@@ -8,8 +8,7 @@ import {
   SCOPES,
   type Scope,
   tenantOfUser,
-} from '../../app/callers.ts'
-import type { Installation } from '../../app/installation.ts'
+} from '../../app/callers/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -17,7 +16,8 @@ import {
   MAX_FLAG_LENGTH,
   storedFlags,
   TENANT_NAME,
-} from '../../app/tenants.ts'
+} from '../../app/callers/tenants.ts'
+import type { Installation } from '../../app/installation.ts'
 import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'

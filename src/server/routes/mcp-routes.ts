@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { HttpHandler, MAX_SESSIONS } from '../../mcp/server/http/http-handler.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import { Cancellation } from '../../core/cancellation.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type Caller, LOCAL_CALLER, SCOPES } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER, SCOPES } from '../../app/callers/callers.ts'
 import { RESOURCE_METADATA } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { type Issuer, SIGN_IN_SCOPE, SignInError, type SignInFault, type SignInSecrets } from '../http/issuer.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { McpServerStatus } from '../../app/mcp-status.ts'
+import type { McpServerStatus } from '../../app/tools/mcp-status.ts'
 import { hostileServer } from '../../mcp/fixtures/connect.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import type { McpTraffic } from '../http/views.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import type { RolloutStart } from '../../app/versions/rollouts.ts'
 import { ROLLOUT_SCHEMA } from '../../config/config-schema.ts'
 import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'

@@ -1,6 +1,6 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { COST_NOTHING } from '../../config/model-settings.ts'
 import type { ToolDefinition } from '../../core/tool.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../app/callers.ts'
+import type { Caller } from '../../app/callers/callers.ts'
 import { valuesInWords } from '../../core/schema/problem-words.ts'
 import { suggest } from '../../core/suggest.ts'
 import { UnknownModelError } from '../../models/model-error.ts'

@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { canonicalText } from '../../core/json/canonical-text.ts'
 import type { CallEntry, EventEntry } from '../../core/storage/ledger.ts'
 import type { ChainRow } from './ledger-tables.ts'
 import { storableText } from './storable-text.ts'

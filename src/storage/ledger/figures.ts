@@ -1,6 +1,6 @@
 import { matchesGlobs } from '../../core/execution/permit.ts'
-import { countTimes, type StoredTimes, TimeHistogram } from '../../core/metrics/time-histogram.ts'
-import { CallSeries, figuresByTool, timesOf } from '../../core/metrics/tool-metrics.ts'
+import { countTimes, type StoredTimes, TimeHistogram } from '../../core/records/time-histogram.ts'
+import { CallSeries, figuresByTool, timesOf } from '../../core/records/tool-metrics.ts'
 import type { ModelFigures, ModelMetrics, ObjectiveQuery } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 

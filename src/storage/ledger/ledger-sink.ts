@@ -1,6 +1,6 @@
 import { type Clock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { CallBatch, CallRecord, RecordSink } from '../../core/recorder.ts'
+import type { CallBatch, CallRecord, RecordSink } from '../../core/records/recorder.ts'
 import type { CallEntry, EventEntry, Ledger, TurnEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 

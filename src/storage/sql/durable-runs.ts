@@ -1,3 +1,4 @@
+import type { OnceClaim, OnceResult, OnceState } from '../../core/once-store.ts'
 import type {
   DurableEnd,
   DurableRun,
@@ -6,7 +7,6 @@ import type {
   NewDurableRun,
   OpenRunFilter,
 } from '../../core/storage/durable-run-store.ts'
-import type { OnceClaim, OnceResult, OnceState } from '../../core/storage/once-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type Usage } from '../../core/storage/quota.ts'
 import {

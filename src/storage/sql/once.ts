@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import type { OnceClaim, OnceKey, OnceResult, OnceState, OnceStore } from '../../core/storage/once-store.ts'
+import type { OnceClaim, OnceKey, OnceResult, OnceState, OnceStore } from '../../core/once-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ask, type Database, placeholders, SWEEP_LIMIT, type Work } from './database.ts'
 

@@ -1,4 +1,4 @@
-import { sameJson } from '../../core/schema/canonical-text.ts'
+import { sameJson } from '../../core/json/canonical-text.ts'
 import { quoted, valuesInWords } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { malformedCall } from '../suites/judge-case.ts'

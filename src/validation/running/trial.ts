@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { canonicalText } from '../../core/json/canonical-text.ts'
 import type { Model, Usage } from '../../models/model.ts'
 import { costOf, type ModelPrices } from '../../models/model-info.ts'
 import type { ObservedTurn, Suite, SuiteCase, Verdict } from '../suites/suite.ts'

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
 import { loadSuite } from '../load-suite.ts'
-import { generateSuite } from './generate-suite.ts'
-import { sampleParams } from './sample-params.ts'
+import { generateSuite, sampleParams } from './generate-suite.ts'
 import type { FileCase, ObservedCall, SuiteCase } from './suite.ts'
 
 const tool = (name: string, description: string, parameters: object): ToolDefinition => ({

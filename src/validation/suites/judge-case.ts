@@ -1,5 +1,5 @@
 import { intentPattern } from '../../chat/intent-pattern.ts'
-import { canonicalText, sameJson } from '../../core/schema/canonical-text.ts'
+import { canonicalText, sameJson } from '../../core/json/canonical-text.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'

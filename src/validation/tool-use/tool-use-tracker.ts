@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
-import { redact, redactText } from '../../core/redact.ts'
+import { redact, redactText } from '../../core/records/redact.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import {
   addToolUse,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallContext } from '../../core/call-context.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { canonicalText } from '../../core/json/canonical-text.ts'
 import type { StoredToolUse, ToolUseCount, ToolUseFailure, ToolUseSource } from '../../core/storage/tool-use-store.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import type { OfferedTool } from '../../models/model.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { OnceClaim } from '../../../src/core/storage/once-store.ts'
+import type { OnceClaim } from '../../../src/core/once-store.ts'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { type Clauses, NUL, refuses, UNICODE, until } from './contract-store.ts'
 

@@ -1,5 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { ApprovalView } from '../../../src/app/approvals.ts'
+import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { serverIsUp } from '../api/connection.ts'
 import { toolsQuery, useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import type { ApprovalDecision, ApprovalView } from '../../../src/app/approvals.ts'
+import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'

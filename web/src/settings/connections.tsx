@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
-import type { ConnectFault, ConnectionView } from '../../../src/app/connections.ts'
+import type { ConnectFault, ConnectionView } from '../../../src/app/connections/connections.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { inDate } from '../parts/figures.ts'

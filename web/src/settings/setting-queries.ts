@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { ListedTenant } from '../../../src/app/tenants.ts'
+import type { ListedTenant } from '../../../src/app/callers/tenants.ts'
 import type { PackagesView, RolesView, ShownKey, ShownUser } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 

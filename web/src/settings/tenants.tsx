@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ListedTenant } from '../../../src/app/tenants.ts'
+import type { ListedTenant } from '../../../src/app/callers/tenants.ts'
 import { useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'

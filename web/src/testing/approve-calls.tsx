@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { ApprovalDecision, ApprovalView } from '../../../src/app/approvals.ts'
+import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import type { PendingApproval } from '../../../src/chat/run.ts'
 import { useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'

@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
-import type { McpServerStatus } from '../../../app/mcp-status.ts'
+import type { McpServerStatus } from '../../../app/tools/mcp-status.ts'
 import { readMcpServers } from '../../../config/mcp-settings.ts'
 import { ConnectFailure } from '../../../mcp/client/failures.ts'
 import { listAll } from '../../../mcp/client/listed-tool.ts'

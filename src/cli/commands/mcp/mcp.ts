@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { serverTools } from '../../../app/mcp-status.ts'
+import { serverTools } from '../../../app/tools/mcp-status.ts'
 import { suggest } from '../../../core/suggest.ts'
 import type { ToolFailure } from '../../../core/tool-result.ts'
 import { ConnectFailure } from '../../../mcp/client/failures.ts'

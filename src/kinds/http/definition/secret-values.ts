@@ -1,5 +1,5 @@
 import { hasVariable } from '../../../core/environment.ts'
-import { redact } from '../../../core/redact.ts'
+import { redact } from '../../../core/records/redact.ts'
 import type { HttpImplementation } from './http-implementation.ts'
 
 const REDACTED = '[redacted]'

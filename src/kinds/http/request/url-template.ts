@@ -1,4 +1,4 @@
-import { redactText } from '../../../core/redact.ts'
+import { redactText } from '../../../core/records/redact.ts'
 import { unfitImplementation } from './request-errors.ts'
 
 /** A query pair whose value is a parameter: `?q={text}`. */

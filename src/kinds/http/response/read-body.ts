@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isDeep } from '../../../core/json-depth.ts'
+import { isDeep } from '../../../core/json/json-depth.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer } from '../exchange/exchange-error.ts'

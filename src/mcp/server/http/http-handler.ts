@@ -8,7 +8,7 @@ import {
   validateOriginHeader,
 } from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
-import { parseBody, RefusedJsonError } from '../../../core/json-depth.ts'
+import { parseBody, RefusedJsonError } from '../../../core/json/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'

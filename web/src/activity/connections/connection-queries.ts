@@ -1,5 +1,5 @@
 import { queryOptions, type UseQueryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query'
-import type { McpServerStatus } from '../../../../src/app/mcp-status.ts'
+import type { McpServerStatus } from '../../../../src/app/tools/mcp-status.ts'
 import type { LimitsView } from '../../../../src/server/http/views.ts'
 import { useConnection } from '../../api/connection.ts'
 import { requestJson } from '../../api/request.ts'

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import type { McpServerStatus } from '../../../../src/app/mcp-status.ts'
+import type { McpServerStatus } from '../../../../src/app/tools/mcp-status.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { OpenRun } from '../../../../src/app/durable-runs.ts'
+import type { OpenRun } from '../../../../src/app/durable/durable-runs.ts'
 import { serverIsUp } from '../../api/connection.ts'
 import { requestJson } from '../../api/request.ts'
 import { count, inMoment, inMoney, inTime } from '../../parts/figures.ts'

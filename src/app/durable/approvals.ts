@@ -1,0 +1,271 @@
+import type { CallContext } from '../../core/call-context.ts'
+import type { Clock } from '../../core/clock.ts'
+import { refuseLong, USABLE_MS } from '../../core/execution/approvals.ts'
+import { matchesGlobs, missingPermission } from '../../core/execution/permit.ts'
+import { pinnedName } from '../../core/execution/tool-view.ts'
+import { asToolError } from '../../core/failure.ts'
+import { sameJson } from '../../core/json/canonical-text.ts'
+import {
+  type Decision,
+  type Pause,
+  type PauseFilter,
+  type PauseStatus,
+  type PauseStore,
+  pauseStatus,
+} from '../../core/storage/pause-store.ts'
+import type { ApprovalRule, Params, ToolDefinition } from '../../core/tool.ts'
+import type { Actor, AuditEvents } from '../callers/audit-events.ts'
+import { type Caller, type Callers, LOCAL_CALLER } from '../callers/callers.ts'
+import type { ToolManager } from '../tools/tool-manager.ts'
+
+/** An approval as people see it. */
+export interface ApprovalView {
+  readonly id: string
+  readonly status: PauseStatus
+  readonly tenant: string
+  readonly tool: string
+  /** The parameters that the caller asked for. */
+  readonly params: Params
+  /** The parameters that were approved, if they are others. */
+  readonly approved_params: Params | null
+  /** The id of the key that asked; empty for the application itself. */
+  readonly caller: string
+  readonly caller_name: string
+  readonly run_id: string | null
+  readonly requested_at: string
+  /** It can be decided until then, and an approved call can run until then. */
+  readonly expires_at: string
+  readonly decided_by: string | null
+  readonly decided_by_name: string | null
+  readonly decided_at: string | null
+  readonly reason: string | null
+  /** Why this caller may not decide; null if it may, or if it is decided. */
+  readonly refused: string | null
+}
+
+export interface ApprovalDecision {
+  readonly decision: Decision
+  /** Run with these parameters instead. */
+  readonly params?: unknown
+  readonly reason?: string | undefined
+}
+
+/** A decision that is not possible, with the HTTP status that says why. */
+export class ApprovalError extends Error {
+  readonly status: 400 | 403 | 404 | 409
+
+  constructor(status: ApprovalError['status'], message: string) {
+    super(message)
+    this.name = 'ApprovalError'
+    this.status = status
+  }
+}
+
+/** The task that posts news to `approvals.webhook`. */
+export const APPROVAL_WEBHOOK = 'toolyard/approval-webhook'
+
+/** News of an approval, without parameters and reasons. */
+export interface ApprovalNews extends Pick<ApprovalView, 'id' | 'tenant' | 'tool' | 'status'> {
+  readonly type: 'approval.asked' | 'approval.decided'
+  readonly requested_at: string
+  readonly expires_at: string
+  readonly decided_at: string | null
+}
+
+interface ApprovalsOptions {
+  readonly pauses: PauseStore
+  readonly callers: Callers
+  readonly events: AuditEvents
+  readonly clock: Clock
+  readonly manager: () => ToolManager
+  /** Passes news on. Must not throw. */
+  readonly tell: (news: ApprovalNews) => void
+}
+
+const APPROVERS: readonly string[] = ['operator', 'admin']
+const NO_RULE: ApprovalRule = {}
+const OWN_WISH: ApprovalRule = { self: true }
+
+/** Lists and decides approvals. Undefined in place of a caller stands for the user of this machine. */
+export class Approvals {
+  readonly #options: ApprovalsOptions
+
+  constructor(options: ApprovalsOptions) {
+    this.#options = options
+  }
+
+  async list(filter: Omit<PauseFilter, 'now'>, caller?: Caller) {
+    const { pauses, next } = await this.#options.pauses.list({ ...filter, now: this.#now() })
+    return { approvals: pauses.map((pause) => this.#view(pause, caller)), ...(next !== undefined && { next }) }
+  }
+
+  async get(tenant: string, id: string, caller?: Caller): Promise<ApprovalView | undefined> {
+    const pause = await this.#options.pauses.get(tenant, id)
+    return pause?.kind === 'approval' ? this.#view(pause, caller) : undefined
+  }
+
+  /** Decides an approval of this tenant. Throws an ApprovalError if that is not possible. */
+  async decide(tenant: string, id: string, given: ApprovalDecision, by: Actor, caller?: Caller): Promise<ApprovalView> {
+    const { pauses, events } = this.#options
+    const pause = await this.#pending(tenant, id)
+    const refused = this.#refused(pause, caller)
+    if (refused !== undefined) throw new ApprovalError(403, refused)
+    const { decision, reason } = given
+    if (decision === 'reject' && given.params !== undefined) {
+      throw new ApprovalError(400, 'A rejected call has no parameters: leave params out')
+    }
+    const params = decision === 'approve' ? await this.#runnable(pause, given.params, by) : pause.params
+    const changed = !sameJson(params, pause.params)
+    if (changed) refuseLong(params)
+    const now = this.#now()
+    const decided = await pauses.decide(tenant, id, {
+      decision,
+      decided_params: changed ? params : null,
+      decided_by: by.id,
+      decided_by_name: by.name,
+      decided_at: now,
+      reason: reason ?? null,
+      expires_at: now + USABLE_MS,
+    })
+    // Another caller may have decided meanwhile.
+    if (!decided) await this.#pending(tenant, id)
+    const detail = { tool: pause.tool, decision, changed, ...(reason !== undefined && { reason }) }
+    await events.record('approval.decided', { by, tenant, subject: id, detail, content: params })
+    const view = (await this.get(tenant, id, caller)) as ApprovalView
+    this.#tell('approval.decided', view)
+    return view
+  }
+
+  /** Whether the caller may decide about its own calls of a tool. */
+  mayDecideOwn(tool: string, caller: Caller | undefined, context?: CallContext): boolean {
+    const registry = this.#options.manager().getRegistry()
+    const called = registry.find(tool, context)
+    const { self = false, by = APPROVERS } = ruleOf(called && registry.definitionOf(called))
+    return self && caller?.scopes.has('approve') === true && by.includes(caller.role)
+  }
+
+  /** Lets MCP clients decide about their own calls, where `self` allows that. */
+  forMcp(path: string, origin?: string) {
+    // A token of a user may have another role than the latest one: its user decides on the page.
+    const own = ({ caller = '', user }: CallContext) =>
+      caller === LOCAL_CALLER.id ? LOCAL_CALLER : user === undefined ? this.#options.callers.byId(caller) : undefined
+    return {
+      path,
+      origin,
+      mayDecide: (tool: string, context: CallContext): boolean => this.mayDecideOwn(tool, own(context), context),
+      decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
+        const caller = own(context)
+        if (caller === undefined) return
+        await this.decide(caller.tenant, id, { decision }, caller, caller).catch((error: unknown) => {
+          // Decided or expired meanwhile: the repeated call says so.
+          if (!(error instanceof ApprovalError)) throw error
+        })
+      },
+    }
+  }
+
+  /** Records that a call asked for approval. */
+  asked(pause: Pause): void {
+    const { id, tenant, caller, tool, params } = pause
+    const by = { id: caller, name: this.#options.callers.nameOf(caller) }
+    void this.#options.events.record('approval.asked', { by, tenant, subject: id, detail: { tool }, content: params })
+    this.#tell('approval.asked', this.#view(pause, undefined))
+  }
+
+  #tell(type: ApprovalNews['type'], view: ApprovalView): void {
+    const { id, tenant, tool, status, requested_at, expires_at, decided_at } = view
+    this.#options.tell({ type, id, tenant, tool, status, requested_at, expires_at, decided_at })
+  }
+
+  async #pending(tenant: string, id: string): Promise<Pause> {
+    const pause = await this.#options.pauses.get(tenant, id)
+    if (pause?.kind !== 'approval') throw new ApprovalError(404, `Approval '${id}' not found`)
+    const status = pauseStatus(pause, this.#now())
+    if (status === 'pending') return pause
+    const why = status === 'expired' ? 'has expired' : `was ${status} by '${pause.decided_by_name}'`
+    throw new ApprovalError(409, `The approval '${id}' ${why}`)
+  }
+
+  /** Why this caller may not decide. */
+  #refused(pause: Pause, caller: Caller | undefined): string | undefined {
+    if (caller === undefined || caller === LOCAL_CALLER) return undefined
+    const { by = APPROVERS, self = false } = ruleOf(this.#definition(pause))
+    if (!by.includes(caller.role)) {
+      return `Calls of tool '${pause.tool}' are decided by the role ${by.join(' or ')}, not by ${caller.role}`
+    }
+    if (caller.tools !== undefined && !matchesGlobs(caller.tools, pause.tool)) {
+      return `Tool '${pause.tool}' is not one of the tools of this API key`
+    }
+    if (!self && this.#options.callers.descends(caller.id, pause.caller)) {
+      return 'The caller that asked may not decide, and neither may keys that it created'
+    }
+    return undefined
+  }
+
+  /** The parameters to run with. Throws if the call could not run now. */
+  async #runnable(pause: Pause, changed: unknown, { source }: Actor): Promise<Params> {
+    const { callers, manager } = this.#options
+    const { tool, tenant, caller } = pause
+    const conflict = (why: string) => new ApprovalError(409, `The call can no longer run: ${why}`)
+    const definition = this.#definition(pause)
+    if (definition === undefined) throw conflict(`tool '${tool}' ${pause.version} does not exist any more`)
+    const broken = manager().getRegistry().brokenReason(definition)
+    if (broken !== undefined) throw conflict(broken)
+    // A program knows its users: it passes their rights when the call runs.
+    const isUser = source === 'code' && !callers.isKnown(caller)
+    if (!isUser && caller !== '' && !callers.isValid(caller))
+      throw conflict('the key that asked was revoked or has expired, or the sign-in of the user has ended')
+    if (!isUser && missingPermission(definition, callers.rightsOf(caller, tenant)) !== undefined) {
+      throw conflict(`the caller that asked has no permission for tool '${tool}' any more`)
+    }
+    try {
+      return await manager()
+        .getExecutor()
+        .prepare(pinnedName(definition), changed ?? pause.params)
+    } catch (error) {
+      const { message } = asToolError(error, tool)
+      throw changed === undefined ? conflict(message) : new ApprovalError(400, message)
+    }
+  }
+
+  #definition({ tool: name, version }: Pick<Pause, 'tool' | 'version'>): ToolDefinition | undefined {
+    const registry = this.#options.manager().getRegistry()
+    const tool = registry.at({ name, version })
+    return tool && registry.definitionOf(tool)
+  }
+
+  #view(pause: Pause, caller: Caller | undefined): ApprovalView {
+    const { id, tenant, tool, params, decided_params, run_id, decided_by, decided_by_name, decided_at, reason } = pause
+    const status = pauseStatus(pause, this.#now())
+    return {
+      id,
+      status,
+      tenant,
+      tool,
+      params,
+      approved_params: decided_params,
+      caller: pause.caller,
+      caller_name: this.#options.callers.nameOf(pause.caller),
+      run_id,
+      requested_at: isoTime(pause.requested_at),
+      expires_at: isoTime(pause.expires_at),
+      decided_by,
+      decided_by_name,
+      decided_at: decided_at === null ? null : isoTime(decided_at),
+      reason,
+      refused: status === 'pending' ? (this.#refused(pause, caller) ?? null) : null,
+    }
+  }
+
+  #now(): number {
+    return this.#options.clock.wall()
+  }
+}
+
+/** The rule in force now. A tool without one is asked about only because its caller wanted that. */
+function ruleOf(tool: ToolDefinition | undefined): ApprovalRule {
+  if (typeof tool?.approval === 'object') return tool.approval
+  return tool !== undefined && (tool.approval ?? false) === false ? OWN_WISH : NO_RULE
+}
+
+const isoTime = (ms: number): string => new Date(ms).toISOString()

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { image } from '../fixtures/media.ts'
+import { redact, redactedJson, redactText, withoutCredentials } from './redact.ts'
+
+test('redacts values under secret names at any depth', () => {
+  expect(redact({ user: { Password: 'x', api_key: 'y', nested: [{ authorization: 'z' }] }, city: 'Paris' })).toEqual({
+    user: { Password: '[redacted]', api_key: '[redacted]', nested: [{ authorization: '[redacted]' }] },
+    city: 'Paris',
+  })
+})
+
+test.each([
+  ['sk-abcdefghijklmnopqrstuvwx'],
+  ['Bearer abcdefgh12345678'],
+  ['eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0dXJl'],
+  ['AKIAABCDEFGHIJKLMNOP'],
+  ['ghp_abcdefghijklmnopqrst12'],
+  ['AIzaSyA1234567890abcdefghijklmnopqrstuv'],
+  ['github_pat_11ABCDEFG0abcdefghijklmnop'],
+  ['glpat-abcdefghijklmnopqrst'],
+  ['Basic dXNlcjpwYXNz'],
+  ['ty_abcdefghijklmnop'],
+  ['ya29.a0AfH6SMBabcdefghijkl'],
+])('recognises %s inside a text', (secret) => {
+  expect(redactText(`before ${secret} after`)).toBe('before [redacted] after')
+})
+
+test('the copy is bounded in length, width, depth and number', () => {
+  expect(String(redact('x'.repeat(10_000))).length).toBeLessThan(600)
+  expect(redact(new Array(100).fill(1))).toHaveLength(21)
+  const wide = (depth: number): unknown => (depth === 0 ? 1 : Array.from({ length: 15 }, () => wide(depth - 1)))
+  expect(JSON.stringify(redact(wide(5))).length).toBeLessThan(10_000)
+  expect(redact({ a: { b: { c: { d: { e: { f: 1 } } } } } })).toEqual({ a: { b: { c: { d: { e: '{…}' } } } } })
+})
+
+test('writes media as a short text, without the credentials of its address', () => {
+  const short = '[image image/png, 67 bytes]'
+  const link = { type: 'image', media_type: 'image/png', url: 'https://user:hunter2@x.test/a.png' }
+  const shown = { content: [short, '[image image/png, https://[redacted]@x.test/a.png]'] }
+  expect(redact({ content: [image, link] })).toEqual(shown)
+  expect(JSON.parse(redactedJson({ content: [image, link] }))).toEqual(shown)
+  expect(redact(image)).toBe(short)
+})
+
+test.each([
+  ['postgres://user:hunter2@db/x', 'postgres://[redacted]@db/x'],
+  ['https://api.test/?api_key=hunter2&x=1', 'https://api.test/?api_key=[redacted]&x=1'],
+  ['{"password": "hunter2", "a": 1}', '{"password": "[redacted]", "a": 1}'],
+  ['client_secret=hunter2; next', 'client_secret=[redacted]; next'],
+  ['-----BEGIN RSA PRIVATE KEY-----\nMIIE', '[redacted]'],
+  ['a token: it is short', 'a token: it is short'],
+  ['Basic understanding', 'Basic understanding'],
+  ['PASSWORD=hunter2', 'PASSWORD=[redacted]'],
+])('recognises a secret by the preceding word: %s', (text, clean) => {
+  expect(redactText(text)).toBe(clean)
+})
+
+test('redacts a secret that spans the cut', () => {
+  const text = `${'x'.repeat(490)} sk-proj-abcdefghijklmnopqrstuvwxyz ${'y'.repeat(100)}`
+  expect(redactText(text)).not.toContain('sk-')
+})
+
+describe('redactedJson', () => {
+  test('preserves long and deep values, without secrets', () => {
+    const value = {
+      list: Array.from({ length: 100 }, (_, n) => n),
+      text: 'x'.repeat(5_000),
+      a: { b: { c: { d: { e: 1 } } } },
+    }
+    expect(JSON.parse(redactedJson(value))).toEqual(value)
+    expect(redactedJson({ cookie: { a: 1 }, text: `Bearer ${'a'.repeat(20)}!` })).toBe(
+      '{"cookie":"[redacted]","text":"[redacted]!"}',
+    )
+  })
+
+  test('redacts inside JSON texts, and leaves those without secrets unchanged', () => {
+    const written = '{ "a": 1 }'
+    expect(JSON.parse(redactedJson({ written }))).toEqual({ written })
+    const inner = JSON.stringify({ text: JSON.stringify({ credential: 'hunter2' }) })
+    expect(redactedJson({ inner })).not.toContain('hunter2')
+    expect(redactedJson({ inner: '{"password": "hunter2"' })).not.toContain('hunter2')
+  })
+})
+
+test.each([
+  [
+    'connect to postgres://app:hunter2@db.internal:5432/x failed',
+    'connect to postgres://[redacted]@db.internal:5432/x failed',
+  ],
+  ['the key ty_0123456789abcdef is unknown', 'the key [redacted] is unknown'],
+  ['the provider refused sk-proj-0123456789abcdef', 'the provider refused [redacted]'],
+  ['see https://a.test/@user and me@a.test', 'see https://a.test/@user and me@a.test'],
+  ['token: expired', 'token: expired'],
+])('removes credentials from an error message: %s', (text, clean) => {
+  expect(withoutCredentials(text)).toBe(clean)
+})

@@ -1,0 +1,188 @@
+import { parseJson } from '../json/json-depth.ts'
+import { LIMITS } from '../snapshot.ts'
+import { mediaText, readMedia } from '../tool-result.ts'
+
+const SECRET_KEY =
+  /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
+
+/** Well-known formats of credentials. Linear time, because the text is untrusted. */
+const FORMATS = [
+  '\\bty_[A-Za-z0-9_-]{8,}',
+  '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
+  // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
+  '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
+  '\\bAKIA[0-9A-Z]{16}\\b',
+  '\\bAIza[\\w-]{30,}',
+  '\\bya29\\.[\\w-]{10,}',
+  '\\b(?:gh[pousr]|github_pat|hf|npm)_\\w{20,}',
+  '\\bglpat-[\\w-]{16,}',
+  '\\bxox[abprs]-[\\w-]{10,}',
+  '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
+  '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
+]
+/** Also what stands behind words that announce a secret. */
+const SECRET_VALUE = new RegExp(
+  [
+    ...FORMATS,
+    '\\bBearer\\s+[A-Za-z0-9._~+/=-]{8,}',
+    '\\bBasic\\s+(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{8,}={0,2}',
+    '(?<=://)[^\\s/@:]{1,256}:[^\\s/@]{1,2048}(?=@)',
+    '(?<=(?i:password|passwd|pwd|secret|token|api[-_]?key)["\']?\\s?[=:]\\s?["\']?)[^\\s"\'&,;]{4,}',
+  ].join('|'),
+  'g',
+)
+const CREDENTIALS = new RegExp([...FORMATS, '(?<=://)[^\\s/@]{1,2048}(?=@)'].join('|'), 'g')
+
+/** A handler's message without credentials. Other secrets can't be told from what a model needs to know. */
+export const withoutCredentials = (text: string): string => text.replace(CREDENTIALS, REDACTED)
+
+/** The shortest match is `pwd=1234`. */
+const MIN_SECRET_LENGTH = 8
+const REDACTED = '[redacted]'
+const MAX_TEXT = 500
+/** Characters after the cut that are searched too, for a secret that spans it. */
+const BEHIND_CUT = 200
+const LOGGED = { text: MAX_TEXT, entries: 20, values: 200, depth: 5 }
+const STORED = { text: 65_536, entries: 10_000, values: 20_000, depth: 64 }
+
+/** A bounded copy for logs and records: long texts are cut, deep and wide parts and media summarised, secrets redacted. */
+export function redact(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(boundedJson(value))
+}
+
+export function boundedJson(value: unknown): string {
+  bounds = LOGGED
+  valuesLeft = LOGGED.values
+  charactersLeft = Number.POSITIVE_INFINITY
+  return write(value, 0)
+}
+
+/** JSON text of about `characters` at most, without secrets and media. Says whether a part was left out. */
+export function payloadJson(
+  value: unknown,
+  characters: number,
+): { readonly text: string; readonly shortened: boolean } {
+  bounds = STORED
+  valuesLeft = STORED.values
+  charactersLeft = characters
+  isCut = false
+  return { text: write(value, 0), shortened: isCut }
+}
+
+export function redactText(text: string, maxLength = MAX_TEXT): string {
+  if (text.length < MIN_SECRET_LENGTH) return text
+  const clean = text.slice(0, maxLength + BEHIND_CUT).replace(SECRET_VALUE, REDACTED)
+  return text.length > maxLength ? `${clean.slice(0, maxLength)}… (${text.length} characters)` : clean
+}
+
+/** Unbounded JSON text without secrets and media. Also redacts inside strings that are JSON themselves. */
+export function redactedJson(value: unknown): string {
+  return JSON.stringify(value, withoutSecret)
+}
+
+function withoutSecret(key: string, given: unknown): unknown {
+  if (knownKey(key).secret) return REDACTED
+  const value = withoutMedia(given)
+  if (typeof value !== 'string') return value
+  if (!/^\s*[[{]/.test(value)) return value.replace(SECRET_VALUE, REDACTED)
+  try {
+    const inner = parseJson(value, LIMITS.answerDepth)
+    const clean = redactedJson(inner)
+    // Keeps the formatting of a text without secrets.
+    return clean === JSON.stringify(inner) ? value : clean
+  } catch {
+    return value.replace(SECRET_VALUE, REDACTED)
+  }
+}
+
+function withoutMedia(value: unknown): unknown {
+  const media = readMedia(value)
+  return media === undefined ? value : mediaText(media)
+}
+
+/** The state of the current text. Module variables, because every logged call uses them. */
+let bounds = LOGGED
+let valuesLeft = 0
+let charactersLeft = 0
+let isCut = false
+
+function write(value: unknown, depth: number): string {
+  valuesLeft--
+  if (typeof value === 'string') return writeText(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : 'null'
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const isArray = Array.isArray(value)
+  if (depth >= bounds.depth || valuesLeft <= 0 || charactersLeft <= 0) {
+    isCut = true
+    return isArray ? `"[${value.length} entries]"` : '"{…}"'
+  }
+  if (isArray) return writeArray(value, depth)
+  const shown = withoutMedia(value)
+  return typeof shown === 'string' ? write(shown, depth) : writeObject(value as Record<string, unknown>, depth)
+}
+
+function writeText(value: string): string {
+  const most = Math.max(0, Math.min(bounds.text, charactersLeft))
+  if (value.length > most) isCut = true
+  charactersLeft -= Math.min(value.length, most) + 2
+  return JSON.stringify(redactText(value, most))
+}
+
+function writeArray(values: readonly unknown[], depth: number): string {
+  let text = ''
+  let at = 0
+  for (; at < values.length && at < bounds.entries && (at === 0 || hasRoom()); at++) {
+    text += `${at === 0 ? '' : ','}${write(values[at], depth + 1)}`
+    charactersLeft--
+  }
+  if (at < values.length) {
+    isCut = true
+    text += `,"… ${values.length - at} more"`
+  }
+  return `[${text}]`
+}
+
+function writeObject(object: Readonly<Record<string, unknown>>, depth: number): string {
+  let text = ''
+  let entries = 0
+  let left = 0
+  for (const key of Object.keys(object)) {
+    const value = object[key]
+    if (value === undefined) continue
+    if (entries >= bounds.entries || (entries > 0 && !hasRoom())) {
+      left++
+      continue
+    }
+    const { name, secret } = knownKey(key)
+    charactersLeft -= name.length + 2
+    text += `${++entries === 1 ? '' : ','}${name}:${secret ? `"${REDACTED}"` : write(value, depth + 1)}`
+  }
+  if (left > 0) {
+    isCut = true
+    text += `,"…":"${left} more"`
+  }
+  return `{${text}}`
+}
+
+/** Logged texts go on to the last entry, as they always did. */
+const hasRoom = (): boolean => bounds === LOGGED || (charactersLeft > 0 && valuesLeft > 0)
+
+interface KnownKey {
+  /** The redacted key as JSON text. */
+  readonly name: string
+  readonly secret: boolean
+}
+
+/** Testing a key or a name costs more than writing its value, and calls repeat them. */
+const knownKeys = new Map<string, KnownKey>()
+const MAX_KNOWN_KEYS = 1_000
+const MAX_KNOWN_KEY_LENGTH = 64
+
+export function knownKey(key: string): KnownKey {
+  let known = knownKeys.get(key)
+  if (known === undefined) {
+    known = { name: JSON.stringify(redactText(key)), secret: SECRET_KEY.test(key) }
+    if (key.length <= MAX_KNOWN_KEY_LENGTH && knownKeys.size < MAX_KNOWN_KEYS) knownKeys.set(key, known)
+  }
+  return known
+}
