@@ -1,6 +1,7 @@
 // Importing this loads no server, no MCP, no telemetry and no model package: `toolyard/server` does.
+
+export type { Parts } from './app/tools/assemble.ts'
 export type { LoadReport } from './app/tools/load-definitions.ts'
-export type { Parts } from './app/tools/tool-manager.ts'
 export type { ChatRequest } from './chat/chat.ts'
 export type { Profile, ResponseRule } from './chat/response-rules.ts'
 export type { Config } from './config/config.ts'

@@ -36,9 +36,18 @@ import { Connections } from './connections/connections.ts'
 import { APPROVAL_WEBHOOK, Approvals } from './durable/approvals.ts'
 import { DurableRuns } from './durable/durable-runs.ts'
 import { TextSeal } from './durable/sealed-text.ts'
-import { type Outcome, PAYLOAD_SHARE, type PayloadPolicy, payloadText, storableRun, storableStep } from './payloads.ts'
+import {
+  type Outcome,
+  PAYLOAD_SHARE,
+  type PayloadPolicy,
+  payloadText,
+  StoredRuns,
+  storableRun,
+  storableStep,
+} from './payloads.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
-import { type Parts, ToolManager } from './tools/tool-manager.ts'
+import type { Parts } from './tools/assemble.ts'
+import { ToolManager } from './tools/tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
 import { WebhookQueue } from './webhook-queue.ts'
 
@@ -136,8 +145,7 @@ export class Installation {
   /** Encrypts what is stored for a continuation. */
   readonly seal: TextSeal
   readonly #knowledge: KnowledgeStore
-  /** How many runs each tenant has made since its runs were trimmed. */
-  readonly #runs = new Map<string, number>()
+  readonly #runs: StoredRuns
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
   /** Replaced tools, each with a function that cancels its closing. */
@@ -235,6 +243,7 @@ export class Installation {
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
     this.#cache = new ResultCache(this.clock)
+    this.#runs = new StoredRuns({ sink: this.sink, runs: storage.runs, tenants: this.tenants, log })
     const { knowledge } = storage
     this.#knowledge = { ...knowledge, put: (part) => knowledge.put(part, this.tenants.quota(part.tenant)) }
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
@@ -396,27 +405,9 @@ export class Installation {
     return { content, storageBytes: PAYLOAD_SHARE * this.tenants.quota(call.tenant).storage_bytes }
   }
 
-  /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
   #recordRun(run: StoredRun, { storage }: Config, stored = true): void {
-    if (stored) {
-      this.sink.run(storableRun(this.payloads, run, storage?.runs !== false))
-      void this.#trimRuns(run.tenant)
-    }
+    if (stored) this.#runs.add(storableRun(this.payloads, run, storage?.runs !== false))
     this.#options.onRun?.(run)
-  }
-
-  async #trimRuns(tenant: string): Promise<void> {
-    const most = this.tenants.quota(tenant).stored_runs
-    const made = (this.#runs.get(tenant) ?? most) + 1
-    const isDue = made * 100 >= most
-    this.#runs.set(tenant, isDue ? 0 : made)
-    if (!isDue) return
-    try {
-      await this.sink.flush()
-      if (this.#closed === undefined) await this.storage.runs.trim(tenant, most)
-    } catch (err) {
-      this.log.warn({ err, tenant }, 'Old runs could not be removed')
-    }
   }
 
   /** Reads the keys again, at most once a second: the notification of a new one may be late. */
@@ -455,6 +446,7 @@ export class Installation {
 
   async #close(): Promise<void> {
     this.#stopListening()
+    this.#runs.close()
     for (const cancel of this.#retries.values()) cancel()
     await this.webhooks.close()
     for (const cancel of this.#retired.values()) cancel()

@@ -1,7 +1,9 @@
+import type { Log } from '../core/log.ts'
 import type { CallRecord } from '../core/records/recorder.ts'
 import { payloadJson } from '../core/records/redact.ts'
-import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import type { RunStep, RunStore, StoredRun } from '../core/storage/run-store.ts'
 import type { ToolFailure } from '../core/tool-result.ts'
+import type { Tenants } from './callers/tenants.ts'
 
 /** Whose parameters and results are stored: nobody's, those of failed calls, or all. */
 export type PayloadPolicy = 'off' | 'errors' | 'all'
@@ -56,4 +58,48 @@ export function storableRun(policy: PayloadPolicy, run: StoredRun, withContents:
   if (withContents) return { ...rest, steps: run.steps.map((step) => storableStep(policy, step)) }
   const steps = run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step)
   return { ...rest, question: '', answer: '', steps }
+}
+
+interface RunParts {
+  readonly sink: { run(run: StoredRun): void; flush(): Promise<void> }
+  readonly runs: Pick<RunStore, 'trim'>
+  readonly tenants: Tenants
+  readonly log: Log
+}
+
+/** Stores runs, and removes those beyond the quota: at the first run after a start, then after each hundredth of the quota. */
+export class StoredRuns {
+  readonly #parts: RunParts
+  /** By tenant: the runs since its runs were trimmed. */
+  readonly #made = new Map<string, number>()
+  #closed = false
+
+  constructor(parts: RunParts) {
+    this.#parts = parts
+  }
+
+  add(run: StoredRun): void {
+    this.#parts.sink.run(run)
+    void this.#trim(run.tenant)
+  }
+
+  async #trim(tenant: string): Promise<void> {
+    const { sink, runs, tenants, log } = this.#parts
+    const most = tenants.quota(tenant).stored_runs
+    const made = (this.#made.get(tenant) ?? most) + 1
+    const isDue = made * 100 >= most
+    this.#made.set(tenant, isDue ? 0 : made)
+    if (!isDue) return
+    try {
+      await sink.flush()
+      if (!this.#closed) await runs.trim(tenant, most)
+    } catch (err) {
+      log.warn({ err, tenant }, 'Old runs could not be removed')
+    }
+  }
+
+  /** Removes nothing more. */
+  close(): void {
+    this.#closed = true
+  }
 }

@@ -9,7 +9,7 @@ import type { TurnJournal } from './journal.ts'
 import type { PendingApproval, RunEvent, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
 
-export interface CallingTurn {
+interface CallingTurn {
   readonly context: CallContext
   readonly guard: CallGuard
   readonly iteration: number
@@ -55,33 +55,19 @@ export class CallBatch {
     this.endsRun = endsRun
   }
 
-  /** Complete when `next` returns undefined. */
+  /** Complete when `next` returns no events. */
   get tracked(): readonly TrackedCall[] {
     return this.#tracked
   }
 
-  async next(most: number): Promise<RunEvent | undefined> {
+  /** Waits for the next events; none when no call runs. Runs up to `most` calls at a time; with 0, starts no more. */
+  async next(most: number): Promise<readonly RunEvent[]> {
     for (;;) {
       while (this.#running < most && this.#next < this.#calls.length) this.#start(this.#next++)
-      const event = this.#events.shift()
-      if (event !== undefined || this.#running === 0) return event
-      await this.#woken()
-    }
-  }
-
-  #woken(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve
-    })
-  }
-
-  /** Runs all calls without reading their events; with 0, only waits for the running ones. */
-  async runAll(most: number): Promise<void> {
-    for (;;) {
-      while (this.#running < most && this.#next < this.#calls.length) this.#start(this.#next++)
-      this.#events.length = 0
-      if (this.#running === 0) return
-      await this.#woken()
+      if (this.#events.length > 0 || this.#running === 0) return this.#events.splice(0)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
     }
   }
 

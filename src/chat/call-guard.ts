@@ -2,7 +2,7 @@ import { canonicalText } from '../core/json/canonical-text.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
 /** Why a call isn't run, and whether that ends the run. */
-export interface Refusal {
+interface Refusal {
   readonly message: string
   readonly ends: boolean
 }

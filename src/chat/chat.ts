@@ -65,9 +65,11 @@ async function* firstCall(
   }
   const turn = { context, guard: new CallGuard(), iteration: 0, observers: NO_OBSERVERS }
   const batch = new CallBatch(executor, turn, [call])
-  for (let event = await batch.next(1); event !== undefined; event = await batch.next(1)) {
-    if (event.type === 'call-result' && isRefusal(event.call.result)) throw new ToolRefusedError(event.call.result)
-    yield event
+  for (let events = await batch.next(1); events.length > 0; events = await batch.next(1)) {
+    for (const event of events) {
+      if (event.type === 'call-result' && isRefusal(event.call.result)) throw new ToolRefusedError(event.call.result)
+      yield event
+    }
   }
   const [tracked] = batch.tracked as [TrackedCall]
   const content = resultContent(tracked.result, accepted)
@@ -134,7 +136,7 @@ export interface ChatRequest {
 const TRIAL_TOKENS = 500
 export const TRIAL_PROMPT = 'You are a helpful assistant with access to tools. Use them when appropriate.'
 
-export interface ChatParts {
+interface ChatParts {
   readonly rules: ResponseRules
   readonly models: ModelCatalogue
   readonly loop: ToolLoop

@@ -22,9 +22,9 @@ export interface DiscoverySettings {
   readonly always?: readonly string[]
 }
 
-export const DISCOVERY_DEFAULTS = { enabled: 'auto', max_tool_tokens: 8_000, always: [] } as const
+const DISCOVERY_DEFAULTS = { enabled: 'auto', max_tool_tokens: 8_000, always: [] } as const
 
-export interface DiscoveryParts {
+interface DiscoveryParts {
   readonly registry: ToolRegistry
   /** How often a tenant has called each tool. */
   readonly metrics?: Pick<ToolMetrics, 'usesOf'>
@@ -34,7 +34,7 @@ export interface DiscoveryParts {
 }
 
 /** The tools that a run is offered so far. They are only appended to, so that providers can cache the prompt. */
-export interface ChosenTools {
+interface ChosenTools {
   /** Everything that the run may call. */
   readonly offer: Offer
   /** Grows with what is found. */

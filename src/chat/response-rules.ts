@@ -9,12 +9,12 @@ import type { Budget, RunRequest } from './run.ts'
 
 const VARIABLE = /\{\{\s*([^{}\s]+)\s*\}\}/g
 
-export function promptVariables(prompt: string): Set<string> {
+function promptVariables(prompt: string): Set<string> {
   return new Set([...prompt.matchAll(VARIABLE)].map(([, name]) => name as string))
 }
 
 /** Replaces variables once: values may contain braces. */
-export function fillPrompt(prompt: string, values: (name: string) => unknown): string {
+function fillPrompt(prompt: string, values: (name: string) => unknown): string {
   return prompt.replaceAll(VARIABLE, (_, name: string) => asText(values(name)))
 }
 

@@ -18,7 +18,7 @@ const MIN_ANSWER_TOKENS = 16
 const NOTHING: Spending = Object.freeze({ tokens: 0, cost: 0 })
 
 /** The exhausted limit, as part of a sentence. */
-export interface Exhausted {
+interface Exhausted {
   readonly limit: string
 }
 

@@ -279,7 +279,7 @@ export class RunState {
   /** The caller left before the answer: notifies observers when all calls have ended. */
   async left(calls: CallBatch | undefined): Promise<void> {
     if (this.observers === NO_OBSERVERS && this.#request.journal === undefined) return
-    await calls?.runAll(0)
+    while ((await calls?.next(0))?.length);
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
 

@@ -89,7 +89,7 @@ export class ToolLoop {
     return this.#run(request, true)
   }
 
-  /** Yielding an event costs as much as half a call, so turns and calls are only streamed if someone reads them. */
+  /** Yielding an event costs as much as half a call, so events are only yielded if someone reads them. */
   async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
@@ -130,11 +130,8 @@ export class ToolLoop {
           break
         }
         const demands = run.demands?.holdText ? run.demands : undefined
-        if (!streams) await turn.readAll()
-        else {
-          for (let event = await turn.read(); event !== undefined; event = await turn.read())
-            if (demands === undefined || event.type !== 'text-delta') yield event
-        }
+        for (let event = await turn.read(); event !== undefined; event = await turn.read())
+          if (streams && (demands === undefined || event.type !== 'text-delta')) yield event
         ending = this.#endingAt(run, turn)
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
@@ -149,8 +146,8 @@ export class ToolLoop {
         const journal =
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
-        if (!streams) await batch.runAll(most)
-        else for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
+        for (let events = await batch.next(most); events.length > 0; events = await batch.next(most))
+          if (streams) yield* events
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         const found = chosen?.found(batch.tracked) ?? []

@@ -53,41 +53,18 @@ export class TurnReader extends DeadlineEntry {
     try {
       const read = await this.#events?.next()
       if (read === undefined) return this.#close()
-      if (read.done === true) throw this.#brokenOff()
-      return this.#take(read.value) ? undefined : (read.value as Spoken)
+      if (read.done === true) throw new ModelError(`Model ${this.#model.id} stopped in mid-answer. Try again`)
+      const event = read.value
+      if (event.type === 'finish') return this.#finish(event)
+      this.#lastEventMs = this.#silence.clock.now()
+      this.#bounds.check(event)
+      if (event.type === 'text-delta') this.text += event.text
+      else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
+      return event
     } catch (thrown) {
       this.failure = { thrown }
       return this.#close()
     }
-  }
-
-  /** Reads to the end of the turn. Cheaper than reading event by event. */
-  async readAll(): Promise<void> {
-    try {
-      const events = this.#events
-      if (events === undefined) return this.#close()
-      for (;;) {
-        const read = await events.next()
-        if (read.done === true) throw this.#brokenOff()
-        if (this.#take(read.value)) return
-      }
-    } catch (thrown) {
-      this.failure = { thrown }
-      this.#close()
-    }
-  }
-
-  /** Returns whether the event was the last. */
-  #take(event: ModelEvent): boolean {
-    if (event.type === 'finish') {
-      this.#finish(event)
-      return true
-    }
-    this.#lastEventMs = this.#silence.clock.now()
-    this.#bounds.check(event)
-    if (event.type === 'text-delta') this.text += event.text
-    else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
-    return false
   }
 
   /** A provider that sends a call twice means it once. Other calls with a used id are calls of their own. */
@@ -103,17 +80,13 @@ export class TurnReader extends DeadlineEntry {
     else this.#events?.giveUp(new ModelError(problem, { status: 504 }))
   }
 
-  #brokenOff(): ModelError {
-    return new ModelError(`Model ${this.#model.id} stopped in mid-answer. Try again`)
-  }
-
-  #finish({ reason, raw_reason, usage, metadata }: ModelEvent & { type: 'finish' }): void {
+  #finish({ reason, raw_reason, usage, metadata }: ModelEvent & { type: 'finish' }): undefined {
     // Some providers report another reason beside calls.
     this.reason = this.calls.length > 0 ? 'tool_calls' : reason
     this.rawReason = raw_reason?.slice(0, MAX_RAW_REASON)
     this.usage = usage !== undefined && isCount(usage) ? usage : undefined
     this.metadata = metadata
-    this.#close()
+    return this.#close()
   }
 
   #close(): undefined {

@@ -60,7 +60,7 @@ export interface Config {
   readonly inputs?: readonly McpInput[]
 }
 
-export interface KnowledgeConfig {
+interface KnowledgeConfig {
   /** As `provider:model`. */
   readonly model?: string
   /** As `provider:model`, or `none`. */
@@ -80,7 +80,7 @@ export interface LimitsConfig extends Partial<Quota> {
   readonly job_timeout_ms?: number
 }
 
-export interface PackagesConfig {
+interface PackagesConfig {
   /** A JSON file beside the configuration, or a URL. */
   readonly catalogue?: string
   /** Instead of that of npm. */
@@ -88,7 +88,7 @@ export interface PackagesConfig {
 }
 
 /** `${VAR}` in both is replaced from the environment. */
-export interface WebhookConfig {
+interface WebhookConfig {
   readonly url: string
   readonly secret: string
 }
@@ -104,7 +104,7 @@ export interface ObjectiveConfig {
   readonly min_calls?: number
 }
 
-export interface StorageConfig {
+interface StorageConfig {
   readonly keep_days?: number
   readonly audit_days?: number
   readonly audit?: 'batched' | 'durable'
@@ -127,7 +127,7 @@ export interface OidcConfig {
   readonly roles: Readonly<Record<string, string>>
 }
 
-export interface ServerConfig {
+interface ServerConfig {
   readonly public_url?: string
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
@@ -166,7 +166,7 @@ export interface McpServerConfig {
   readonly forward?: Partial<Forwarding>
 }
 
-export type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
+type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface McpOAuthConfig {
   readonly client_id?: string

@@ -21,7 +21,7 @@ interface StoredProgress {
 }
 
 /** The outermost call of a tool that calls others. */
-export interface ProgressRoot {
+interface ProgressRoot {
   /** Identifies the call when it continues: its idempotency key, or a random one. */
   readonly key: string
   /** The hash of the tool and its parameters: only the same call continues. */

@@ -37,7 +37,7 @@ export interface Deprecation {
 }
 
 /** Brings parameters of an older version into the form of the one that has it. */
-export interface Migration {
+interface Migration {
   readonly from: string
   /** By the old name: the new name. */
   readonly rename?: Readonly<Record<string, string>>

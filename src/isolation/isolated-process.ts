@@ -35,7 +35,7 @@ export interface PendingCall {
   reject(error: unknown): void
 }
 
-export interface ProcessEvents {
+interface ProcessEvents {
   idle(): void
   /** The process ended; `stderr` is its output before it was ready. */
   gone(stderr: string): void

@@ -49,7 +49,7 @@ export const mock: Kind = {
 }
 
 /** Kinds that need connections, and the log of the others. */
-export interface KindParts {
+interface KindParts {
   readonly mcp?: Kind
   readonly http?: Kind
   readonly pipeline?: Kind

@@ -4,7 +4,7 @@ import type { ToolDefinition } from '../core/tool.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import { logRenamed, serverNames } from './parameter-names.ts'
 
-export interface McpParts {
+interface McpParts {
   readonly servers: McpServers
   readonly log: Log
 }

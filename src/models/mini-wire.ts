@@ -25,7 +25,7 @@ const CALL_TIMEOUT_MS = 60_000
 const MEMORY_MB = 512
 
 /** A wire that holds a process until it is closed. */
-export interface MiniWire extends Wire {
+interface MiniWire extends Wire {
   /** The process that holds the model, if there is one. */
   readonly pid: number | undefined
   close(): Promise<void>

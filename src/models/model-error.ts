@@ -1,4 +1,4 @@
-export interface ModelErrorOptions extends ErrorOptions {
+interface ModelErrorOptions extends ErrorOptions {
   readonly status?: number | undefined
   /** Whether a retry may help: 408, 429, 5xx or a failed connection. */
   readonly retryable?: boolean

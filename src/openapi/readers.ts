@@ -125,7 +125,7 @@ function parameter({ value, file }: Raw & { value: RawObject }, documents: Docum
 const isPlace = (text: string): text is ApiParameter['in'] => Object.hasOwn(STYLES, text)
 
 /** Returns style and explode if they differ from the defaults. */
-export function unusual(
+function unusual(
   place: ApiParameter['in'],
   style: ParameterStyle | undefined,
   explode: unknown,

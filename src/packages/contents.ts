@@ -1,4 +1,4 @@
-import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
+import { DEFINITION_SCHEMA } from '../config/definition-schema.ts'
 import { SOURCED_ELSEWHERE, splitAtVariables, usesSourced } from '../core/environment.ts'
 import { versionProblem } from '../core/execution/tool-view.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'

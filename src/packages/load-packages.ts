@@ -26,7 +26,7 @@ export interface LockedPackage {
   readonly granted: readonly string[]
 }
 
-export type Lock = ReadonlyMap<string, LockedPackage>
+type Lock = ReadonlyMap<string, LockedPackage>
 
 const LOCK_SCHEMA = {
   type: 'object',
@@ -90,7 +90,7 @@ export function replaceProblem(lock: Lock, { name, version, key, hash }: Package
 }
 
 /** Opens a package that was added. Throws if it isn't what was added. */
-export async function openAdded(lockFile: string, name: string, locked: LockedPackage): Promise<Package> {
+async function openAdded(lockFile: string, name: string, locked: LockedPackage): Promise<Package> {
   const opened = openPackage(await readPackageFolder(packageFolder(lockFile, name), true))
   if (opened.name === name && opened.hash === locked.hash && opened.key === locked.key) return opened
   throw new PackageError(`It is not the package in ${LOCK_NAME}: its hash or key has changed`)
@@ -104,7 +104,7 @@ export interface PackagedEntry {
   readonly problem?: string | undefined
 }
 
-export interface LoadParts {
+interface LoadParts {
   /** The entries of the configuration. */
   readonly local: readonly unknown[]
   readonly registry: ToolRegistry

@@ -14,7 +14,7 @@ const FILE = 'toolyard.db'
 /** One step, which reads one snapshot. Smaller steps start again whenever another process writes. */
 const ALL_PAGES = 2 ** 31 - 1
 
-export interface BackupOptions {
+interface BackupOptions {
   /** A data folder or a backup, which has the same files. It is only read, and may be in use. */
   readonly from: string
   /** A folder without a store. It is created if it doesn't exist. */

@@ -9,7 +9,7 @@ import { type CopyRow, type CopySide, type CopyTable, copiedRows } from './sql/c
 import { SqlLedgerTables } from './sql/sql-ledger-tables.ts'
 import { readAuditKey, writeAuditKey } from './worker/host-storage.ts'
 
-export interface CopyOptions {
+interface CopyOptions {
   /** `postgres://…`, or a data folder. The source is only read. */
   readonly from: string
   readonly to: string
@@ -21,7 +21,7 @@ export interface CopyOptions {
   readonly onProgress?: (rows: number, all: number, table: string) => void
 }
 
-export interface CopyReport {
+interface CopyReport {
   readonly from: string
   readonly to: string
   /** The copied rows of each table. */

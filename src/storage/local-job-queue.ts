@@ -3,7 +3,7 @@ import { FairPool } from '../core/execution/fair-pool.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { JobQueue, JobStore } from '../core/storage/job-store.ts'
 
-export interface LocalJobQueueOptions {
+interface LocalJobQueueOptions {
   readonly clock: Clock
   readonly log: Log
   /** How many jobs run at a time: 16. One tenant has at most half of them. */

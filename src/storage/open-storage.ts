@@ -113,7 +113,7 @@ class SearchThread implements Pick<KnowledgeStore, 'byText' | 'byVector'> {
 }
 
 /** The store, or only the searches of an embedded store. */
-export type Role = 'storage' | 'search'
+type Role = 'storage' | 'search'
 
 const entryOf = (role: Role): URL => new URL(`./worker/${role}-worker${extname(import.meta.filename)}`, import.meta.url)
 const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error']

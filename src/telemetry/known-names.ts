@@ -1,7 +1,7 @@
 import type { CallRecord } from '../core/records/recorder.ts'
 
 /** Unknown names are counted together: callers could otherwise fill the memory. */
-export const UNKNOWN_TOOLS = '(unknown tools)'
+const UNKNOWN_TOOLS = '(unknown tools)'
 
 /** A limited set of names for metrics; later names share one. */
 export class KnownNames {

@@ -13,7 +13,7 @@ import {
 import type { GenAiMeasures } from './gen-ai-measures.ts'
 import { ATTRIBUTE, modelAttributes, modelName } from './gen-ai-names.ts'
 
-export interface OtelTracerParts extends SpanParts {
+interface OtelTracerParts extends SpanParts {
   readonly tracer: Api.Tracer
   readonly measures?: GenAiMeasures | undefined
 }

@@ -8,7 +8,7 @@ export interface OtlpTarget {
   readonly timeoutMs: number
 }
 
-export const SAMPLERS = [
+const SAMPLERS = [
   'always_on',
   'always_off',
   'traceidratio',

@@ -6,7 +6,7 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import { KnownNames } from './known-names.ts'
 
 /** A gauge that another part of Toolyard measures. */
-export interface GaugeSource {
+interface GaugeSource {
   readonly name: string
   readonly help: string
   /** Called for each scrape. */
@@ -19,7 +19,7 @@ type Labelled<Label extends string> = readonly (readonly [
 ])[]
 
 /** A gauge with a value for each of several things. */
-export interface LabelledGaugeSource<Label extends string> extends Omit<GaugeSource, 'read'> {
+interface LabelledGaugeSource<Label extends string> extends Omit<GaugeSource, 'read'> {
   readonly labels: readonly Label[]
   read(): Promise<Labelled<Label>>
 }

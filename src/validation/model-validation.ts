@@ -15,7 +15,7 @@ import {
 const REQUIRED_RATE = 0.8
 const MAX_MODEL_NAME = 200
 
-export const isModelName = (name: unknown): name is string =>
+const isModelName = (name: unknown): name is string =>
   typeof name === 'string' && name !== '' && name.length <= MAX_MODEL_NAME && !/\p{Cc}/u.test(name)
 
 /** Derives a model's status from its stored counts; the status itself isn't stored, so it can't disagree with them. */
@@ -38,7 +38,7 @@ export class ModelValidationError extends Error {
 }
 
 /** Writes records to a file atomically: readers see either the old or the new contents. */
-export async function writeValidations(file: string, validations: readonly ModelValidation[]): Promise<void> {
+async function writeValidations(file: string, validations: readonly ModelValidation[]): Promise<void> {
   const next = `${file}.${randomUUID()}.next`
   try {
     const handle = await open(next, 'wx')

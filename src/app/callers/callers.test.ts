@@ -10,8 +10,9 @@ import { migrate } from '../../storage/sqlite/migrations.ts'
 import { SqliteDatabase } from '../../storage/sqlite/sqlite-database.ts'
 import { sqliteEngine } from '../../storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../../testing/stand-ins.ts'
-import { basisOf, Callers, hashApiKey, newApiKey, userId } from './callers.ts'
+import { Callers, hashApiKey, newApiKey } from './callers.ts'
 import { Tenants } from './tenants.ts'
+import { basisOf, userId } from './users.ts'
 
 async function callersYard() {
   const clock = new ManualClock()

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Config, LimitsConfig, OidcConfig } from '../../config/config.ts'
+import type { Config, LimitsConfig } from '../../config/config.ts'
 import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../../config/roles.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -8,6 +8,7 @@ import { inBoth } from '../../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../../core/rates.ts'
 import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
+import { type SignedIn, tenantOfUser, Users, userId } from './users.ts'
 
 export { SCOPES, type Scope }
 
@@ -66,7 +67,7 @@ const MINUTE = 60_000
 const MAX_WAIT_MS = 24 * 60 * MINUTE
 /** A session ends after a day without calls. */
 const SESSION_MS = 24 * 60 * 60_000
-export const CALLS_PER_SESSION = 1_000
+const CALLS_PER_SESSION = 1_000
 
 type EndListener = (ids: ReadonlySet<string>, why: 'ended' | 'narrowed') => void
 
@@ -89,31 +90,6 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   callsPerMinute: undefined,
   expiresAt: Number.POSITIVE_INFINITY,
 })
-
-/** What users have started may go on for so long after their last request. */
-export const USER_WORK_MS = 12 * 60 * MINUTE
-/** A user is stored again once an hour, not with every request. */
-const STORE_USER_EVERY_MS = 60 * MINUTE
-const USER_ID = /^user:([\w.-]{1,64})\/[^/\s]{1,255}$/
-export const MAX_SUBJECT_LENGTH = 255
-/** How far the clocks of issuer and server may differ. */
-export const CLOCK_TOLERANCE_MS = 30_000
-
-/** The id of a user as a caller: safe in logs and tables, different for each tenant. */
-export function userId(tenant: string, subject: string): string {
-  const text = encodeURIComponent(subject)
-  // No encoded text contains "=".
-  return `user:${tenant}/${text.length <= MAX_SUBJECT_LENGTH ? text : `=${hash('sha256', subject)}`}`
-}
-
-/** The tenant of a user, by the id; undefined if it is no user. */
-export const tenantOfUser = (id: string): string | undefined => USER_ID.exec(id)?.[1]
-
-/** What the role of a user comes from: if any of it changes, the user has to sign in again. */
-export function basisOf(settings: OidcConfig, claim: string): string {
-  const { issuer, audience, client_id, tenant_claim, role_claim } = settings
-  return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim]))
-}
 
 const ACTED_FOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
 
@@ -145,12 +121,7 @@ export class Callers {
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
-  #users = new Map<string, StoredUser>()
-  /** When users were signed out by an administrator, by id. */
-  #revoked = new Map<string, number>()
-  /** The roles that users can have, by what they come from. */
-  #bases: ReadonlyMap<string, string> = new Map()
-  #signsIn = false
+  readonly #users: Users
   #keyed = false
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
@@ -161,6 +132,7 @@ export class Callers {
   constructor(tenants: Tenants, clock: Clock) {
     this.#tenants = tenants
     this.#clock = clock
+    this.#users = new Users(clock)
   }
 
   /** Whether a key exists or existed, or users can sign in: from then on, every request needs a key or a token. */
@@ -179,11 +151,9 @@ export class Callers {
 
   configure(config: Pick<Config, 'limits' | 'roles' | 'auth'>): void {
     this.#limits = config.limits ?? {}
-    const { oidc } = config.auth ?? {}
-    this.#signsIn = oidc !== undefined
-    this.#bases = new Map(oidc && Object.entries(oidc.roles).map(([claim, role]) => [basisOf(oidc, claim), role]))
+    this.#users.configure(config.auth?.oidc)
     // Users are callers: requests without a key or token end, as with the first key.
-    this.#keyed ||= this.#signsIn
+    this.#keyed ||= this.#users.signIn
     this.#roles = rolesOf(config)
     this.#update()
   }
@@ -195,10 +165,7 @@ export class Callers {
     if (turn < this.#loads) return
     this.#keyed ||= stored.length > 0
     this.#keys = stored
-    for (const user of users) {
-      if (user.revoked_at !== null) this.#revoked.set(user.id, user.revoked_at)
-      if ((this.#users.get(user.id)?.expires_at ?? 0) < user.expires_at) this.#users.set(user.id, user)
-    }
+    this.#users.load(users)
     this.#stored = new Map(stored.map((key) => [key.id, key]))
     this.#update()
   }
@@ -216,26 +183,19 @@ export class Callers {
     this.#presented.clear()
     const earlier = this.#byId
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
-    for (const user of this.#users.values()) this.#addUser(user)
+    for (const user of this.#users.all()) this.#addUser(user)
     const narrowed = [...this.#byId].filter(([id, { caller }]) => isNarrower(caller, earlier.get(id)?.caller))
     this.#check(narrowed.map(([id]) => id))
   }
 
   #addUser(user: StoredUser): void {
-    const isSignedIn = this.#qualifies(user) && !this.isRevoked(user.id, user.issued_at)
-    const caller = isSignedIn ? this.#userCaller(user, user.expires_at) : undefined
-    if (user.expires_at + USABLE_MS <= this.#clock.wall()) this.#users.delete(user.id)
-    else if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
-  }
-
-  /** Whether the configuration still gives the user its role. */
-  #qualifies({ basis, role }: Pick<StoredUser, 'basis' | 'role'>): boolean {
-    return this.#bases.get(basis) === role
+    const caller = this.#users.isSignedIn(user) ? this.#userCaller(user, user.expires_at) : undefined
+    if (caller !== undefined) this.#byId.set(user.id, { caller, usedAt: 0 })
   }
 
   /** Whether an administrator has signed the user out since the token was issued. */
   isRevoked(id: string, issuedAt: number): boolean {
-    return issuedAt <= (this.#revoked.get(id) ?? Number.NEGATIVE_INFINITY) + CLOCK_TOLERANCE_MS
+    return this.#users.isRevoked(id, issuedAt)
   }
 
   #userCaller(
@@ -251,22 +211,13 @@ export class Callers {
 
   /** The caller of a user whose token or sign-in was verified; undefined if there is no such role. `store` must not fail. */
   async signIn(
-    user: Omit<StoredUser, 'id' | 'expires_at' | 'revoked_at'>,
+    user: SignedIn,
     expiresAt: number,
     store: (user: StoredUser) => Promise<void>,
   ): Promise<Caller | undefined> {
-    const id = userId(user.tenant, user.subject)
-    const until = this.#clock.wall() + USER_WORK_MS
-    const known = this.#users.get(id)
-    const isSame = known?.role === user.role && known.name === user.name && known.basis === user.basis
-    // A token from before the role changed is valid until it expires, for its own requests only.
-    const isOlder = known !== undefined && known.issued_at > user.issued_at && this.#qualifies(known)
-    const caller = this.#userCaller({ ...user, id }, expiresAt)
-    // A user who was signed out is stored again at once: until then the user is unknown to sessions and jobs.
-    const isStored = isSame && known.expires_at >= until && !this.isRevoked(id, known.issued_at)
-    if (caller === undefined || isOlder || isStored) return caller
-    const stored = { ...user, id, expires_at: until + STORE_USER_EVERY_MS, revoked_at: null }
-    this.#users.set(id, stored)
+    const caller = this.#userCaller({ ...user, id: userId(user.tenant, user.subject) }, expiresAt)
+    const stored = caller && this.#users.add(user)
+    if (stored === undefined) return caller
     this.#addUser(stored)
     this.#check()
     await store(stored)
@@ -301,7 +252,7 @@ export class Callers {
 
   /** The name of a key, also of a revoked one. */
   nameOf(id: string): string {
-    return (this.#stored.get(id) ?? this.#users.get(id))?.name ?? id
+    return (this.#stored.get(id) ?? this.#users.find(id))?.name ?? id
   }
 
   /** What a key may spend, if it is limited. */
@@ -311,7 +262,7 @@ export class Callers {
 
   /** Whether there is such a caller, or was one. */
   isKnown(id: string): boolean {
-    return id === LOCAL_CALLER.id || this.#stored.has(id) || (this.#signsIn && USER_ID.test(id))
+    return id === LOCAL_CALLER.id || this.#stored.has(id) || (this.#users.signIn && tenantOfUser(id) !== undefined)
   }
 
   /** Whether two keys are the same, or the other key created this one, directly or through keys that it created. */

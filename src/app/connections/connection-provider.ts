@@ -27,7 +27,7 @@ export class TokensRefused extends Error {
   }
 }
 
-export interface ProviderParts {
+interface ProviderParts {
   readonly env: Environment
   readonly allowPrivate: readonly string[] | undefined
   readonly redirectUri: string

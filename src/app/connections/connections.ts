@@ -10,7 +10,8 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { ConnectionKey, ConnectionStore, StoredConnection, Tokens } from '../../core/storage/connection-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Actor, AuditEvents } from '../callers/audit-events.ts'
-import { LOCAL_CALLER, userId } from '../callers/callers.ts'
+import { LOCAL_CALLER } from '../callers/callers.ts'
+import { userId } from '../callers/users.ts'
 import type { TextSeal } from '../durable/sealed-text.ts'
 import { ConnectionProvider, type TokenSet, TokensRefused } from './connection-provider.ts'
 
@@ -361,7 +362,7 @@ export class Connections implements UserAccounts {
 }
 
 /** The identity whose account a call uses. */
-export function accountUser({ tenant = LOCAL_TENANT, caller = LOCAL_CALLER.id, user }: AccountUser): string {
+function accountUser({ tenant = LOCAL_TENANT, caller = LOCAL_CALLER.id, user }: AccountUser): string {
   return user === undefined ? caller : userId(tenant, user)
 }
 

@@ -21,7 +21,7 @@ const FOLLOW_ELSEWHERE_MS = 1_000
 const MAX_RESUMES = 5
 const KEY_ENDED = 'The API key that started the run was revoked or has expired, or the sign-in of its user has ended'
 
-export interface DurableRunsOptions extends DurableRunDataOptions {
+interface DurableRunsOptions extends DurableRunDataOptions {
   readonly loop: () => ToolLoop
   readonly once: OnceStore
   readonly models: () => Promise<ModelCatalogue>
@@ -33,7 +33,7 @@ export interface DurableRunsOptions extends DurableRunDataOptions {
 }
 
 /** An event of a run for people who follow it. */
-export interface RunNews {
+interface RunNews {
   readonly event: string
   /** Only steps have one. */
   readonly id?: number

@@ -18,7 +18,7 @@ export const MAX_DETACHED = 100
 /** Runs of one tenant that go on although their clients have left. */
 const MAX_LEFT = 50
 
-export interface OwnedRunsOptions {
+interface OwnedRunsOptions {
   readonly loop: () => ToolLoop
   readonly data: DurableRunData
   readonly store: DurableRunStore

@@ -12,7 +12,7 @@ const MAX_WAITING_LENGTH = 16 * 1024 * 1024
 const RETRY_MS = 20
 
 /** A log on stderr. */
-export type WrittenLog = Log & {
+type WrittenLog = Log & {
   /** Writes the buffered records now. */
   flush(): void
 }

@@ -7,7 +7,8 @@ import type { Config } from '../../config/config.ts'
 import { knowledgeModel } from '../../config/model-settings.ts'
 import { json, startWireServer } from '../../models/fixtures/wire-server.ts'
 import { captureLog, wordEmbedder } from '../../testing/stand-ins.ts'
-import { type Parts, ToolManager } from './tool-manager.ts'
+import type { Parts } from './assemble.ts'
+import { ToolManager } from './tool-manager.ts'
 
 const ollama = { providers: { office: { type: 'ollama' } } }
 const rule = (llm: string, model = 'm') => ({ llm, model, prompt: '' })

@@ -1,4 +1,4 @@
-import { DEFINITION_SCHEMA } from '../../config/config-schema.ts'
+import { DEFINITION_SCHEMA } from '../../config/definition-schema.ts'
 import { includedFile, placeOf } from '../../config/include-tools.ts'
 import { hasSourced, SOURCED_ELSEWHERE, valueIn } from '../../core/environment.ts'
 import { approvalFault } from '../../core/execution/approvals.ts'

@@ -7,7 +7,8 @@ import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
 import { serveHttp } from '../../mcp/server/fixtures/serve-http.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
-import { type Parts, ToolManager } from './tool-manager.ts'
+import type { Parts } from './assemble.ts'
+import { ToolManager } from './tool-manager.ts'
 
 const open: ToolManager[] = []
 afterAll(() => Promise.all(open.map((manager) => manager.close())))

@@ -1,7 +1,7 @@
 import { inUnits } from '../../core/costs.ts'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 
-export interface Interval {
+interface Interval {
   readonly low: number
   readonly high: number
 }
@@ -30,16 +30,16 @@ export interface Comparison {
   readonly looks: number
 }
 
-export interface ComparisonRule {
+interface ComparisonRule {
   /** The calls that each side needs before the first look. */
   readonly minCalls?: number
   /** How much more often the candidate may fail. */
   readonly maxErrorIncrease?: number
 }
 
-export const MIN_CALLS = 100
+const MIN_CALLS = 100
 /** The chance of a verdict `worse` or `better` if there is no difference, over all looks together. */
-export const FALSE_ALARMS = 0.05
+const FALSE_ALARMS = 0.05
 /** Intervals that are shown have this confidence, each for itself. */
 const SHOWN_CONFIDENCE = 0.95
 

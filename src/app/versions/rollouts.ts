@@ -12,7 +12,7 @@ import { NOT_COUNTED, type Objectives } from '../service-levels/objectives.ts'
 import type { Comparison, VersionFigures } from './comparison.ts'
 
 /** A rollout that was changed at run time. */
-export interface StoredRollout extends Rollout {
+interface StoredRollout extends Rollout {
   /** When it was changed last: comparisons start then. */
   readonly started_at: string
 }
@@ -57,7 +57,7 @@ const DAY_MS = 24 * HOUR_MS
 /** Without a rollout, the calls of this time count. */
 const LOOK_BACK_MS = 7 * DAY_MS
 /** The first calls of each version that count. */
-export const MAX_COMPARED_CALLS = 20_000
+const MAX_COMPARED_CALLS = 20_000
 const GUARD_EVERY_MS = 5_000
 /** Each failed attempt means that somebody else has changed the rollout meanwhile. */
 const MAX_ATTEMPTS = 10

@@ -4,7 +4,7 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 
 /** What callers notice of a newer version. */
-export interface DefinitionChange {
+interface DefinitionChange {
   /** Whether calls that worked may fail, or run differently. */
   readonly breaking: boolean
   readonly change: string

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { ApprovalError, type ApprovalView } from '../../app/durable/approvals.ts'
 import type { Decision, PauseStatus } from '../../core/storage/pause-store.ts'
-import { awaitServers, commandUser, hasStore, LONG_WAIT_MS, openManager } from '../common/open.ts'
+import { awaitServers, commandUser, hasStore, LONG_WAIT_MS, withInstallation } from '../common/open.ts'
 import { readParams, type TenantOptions, tenantName } from '../common/params.ts'
 import {
   actions,
@@ -65,11 +65,13 @@ interface DecideOptions extends GlobalOptions {
 const HEAD = ['ID', 'STATUS', 'TENANT', 'CALLER', 'TOOL', 'PARAMETERS', 'EXPIRES']
 
 /** `toolyard approvals list`: the newest approvals of one status. */
-export async function approvalsList(terminal: Terminal, options: ListOptions): Promise<number> {
+async function approvalsList(terminal: Terminal, options: ListOptions): Promise<number> {
   const tenant = options.tenant === undefined ? undefined : tenantName(options.tenant)
   const status = options.status === 'all' ? undefined : options.status
   const { approvals } = hasStore(terminal)
-    ? await withApprovals(terminal, options, ({ approvals }) => approvals.list({ tenant, status, limit: MAX_LISTED }))
+    ? await withInstallation(terminal, options, ({ approvals }) =>
+        approvals.list({ tenant, status, limit: MAX_LISTED }),
+      )
     : { approvals: [] }
   if (terminal.json) terminal.document({ approvals })
   else if (approvals.length === 0) terminal.note(`No ${status === undefined ? '' : `${status} `}approvals.`)
@@ -91,33 +93,17 @@ async function decide(decision: Decision, terminal: Terminal, id: string, option
     `There is no approval with the id '${printableLine(id)}': see "toolyard approvals list".`,
   )
   if (!hasStore(terminal)) throw unknown
-  const decided = await withApprovals(terminal, options, async ({ approvals, storage, manager }) => {
+  const decided = await withInstallation(terminal, options, async ({ approvals, storage, manager }) => {
     const tenant = await storage.pauses.tenantOf(id)
     if (tenant === undefined) throw unknown
     const { tool } = (await storage.pauses.get(tenant, id)) ?? {}
     const isThere = () => manager.getRegistry().find(tool ?? '') !== undefined
     if (decision === 'approve') await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere, terminal })
     return approvals.decide(tenant, id, { decision, params, reason }, commandUser())
+  }).catch((error) => {
+    throw error instanceof ApprovalError ? new UsageError(`${error.message}.`, { cause: error }) : error
   })
   if (terminal.json) terminal.document(decided)
   else terminal.result(`${decision === 'approve' ? 'Approved' : 'Rejected'} ${printableLine(id)}`)
   return 0
-}
-
-type Opened = NonNullable<Awaited<ReturnType<typeof openManager>>['installation']>
-
-async function withApprovals<T>(
-  terminal: Terminal,
-  options: GlobalOptions,
-  work: (installation: Opened) => Promise<T>,
-): Promise<T> {
-  const { installation, close } = await openManager(terminal, options)
-  try {
-    if (installation === undefined) throw new UsageError('The store could not be opened.')
-    return await work(installation)
-  } catch (error) {
-    throw error instanceof ApprovalError ? new UsageError(`${error.message}.`, { cause: error }) : error
-  } finally {
-    await close()
-  }
 }

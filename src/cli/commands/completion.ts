@@ -115,7 +115,7 @@ async function knownIn(terminal: Terminal, file: string | undefined): Promise<Kn
 const PLAIN = /^[\w.@%+:,/=-]+$/
 
 /** The names in a configuration that can be typed. */
-export interface Known {
+interface Known {
   readonly tools: readonly ToolDefinition[]
   /** The names of MCP servers. */
   readonly servers: readonly string[]

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { counted } from '../../core/schema/problem-words.ts'
-import { commandUser, hasStore, openManager } from '../common/open.ts'
+import { commandUser, hasStore, withInstallation } from '../common/open.ts'
 import { type TenantOptions, tenantName } from '../common/params.ts'
 import {
   actions,
@@ -49,7 +49,7 @@ const HEAD = ['PROVIDER', 'USER', 'STATUS', 'SCOPES', 'CONNECTED', 'RENEWED']
 async function connectionsList(terminal: Terminal, options: ListOptions): Promise<number> {
   const tenant = tenantName(options.tenant)
   const connections = hasStore(terminal)
-    ? await withConnections(terminal, options, (opened) => opened.listAll(tenant))
+    ? await withInstallation(terminal, options, ({ connections }) => connections.listAll(tenant))
     : []
   if (terminal.json) terminal.document({ connections })
   else if (connections.length === 0) terminal.note(`The tenant '${tenant}' has no connections.`)
@@ -65,7 +65,7 @@ async function connectionsList(terminal: Terminal, options: ListOptions): Promis
 async function connectionsRevoke(terminal: Terminal, provider: string, options: RevokeOptions): Promise<number> {
   const key = { tenant: tenantName(options.tenant), user: options.user, provider }
   const removed = hasStore(terminal)
-    ? await withConnections(terminal, options, (opened) => opened.remove(key, commandUser()))
+    ? await withInstallation(terminal, options, ({ connections }) => connections.remove(key, commandUser()))
     : undefined
   if (removed === undefined) {
     throw new UsageError(
@@ -83,7 +83,7 @@ async function connectionsRevoke(terminal: Terminal, provider: string, options: 
 /** `toolyard storage rotate-key`: 1 if a key is missing. */
 export async function rotateKey(terminal: Terminal, options: GlobalOptions): Promise<number> {
   const { changed, failed } = hasStore(terminal)
-    ? await withConnections(terminal, options, (opened) => opened.reseal())
+    ? await withInstallation(terminal, options, ({ connections }) => connections.reseal())
     : { changed: 0, failed: 0 }
   if (terminal.json) terminal.document({ ok: failed === 0, changed, failed })
   else {
@@ -91,20 +91,4 @@ export async function rotateKey(terminal: Terminal, options: GlobalOptions): Pro
     if (failed > 0) terminal.note(`${counted(failed, 'text')} or more can't be decrypted: add the key that is missing.`)
   }
   return failed === 0 ? 0 : 1
-}
-
-type Opened = NonNullable<Awaited<ReturnType<typeof openManager>>['installation']>['connections']
-
-async function withConnections<T>(
-  terminal: Terminal,
-  options: GlobalOptions,
-  work: (connections: Opened) => Promise<T>,
-): Promise<T> {
-  const { installation, close } = await openManager(terminal, options)
-  try {
-    if (installation === undefined) throw new UsageError('The store could not be opened.')
-    return await work(installation.connections)
-  } finally {
-    await close()
-  }
 }

@@ -101,7 +101,7 @@ export function defineInit(init: Command, terminal: Terminal, done: Done): void 
 }
 
 /** `toolyard init`: writes a configuration, an example of the environment, and a test. */
-export async function runInit(terminal: Terminal, folder: string, options: InitOptions): Promise<number> {
+async function runInit(terminal: Terminal, folder: string, options: InitOptions): Promise<number> {
   const { kinds, provider } = await answersOf(terminal, options)
   const target = terminal.path(folder)
   const files = Object.entries(filesFor(kinds, provider)).map(([name, text]) => ({ path: join(target, name), text }))

@@ -94,14 +94,14 @@ function showAudit(terminal: Terminal, audit: AuditReport): void {
   else terminal.note('The audit log is not intact: the source has the same faults.')
 }
 
-export interface StorageCopyOptions extends GlobalOptions {
+interface StorageCopyOptions extends GlobalOptions {
   readonly to: string
   readonly from?: string
   readonly resume?: boolean
 }
 
 /** `toolyard storage copy`: 1 if the audit log does not hold. */
-export async function storageCopy(terminal: Terminal, options: StorageCopyOptions): Promise<number> {
+async function storageCopy(terminal: Terminal, options: StorageCopyOptions): Promise<number> {
   const { env } = terminal
   const { copyStorage } = await import('../../storage/copy-storage.ts')
   const progress = new ProgressLine(terminal)

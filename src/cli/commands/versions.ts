@@ -6,7 +6,7 @@ import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { pinnedName } from '../../core/execution/tool-view.ts'
 import { ROLLOUT_SIDES, type ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { awaitServers, commandUser, openManager, SHORT_WAIT_MS } from '../common/open.ts'
+import { awaitServers, commandUser, openManager, SHORT_WAIT_MS, withInstallation } from '../common/open.ts'
 import {
   actions,
   type Done,
@@ -96,25 +96,27 @@ interface StartOptions extends GlobalOptions, RolloutStart {
   readonly maxErrorIncrease?: number
 }
 
-async function withInstallation<T>(
+/** Runs work when the tools of MCP servers are known. */
+const withTools = <T>(
   terminal: Terminal,
   options: GlobalOptions,
   work: (installation: Installation) => Promise<T>,
-): Promise<T> {
-  const open = await openManager(terminal, options, { record: 'always', secrets: false })
-  try {
-    await awaitServers(open.manager, { ms: SHORT_WAIT_MS, terminal })
-    return await work(open.installation as Installation)
-  } catch (error) {
+): Promise<T> =>
+  withInstallation(
+    terminal,
+    options,
+    async (installation) => {
+      await awaitServers(installation.manager, { ms: SHORT_WAIT_MS, terminal })
+      return work(installation)
+    },
+    { record: 'always', secrets: false },
+  ).catch((error) => {
     throw error instanceof ToolExecutionError ? new UsageError(error.message, { cause: error }) : error
-  } finally {
-    await open.close()
-  }
-}
+  })
 
 /** `toolyard rollout show`. */
 async function show(terminal: Terminal, name: string | undefined, options: GlobalOptions): Promise<number> {
-  const all = await withInstallation(terminal, options, async ({ rollouts }) => rollouts.all())
+  const all = await withTools(terminal, options, async ({ rollouts }) => rollouts.all())
   const shown = [...all].filter(([tool]) => name === undefined || tool === name)
   if (terminal.json) terminal.document({ rollouts: Object.fromEntries(shown) })
   else if (shown.length === 0) terminal.note('No rollouts: the highest version of each tool is the current one.')
@@ -136,7 +138,7 @@ async function start(terminal: Terminal, name: string, options: StartOptions): P
     ...(maxErrorIncrease !== undefined && { max_error_increase: maxErrorIncrease }),
   }
   const isGuarded = Object.keys(guard).length > 0
-  return withInstallation(terminal, options, async ({ rollouts }) => {
+  return withTools(terminal, options, async ({ rollouts }) => {
     const kept = { ...(current && { current }), ...(by && { by }), ...(isGuarded && { guard }) }
     await rollouts.start(name, { candidate, percent, ...kept }, commandUser())
     const rollout = rollouts.of(name)
@@ -153,7 +155,7 @@ async function end(
   name: string,
   options: GlobalOptions,
 ): Promise<number> {
-  return withInstallation(terminal, options, async ({ rollouts, manager }) => {
+  return withTools(terminal, options, async ({ rollouts, manager }) => {
     if ((await rollouts[how](name, commandUser())) === false) {
       throw new UsageError(`Tool '${printableLine(name)}' has no stored rollout: see "toolyard rollout show".`)
     }
@@ -170,7 +172,7 @@ const HEAD = ['VERSION', 'STATE', 'CALLS', 'SUCCESS', 'P50', 'P95']
 
 /** `toolyard versions NAME`: what the calls of each version show. */
 async function compare(terminal: Terminal, name: string, options: GlobalOptions): Promise<number> {
-  const report = await withInstallation(terminal, options, async ({ rollouts, manager }) => {
+  const report = await withTools(terminal, options, async ({ rollouts, manager }) => {
     known(manager.getRegistry(), name)
     return rollouts.report(name, undefined)
   })

@@ -109,6 +109,22 @@ export async function openManager(
   return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
 }
 
+/** Runs work on the installation, which is closed afterwards. */
+export async function withInstallation<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (installation: Installation) => Promise<T>,
+  open?: OpenOptions,
+): Promise<T> {
+  const { installation, close } = await openManager(terminal, options, open)
+  try {
+    if (installation === undefined) throw new UsageError('The store could not be opened.')
+    return await work(installation)
+  } finally {
+    await close()
+  }
+}
+
 interface StartOptions {
   readonly record?: OpenOptions['record']
   readonly lists?: boolean

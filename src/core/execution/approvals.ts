@@ -14,9 +14,9 @@ const HOUR_MS = 3_600_000
 const EXPIRES_MS = 24 * HOUR_MS
 /** Longer than a timer or a person remembers, shorter than the times that a date can hold. */
 const MAX_EXPIRES_MS = 365 * EXPIRES_MS
-export const MAX_PENDING = 100
+const MAX_PENDING = 100
 /** A person reads the parameters, and lists contain those of many calls. */
-export const MAX_PARAMS_CHARACTERS = 16_384
+const MAX_PARAMS_CHARACTERS = 16_384
 /** An approved call can run for this long: its result is stored for as long, so that it never runs twice. */
 export const USABLE_MS = EXPIRES_MS
 /** A call that takes more steps to compare with `when` needs approval. */

@@ -16,7 +16,7 @@ type Flags = Readonly<Record<string, boolean>>
 type Report = (progress: unknown) => void
 
 /** The call that started an execution. */
-export interface ExecutionCaller {
+interface ExecutionCaller {
   readonly tenant: string
   readonly flags: Flags
   readonly scope: string
@@ -108,7 +108,7 @@ export class Execution {
   }
 }
 
-export class ExecutionContext implements HandlerContext {
+class ExecutionContext implements HandlerContext {
   readonly #execution: Execution
   readonly #call: CallTool
 

@@ -132,12 +132,16 @@ export class ToolExecutor {
       }
       // Nobody is asked to approve a call that can't run.
       if (tool.account !== undefined) await this.#accounts?.require(tool.account, call.context, call.tool)
-      const free = tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true))
-      const stored = free ?? (guarded ? await this.#approve(call, tool, snapshot.params) : undefined)
+      // The caller may have lost an answer that is paid and approved.
+      const stored =
+        guarded || tool.cost !== undefined ? await this.#runner.stored(call, tool, snapshot.params) : undefined
+      const free =
+        stored ?? (tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true)))
+      if (guarded && free === undefined) await this.#approve(call, tool, snapshot.params)
       // The person who approved may have changed them.
       const { params: approved } = call.snapshot ?? snapshot
       call.key = keyOf(call, tool, approved)
-      const cached = stored ?? this.#recall(call, tool)
+      const cached = free ?? this.#recall(call, tool)
       if (cached !== undefined) envelope = this.#envelope(call, cached.result)
       else {
         const value = this.#runner.run(call, tool, approved)
@@ -168,8 +172,8 @@ export class ToolExecutor {
   }
 
   /**
-   * Throws `RATE_LIMITED` if a budget is spent, unless the answer is stored: returns it then, because the caller may have
-   * lost the answer of a call that is paid. Tools that cost nothing may always run.
+   * Throws `RATE_LIMITED` if a budget is spent, unless the answer is cached: returns it then. Tools that cost nothing may
+   * always run.
    */
   async #takeBudgets(
     call: Call,
@@ -188,7 +192,7 @@ export class ToolExecutor {
       return undefined
     } catch (refusal) {
       if (!isGuarded) call.key = keyOf(call, tool, params)
-      const known = (await this.#runner.stored(call, tool, params)) ?? this.#recall(call, tool)
+      const known = this.#recall(call, tool)
       if (known === undefined) throw refusal
       return known
     }
@@ -332,14 +336,11 @@ export class ToolExecutor {
     this.#runner.close()
   }
 
-  /** The stored answer of the call's idempotency key. Otherwise throws unless the call was approved. */
-  async #approve(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
-    const stored = await this.#runner.stored(call, tool, params)
-    if (stored !== undefined) return stored
+  /** Throws unless the call was approved. */
+  async #approve(call: Call, tool: BoundTool, params: Params): Promise<void> {
     const changed = await this.#approvals.pass(call, tool, params)
     // The schema may have changed since the decision.
     if (changed !== undefined) await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
-    return undefined
   }
 
   #recall(call: Call, tool: BoundTool): Known | undefined {

@@ -42,7 +42,7 @@ const OPTIONS: Options = {
 const INHERITED =
   /"(?:constructor|(?:to|toLocale)String|valueOf|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|__\w+__)"/
 
-export interface AjvCheck {
+interface AjvCheck {
   readonly check: ValidateFunction
   readonly patterns: readonly number[]
 }

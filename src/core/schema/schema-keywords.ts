@@ -2,9 +2,9 @@
 export type Shape = 'schema' | 'list' | 'map' | 'schema-or-list' | 'map-or-names'
 
 /** What the schemas apply to: the same value, a named or any property, any item, or nothing (definitions). */
-export type Place = 'here' | 'named' | 'property' | 'item' | 'none'
+type Place = 'here' | 'named' | 'property' | 'item' | 'none'
 
-export interface Applicator {
+interface Applicator {
   readonly shape: Shape
   readonly place: Place
 }

@@ -1,7 +1,7 @@
 import type { Params } from '../tool.ts'
 
 /** Why a call waits: for an approval, for input, or for a connected account. */
-export type PauseKind = 'approval' | 'input' | 'connect'
+type PauseKind = 'approval' | 'input' | 'connect'
 export type Decision = 'approve' | 'reject'
 export type PauseStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 

@@ -13,11 +13,11 @@ import { AGENT_SCHEMA } from './agent-schema.ts'
 import { type CompositeParts, strongestEffect } from './callees.ts'
 
 /** Agents that call agents. */
-export const MAX_AGENTS = 3
-export const CHAIN_HEADER = 'toolyard-chain'
-export const TIME_HEADER = 'toolyard-time-left'
+const MAX_AGENTS = 3
+const CHAIN_HEADER = 'toolyard-chain'
+const TIME_HEADER = 'toolyard-time-left'
 
-export interface AgentParts extends CompositeParts {
+interface AgentParts extends CompositeParts {
   /** Identifies this installation in chains of agents. */
   readonly installation: string
   /** Makes the requests to other servers. */

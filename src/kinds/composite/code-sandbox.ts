@@ -78,7 +78,7 @@ type Ended = readonly [
 ]
 
 /** The result of a tool that runs code. */
-export interface CodeResult {
+interface CodeResult {
   readonly result: unknown
   /** What the code printed. */
   readonly console?: string

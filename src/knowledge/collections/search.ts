@@ -75,7 +75,7 @@ interface Ranked {
 }
 
 /** The hits per piece; empty for a method that wasn't used. */
-export interface Found {
+interface Found {
   readonly byText: readonly (readonly WeighedHit[])[]
   readonly byVector: readonly (readonly WeighedHit[])[]
 }

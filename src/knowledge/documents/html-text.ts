@@ -13,7 +13,7 @@ const ATTRIBUTES = new Set(['hidden', 'style', 'aria-hidden', 'alt', 'open'])
 const MAX_TITLE = 300
 
 /** The state for continuing in the middle of a page. */
-export interface HtmlState {
+interface HtmlState {
   /** Up to `MAX_LIST_DEPTH`. */
   readonly lists: readonly { readonly ordered: boolean; readonly items: number }[]
   /** The number of further open lists. */
@@ -22,7 +22,7 @@ export interface HtmlState {
 }
 
 /** A position at which reading can continue in another call. */
-export interface HtmlStop {
+interface HtmlStop {
   readonly at: number
   /** The length of the text up to there. */
   readonly length: number

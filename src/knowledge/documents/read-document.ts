@@ -25,7 +25,7 @@ export async function readDocument(bytes: Uint8Array, options: ReadOptions): Pro
 }
 
 /** Detects the format by the first bytes. Throws if the file is binary or too large for its format. */
-export function checkHead(name: string, head: Uint8Array, size: number, mediaType?: string): DocumentFormat {
+function checkHead(name: string, head: Uint8Array, size: number, mediaType?: string): DocumentFormat {
   const format = documentFormat(name, head, mediaType)
   checkSize(name, format, size)
   if (size === 0 || (format === 'pdf' && isPdf(head))) return format

@@ -3,7 +3,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Block, BlockKind, ReadDocument } from './document.ts'
 import { firstLine, firstNonSpace, lastNonSpace, lineBreak, overlapStart, proseBreak } from './text-scan.ts'
 
-export interface SplitOptions {
+interface SplitOptions {
   readonly chunkSize?: number
   /** Characters of prose repeated from the previous chunk; a tenth of `chunkSize` by default. */
   readonly overlap?: number

@@ -15,7 +15,7 @@ export interface AddEmbeddingsOptions {
   readonly onProgress?: (phase: 'fetching' | 'checking') => void
 }
 
-export interface AddedEmbeddings {
+interface AddedEmbeddings {
   readonly model: string
   readonly folder: string
   readonly added: boolean

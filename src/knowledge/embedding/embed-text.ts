@@ -9,7 +9,7 @@ interface LoadedEngine {
   embed(texts: string[]): Promise<number[][]>
 }
 
-export interface EmbedTextParams extends Pick<LocalModel, 'engine' | 'weights'> {
+interface EmbedTextParams extends Pick<LocalModel, 'engine' | 'weights'> {
   readonly text: string
 }
 

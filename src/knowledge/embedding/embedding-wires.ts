@@ -19,7 +19,7 @@ export interface EmbeddingWire {
 }
 
 /** Throws a `ModelError` if a setting is missing. */
-export type EmbeddingWireMaker = (
+type EmbeddingWireMaker = (
   settings: ProviderSettings,
   around: ProviderContext,
 ) => EmbeddingWire | Promise<EmbeddingWire>
@@ -53,7 +53,7 @@ interface AiSdkEmbeddings {
 }
 
 /** The embedding models of an AI SDK provider, without the retries of the `ai` package. */
-export function aiSdkEmbeddings({ batch, telling, load, options }: AiSdkEmbeddings): EmbeddingWire {
+function aiSdkEmbeddings({ batch, telling, load, options }: AiSdkEmbeddings): EmbeddingWire {
   let loading: ReturnType<typeof load> | undefined
   return {
     batch,

@@ -180,7 +180,7 @@ export interface Wanted<Answer> {
   prose?(text: string): Answer
 }
 
-export interface Asked<Answer> {
+interface Asked<Answer> {
   /** Undefined if no reply was usable. */
   readonly answer: Answer | undefined
   readonly reply: string

@@ -118,7 +118,7 @@ class JoinedTools {
   }
 }
 
-export interface McpServersParts {
+interface McpServersParts {
   readonly registry: ToolRegistry
   readonly log: Log
   readonly clock: Clock

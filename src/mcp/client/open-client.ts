@@ -49,7 +49,7 @@ export interface OpenClient {
   close(): Promise<void>
 }
 
-export interface OpenParts {
+interface OpenParts {
   readonly log: Log
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -202,7 +202,7 @@ const httpStatus = (thrown: unknown): number | undefined =>
   errorChain(thrown).find((error) => SdkHttpError.isInstance(error))?.status
 
 /** The result of a failed request, decided by codes and statuses only. */
-export type CallFault =
+type CallFault =
   /** The server answered with an error; the connection works. */
   | { readonly kind: 'answered'; readonly error: ToolExecutionError }
   /** The connection is broken; `sent` says whether the request may have arrived. */

@@ -111,7 +111,7 @@ export function fingerprint(tool: ServerTool): string {
 }
 
 /** What a server lists: the tools that may be used, and those that wait for approval. */
-export interface AdmittedTools {
+interface AdmittedTools {
   readonly tools: readonly ServerTool[]
   readonly waiting: readonly ToolChange[]
 }

@@ -63,7 +63,7 @@ interface NamedList {
   readonly views: LRUCache<string, readonly object[]>
 }
 
-export interface LibraryParts {
+interface LibraryParts {
   /** All servers, in the order of the configuration. */
   readonly connections: () => Iterable<McpConnection>
   readonly isUsable: (connection: McpConnection, context: CallContext) => boolean

@@ -17,7 +17,7 @@ export interface McpServerSettings {
 
 /** What clients get of a server besides its tools, and what the server may ask them during a call. */
 export type Forwarding = Readonly<Record<Forwarded, boolean>>
-export type Forwarded = 'prompts' | 'resources' | 'logging' | 'elicitation' | 'sampling' | 'roots'
+type Forwarded = 'prompts' | 'resources' | 'logging' | 'elicitation' | 'sampling' | 'roots'
 
 const FORWARDED: Forwarding = {
   ...{ prompts: true, resources: true },

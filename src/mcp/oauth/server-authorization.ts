@@ -77,7 +77,7 @@ type UnauthorizedContext = Parameters<NonNullable<TokenSupply['onUnauthorized']>
 const REQUEST_TIMEOUT_MS = 10_000
 
 /** Provides the tokens for one server and renews them when they are refused. */
-export class ServerAuthorization implements TokenSupply {
+class ServerAuthorization implements TokenSupply {
   readonly #name: string
   readonly #url: URL
   readonly #fetch: FetchLike
@@ -224,7 +224,7 @@ function boundedFetch({ origin }: URL, fetchFn: FetchLike, others: FetchLike): F
 }
 
 /** Describes an error without quoting responses, which may contain tokens. */
-export function authorizationFault(server: string, error: unknown, isStranger = false): unknown {
+function authorizationFault(server: string, error: unknown, isStranger = false): unknown {
   if (error instanceof ToolExecutionError || connectionCode(error) !== undefined) return error
   return new AuthorizationFailure(server, `it requires authorization, and ${problemOf(server, error, isStranger)}`)
 }

@@ -251,7 +251,7 @@ export class Subscriptions {
 const SERVER_ERROR = -32_000
 
 /** A cursor is the last key of its page. Keys are sorted, so a list that changes neither repeats nor skips an entry. */
-export function pageOf<Entry>(
+function pageOf<Entry>(
   all: readonly Entry[],
   keyOf: (entry: Entry) => string,
   cursor: string | undefined,

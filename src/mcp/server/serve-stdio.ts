@@ -8,7 +8,7 @@ import { Subscriptions } from './library.ts'
 import { followChanges, openConnection } from './open-connection.ts'
 import type { Caller, ToolServer } from './tool-server.ts'
 
-export interface StdioOptions {
+interface StdioOptions {
   readonly context?: CallContext
   readonly input?: Readable
   readonly output?: Writable

@@ -370,7 +370,7 @@ function isPlain({ $schema, properties, required }: JsonSchema): boolean {
   )
 }
 
-export interface ToolPage {
+interface ToolPage {
   readonly tools: readonly Tool[]
   readonly nextCursor?: string
 }

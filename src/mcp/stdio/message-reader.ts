@@ -209,7 +209,7 @@ function answeredBy(bytes: Buffer): Id | undefined {
 
 const SHOWN_BYTES = 1024
 
-export interface MessageEvents {
+interface MessageEvents {
   message(message: JSONRPCMessage): void
   noise(what: string, text: string): void
 }

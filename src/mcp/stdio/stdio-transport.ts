@@ -165,7 +165,7 @@ export interface StdioTransportOptions extends ServerCommand {
   readonly clock?: Clock
 }
 
-export interface ServerExit {
+interface ServerExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }

@@ -11,7 +11,7 @@ export interface Telling {
 }
 
 /** An error response of a provider. */
-export interface Refusal {
+interface Refusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** The parsed body, if it is JSON. */

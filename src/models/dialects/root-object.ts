@@ -9,7 +9,7 @@ const MAX_WORDS = 200
 
 const MOVED = ['$ref', 'allOf', 'anyOf', 'oneOf']
 
-export interface RootObject {
+interface RootObject {
   /** An object without references or alternatives; nested schemas stay as they are. */
   readonly schema: JsonSchema
   readonly words: readonly string[]

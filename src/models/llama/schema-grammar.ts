@@ -29,7 +29,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': '"\\"" date "T" time "\\""',
 }
 
-export const literal = (text: string): string => JSON.stringify(text)
+const literal = (text: string): string => JSON.stringify(text)
 
 /**
  * Builds a GBNF grammar from JSON Schemas. Keywords that a grammar can't express (patterns, most formats, wide ranges,

@@ -7,7 +7,7 @@ import { type AddModelOptions, downloadToPart } from './download.ts'
 import { inPlainWords, ModelFileError, requireGguf, requireRoom } from './model-file-checks.ts'
 import { modelFile, modelFolder } from './model-folder.ts'
 
-export interface AddedModel {
+interface AddedModel {
   /** The model id without `llama:`. */
   readonly name: string
   readonly file: string

@@ -117,7 +117,7 @@ const BLANKS = /\s*/y
 const MAX_CLOSE = 32
 
 /** Whether the text held back contains a call. */
-export type HasCall = (held: string, whole: boolean) => boolean
+type HasCall = (held: string, whole: boolean) => boolean
 
 type State =
   | { readonly is: 'passing' | 'call' }

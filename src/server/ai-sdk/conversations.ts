@@ -10,13 +10,13 @@ import type { Message } from '../../models/model.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { TenantCache } from '../http/tenant-cache.ts'
 
-export const MAX_CHAT_MESSAGES = 200
-export const MAX_CHAT_CHARACTERS = 1_000_000
+const MAX_CHAT_MESSAGES = 200
+const MAX_CHAT_CHARACTERS = 1_000_000
 /** How long a question waits for the end of the answer that the client has just stopped. */
 const STOPPED_ANSWER_TIMEOUT_MS = 5_000
 
 /** A question of a chat, while it is answered. */
-export interface OpenTurn {
+interface OpenTurn {
   /** The messages before the question. */
   readonly history: readonly Message[]
   /** Stores the conversation that ends with this turn, and the run that answered. Rejects with the reason if it can't. */

@@ -6,7 +6,7 @@ import type { RunWriter } from '../chat/client-run.ts'
 import type { EventStream } from '../http/event-stream.ts'
 
 /** The chunks of the AI SDK's UI message stream that this server sends. */
-export type UiMessageChunk =
+type UiMessageChunk =
   | { readonly type: 'start'; readonly messageId: string; readonly messageMetadata: MessageMetadata }
   | { readonly type: 'start-step' | 'finish-step' }
   | { readonly type: 'text-start' | 'text-end'; readonly id: string }
@@ -61,7 +61,7 @@ const FINISH: Partial<Readonly<Record<StopReason, FinishReason>>> = {
   error: 'error',
 }
 
-export interface UiMessageStreamOptions {
+interface UiMessageStreamOptions {
   readonly runId: string
   /** Stores the conversation before the client learns that the run has ended. */
   readonly store: (messages: readonly Message[]) => Promise<void>

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
-import { basisOf } from '../../app/callers/callers.ts'
+import { basisOf } from '../../app/callers/users.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Decision } from '../../core/storage/pause-store.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'

@@ -7,7 +7,8 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify'
-import { actingFor, type Caller, LOCAL_CALLER, MAX_SUBJECT_LENGTH } from '../../app/callers/callers.ts'
+import { actingFor, type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
+import { MAX_SUBJECT_LENGTH } from '../../app/callers/users.ts'
 import { parseBody } from '../../core/json/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { keyEnded } from './authenticator.ts'

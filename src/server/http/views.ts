@@ -211,7 +211,7 @@ export interface PackagesView {
   readonly problem?: string
 }
 
-export interface ShownPackage {
+interface ShownPackage {
   readonly name: string
   readonly version: string
   readonly source: string

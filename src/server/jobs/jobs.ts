@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
 }
 
-export interface JobsOptions {
+interface JobsOptions {
   readonly installation: Installation
   readonly queue: JobQueue
   /** Work of the server itself that runs as a job. */
@@ -44,7 +44,7 @@ export interface JobRequest {
   readonly onRate?: CallContext['onRate']
 }
 
-export type Started = { readonly job: JobView } | { readonly refused: ToolResult }
+type Started = { readonly job: JobView } | { readonly refused: ToolResult }
 
 export type JobEvent =
   | { readonly event: 'progress'; readonly data: unknown }

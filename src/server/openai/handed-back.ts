@@ -8,7 +8,7 @@ import { invalid } from './openai-error.ts'
 export type Result = Extract<Message, { role: 'tool' }>
 
 /** The part of a conversation that the client doesn't have. */
-export interface HandedBack {
+interface HandedBack {
   /** The turns that called server tools. */
   readonly before: readonly Message[]
   /** The turn that called client tools, as the model wrote it. */

@@ -39,14 +39,14 @@ function invalidParam({ validation }: Partial<FastifyError>): string | undefined
   return typeof param === 'string' ? param : undefined
 }
 
-export type OpenAiErrorType =
+type OpenAiErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'
   | 'rate_limit_error'
   | 'server_error'
 
-export interface OpenAiErrorFacts {
+interface OpenAiErrorFacts {
   readonly type?: OpenAiErrorType
   /** The invalid field of the request. */
   readonly param?: string | undefined

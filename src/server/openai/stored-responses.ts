@@ -13,7 +13,7 @@ const SHARE = 10
 const MAX_RESPONSES = 10_000
 const ID = /^resp_[0-9a-f]{32}$/
 
-export type Wire = Readonly<Record<string, unknown>>
+type Wire = Readonly<Record<string, unknown>>
 
 /** A response, and what its continuation needs. */
 export interface StoredResponse {

@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import {
-  type Caller,
-  hashApiKey,
-  LOCAL_CALLER,
-  newApiKey,
-  SCOPES,
-  type Scope,
-  tenantOfUser,
-} from '../../app/callers/callers.ts'
+import { type Caller, hashApiKey, LOCAL_CALLER, newApiKey, SCOPES, type Scope } from '../../app/callers/callers.ts'
 import {
   isFlagName,
   type ListedTenant,
@@ -17,6 +9,7 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/callers/tenants.ts'
+import { tenantOfUser } from '../../app/callers/users.ts'
 import type { Installation } from '../../app/installation.ts'
 import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'

@@ -29,10 +29,10 @@ interface PreparedSuites extends SuitesPlan {
 }
 
 /** The part of a caller that decides what its suite runs may use. */
-export type SuiteCaller = Pick<Caller, 'tenant' | 'tools' | 'models'>
+type SuiteCaller = Pick<Caller, 'tenant' | 'tools' | 'models'>
 
 /** The tools that a caller may use and that work. */
-export function offeredTools(installation: Installation, caller: SuiteCaller): ToolDefinition[] {
+function offeredTools(installation: Installation, caller: SuiteCaller): ToolDefinition[] {
   const registry = installation.manager.getRegistry()
   return usableTools(installation, caller).filter(({ name }) => registry.invalidReason(name) === undefined)
 }
@@ -118,11 +118,11 @@ async function suitesOf(
   }
 }
 
-export const GENERATED = 'generated'
+const GENERATED = 'generated'
 const SUITE_FILE = /^[^./\\][^/\\]*\.(?:json|jsonl|ndjson)$/i
 
 /** The folder for suite files. */
-export const suitesFolder = ({ folder }: Installation): string => join(folder, 'suites')
+const suitesFolder = ({ folder }: Installation): string => join(folder, 'suites')
 
 /** Whether the server can write to the suites folder, or create it. */
 export async function isWritable(installation: Installation): Promise<boolean> {
@@ -151,11 +151,7 @@ export async function knownSuites(installation: Installation, caller: SuiteCalle
 }
 
 /** The loader's source of a suite; undefined if the id is unknown. */
-export async function suitePath(
-  installation: Installation,
-  caller: SuiteCaller,
-  id: string,
-): Promise<string | undefined> {
+async function suitePath(installation: Installation, caller: SuiteCaller, id: string): Promise<string | undefined> {
   if (id === GENERATED) return id
   if (id.startsWith(SAVED)) {
     const name = id.slice(SAVED.length)
@@ -167,7 +163,7 @@ export async function suitePath(
 }
 
 /** Hides the paths of this machine. */
-export const withoutFolder = (installation: Installation, message: string): string =>
+const withoutFolder = (installation: Installation, message: string): string =>
   message.replaceAll(join(suitesFolder(installation), '/'), '')
 
 async function suiteFiles(installation: Installation): Promise<string[]> {

@@ -14,7 +14,7 @@ const IDLE_MS = 60_000
 
 const WIDTHS = ['minute', 'hour', 'day'] as const
 
-export interface LiveFiguresOptions {
+interface LiveFiguresOptions {
   readonly log: Log
   /** How long cells are stored, in milliseconds; older calls are not counted. */
   readonly keepMs: { readonly [width in Cell['width']]: number }
@@ -23,7 +23,7 @@ export interface LiveFiguresOptions {
 }
 
 /** Cells to write; `written` reports that they are stored. */
-export interface DueCells {
+interface DueCells {
   readonly cells: readonly Cell[]
   written(): void
 }

@@ -32,7 +32,7 @@ const HEARTBEAT_EVERY_S = 1
 const SUPERVISE_EVERY_S = 1
 const POLL_EVERY_S = 1
 
-export interface PgBossQueueOptions {
+interface PgBossQueueOptions {
   readonly store: Pick<JobStore, 'waiting'>
   readonly log: Log
   /** How many jobs run here at a time: 16. One tenant has at most half of them. */

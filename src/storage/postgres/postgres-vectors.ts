@@ -47,7 +47,7 @@ const COUNT_IN = `
   SELECT coalesce(sum(count), 0)::bigint AS count FROM grown WHERE visible`
 
 /** A stored chunk, and its vector if it has one. */
-export interface KeptChunk {
+interface KeptChunk {
   readonly chunk: number
   readonly vector: Float32Array | undefined
 }

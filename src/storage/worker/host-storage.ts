@@ -10,7 +10,7 @@ import { StorageLedger } from '../ledger/storage-ledger.ts'
 import type { Engine, StorageOptions } from '../sql/engine.ts'
 import { openSqliteEngine } from '../sqlite/sqlite-engine.ts'
 
-export interface HostOptions {
+interface HostOptions {
   readonly log: Log
   readonly clock?: Clock
 }

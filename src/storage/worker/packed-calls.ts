@@ -1,23 +1,12 @@
 import type { CallEntry } from '../../core/storage/ledger.ts'
 
+const SHARED = [
+  ...(['tool', 'tenant', 'caller', 'source', 'runId', 'model', 'schemaHash', 'version', 'key', 'hold'] as const),
+  ...(['approval', 'nesting', 'code', 'unknown'] as const),
+] as const
+
 /** The fields that many calls have in common. */
-type Origin = Pick<
-  CallEntry,
-  | 'tenant'
-  | 'caller'
-  | 'source'
-  | 'runId'
-  | 'tool'
-  | 'model'
-  | 'schemaHash'
-  | 'version'
-  | 'key'
-  | 'hold'
-  | 'approval'
-  | 'nesting'
-  | 'code'
-  | 'unknown'
->
+type Origin = Pick<CallEntry, (typeof SHARED)[number]>
 
 /**
  * Calls as they are sent to another thread. Every object and every string costs both threads, so common fields are
@@ -64,46 +53,17 @@ export function unpackCalls({ origins, numbers, params, payloads }: PackedCalls)
   const calls: CallEntry[] = []
   let read = 0
   for (let place = 0; place < numbers.length; place += WIDTH) {
-    const {
-      tenant,
-      caller,
-      source,
-      runId,
-      tool,
-      model,
-      schemaHash,
-      version,
-      key,
-      hold,
-      approval,
-      nesting,
-      code,
-      unknown,
-    } = origins[numbers[place] as number] as Origin
     const length = numbers[place + 4] as number
     const text = length === NONE ? null : params.slice(read, read + length)
     if (text !== null) read += length
     calls.push({
+      ...(origins[numbers[place] as number] as Origin),
       at: numbers[place + 1] as number,
-      tenant,
-      caller,
-      source,
-      runId,
-      tool,
-      model,
-      schemaHash,
-      version,
-      key,
-      hold,
+      durationMs: numbers[place + 2] as number,
+      attempts: numbers[place + 3] as number,
       cost: numbers[place + 5] === NONE ? undefined : numbers[place + 5],
       params: text,
       payload: payloads?.[calls.length],
-      approval,
-      nesting,
-      code,
-      unknown,
-      durationMs: numbers[place + 2] as number,
-      attempts: numbers[place + 3] as number,
     })
   }
   return calls
@@ -113,55 +73,9 @@ export function unpackCalls({ origins, numbers, params, payloads }: PackedCalls)
 function originOf(call: CallEntry, origins: Origin[]): number {
   const end = origins.length
   for (let index = end - 1; index >= 0 && index >= end - NEAR; index--) {
-    if (isSame(call, origins[index] as Origin)) return index
+    const origin = origins[index] as Origin
+    if (SHARED.every((field) => call[field] === origin[field])) return index
   }
-  const {
-    tenant,
-    caller,
-    source,
-    runId,
-    tool,
-    model,
-    schemaHash,
-    version,
-    key,
-    hold,
-    approval,
-    nesting,
-    code,
-    unknown,
-  } = call
-  origins.push({
-    tenant,
-    caller,
-    source,
-    runId,
-    tool,
-    model,
-    schemaHash,
-    version,
-    key,
-    hold,
-    approval,
-    nesting,
-    code,
-    unknown,
-  })
+  origins.push(Object.fromEntries(SHARED.map((field) => [field, call[field]])) as Origin)
   return end
 }
-
-const isSame = (a: Origin, b: Origin): boolean =>
-  a.tool === b.tool &&
-  a.tenant === b.tenant &&
-  a.caller === b.caller &&
-  a.source === b.source &&
-  a.runId === b.runId &&
-  a.model === b.model &&
-  a.schemaHash === b.schemaHash &&
-  a.version === b.version &&
-  a.key === b.key &&
-  a.hold === b.hold &&
-  a.approval === b.approval &&
-  a.nesting === b.nesting &&
-  a.code === b.code &&
-  a.unknown === b.unknown

@@ -28,7 +28,7 @@ export interface ReplayOptions {
   readonly tenant?: string
 }
 
-export interface Replayed {
+interface Replayed {
   readonly answer: RunAnswer
   readonly messages: readonly Message[]
   readonly unused: number

@@ -36,7 +36,7 @@ const MAX_WAITING = 10_000
 const MAX_MESSAGE_CHARACTERS = 500
 const MAX_VALUE_CHARACTERS = 300
 
-export interface ToolUseTrackerOptions {
+interface ToolUseTrackerOptions {
   readonly store: ToolUseStore
   readonly clock?: Clock
   readonly log?: Log

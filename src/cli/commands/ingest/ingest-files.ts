@@ -17,7 +17,7 @@ const MAX_BYTES_IN_MEMORY = 16 * 1024 * 1024
 /** After this many consecutive rejections, the cause isn't the files: the run stops. */
 const MAX_REJECTIONS = 3
 
-export interface FileProblem {
+interface FileProblem {
   readonly source: string
   readonly problem: string
 }
@@ -42,7 +42,7 @@ export interface IngestState {
   readonly share: number
 }
 
-export interface IngestWatch {
+interface IngestWatch {
   onState(state: IngestState): void
   /** Receives a message about one file. */
   onLine(line: string): void

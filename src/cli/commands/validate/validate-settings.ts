@@ -34,7 +34,7 @@ export interface ValidateSettings {
 }
 
 /** The suite that is generated from the registered tools. */
-export const GENERATED = 'generated'
+const GENERATED = 'generated'
 const MAX_REPETITIONS = 1_000
 const MAX_CONCURRENCY = 100
 const UNLIMITED = Number.MAX_SAFE_INTEGER

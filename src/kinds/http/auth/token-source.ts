@@ -24,7 +24,7 @@ export class AccessTokens {
 const MAX_TENANTS = 1_000
 
 /** The tokens of one client, one per tenant. Callers share a running request. */
-export class TokenSource {
+class TokenSource {
   readonly #clock: Clock
   readonly #tokens = new LRUCache<string, AccessToken>({ max: MAX_TENANTS })
   readonly #requests = new Map<string, SharedRequest<AccessToken>>()

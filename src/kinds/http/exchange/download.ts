@@ -11,7 +11,7 @@ export class BlockedDownload extends Error {
   override readonly name = 'BlockedDownload'
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   readonly settings: HttpSettings
   readonly signal: AbortSignal
   readonly maxBytes: number

@@ -158,7 +158,7 @@ function written(
 }
 
 /** The parameters that a schema declares, in order, each with the keys that its own schema declares. */
-export type NamedParameters = ReadonlyMap<string, ReadonlySet<string>>
+type NamedParameters = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Collects the properties of a schema, including those behind `$ref`, `allOf`, `oneOf` and so on. */
 export function namedParameters(schema: JsonSchema): NamedParameters {

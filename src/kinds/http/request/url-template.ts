@@ -2,7 +2,7 @@ import { redactText } from '../../../core/records/redact.ts'
 import { unfitImplementation } from './request-errors.ts'
 
 /** A query pair whose value is a parameter: `?q={text}`. */
-export interface QueryTemplate {
+interface QueryTemplate {
   readonly name: string
   readonly template: string
 }

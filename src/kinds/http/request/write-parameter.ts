@@ -105,7 +105,7 @@ function refuseDelimiter(value: object, to: WritableParameter, delimiter: string
 const prefixed = (prefix: string, text: Written): Written => (text === undefined ? undefined : prefix + text)
 
 /** A key of the caller is sent with each entry below it: without a limit, 1 MB of parameters could be gigabytes. */
-export const MAX_WRITTEN = 8 * 1024 * 1024
+const MAX_WRITTEN = 8 * 1024 * 1024
 
 /** Joins the texts of a parameter; undefined if there are none. */
 export function joined(texts: readonly Written[], delimiter: string | undefined, parameter: string): Written {

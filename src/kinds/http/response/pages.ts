@@ -15,7 +15,7 @@ import type { ToolNetwork } from '../network/network-rules.ts'
 import { readBody } from './read-body.ts'
 import { checkStatus, lookingThrough, type Reading, shapeOf } from './read-response.ts'
 
-export interface Gathering {
+interface Gathering {
   /** Sends a request. Credentials are sent to the tool's own origin only. */
   ask(request: OutgoingRequest): Promise<HttpResponse>
   readonly network: ToolNetwork

@@ -5,7 +5,7 @@ import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer } from '../exchange/exchange-error.ts'
 import type { HttpResponse } from '../exchange/outgoing-request.ts'
 
-export interface Body {
+interface Body {
   readonly value: unknown
   /** Whether it may contain a secret and must be scrubbed. */
   readonly tainted: boolean

@@ -15,7 +15,7 @@ export interface Intent {
 export const UNKNOWN: Intent = { intent: 'unknown', confidence: 0 }
 
 /** Vectors of short texts, of any length; undefined if there is no embedded model. */
-export type EmbedTexts = (texts: readonly string[]) => Promise<readonly (readonly number[])[] | undefined>
+type EmbedTexts = (texts: readonly string[]) => Promise<readonly (readonly number[])[] | undefined>
 
 /** The start of a text says what its author wants. */
 const MAX_READ = 2_000

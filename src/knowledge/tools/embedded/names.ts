@@ -75,7 +75,7 @@ export const PLACE_ENDS =
 /** The first word of a place. */
 export const PLACE_STARTS = words('lake mount cape port fort san santa saint rio los las el new')
 
-export const PLACES = new Set(
+const PLACES = new Set(
   list(`africa, america, north america, south america, latin america, asia, europe, oceania, antarctica, middle east, scandinavia,
   balkans, caribbean, usa, uk, u.s., us, united states, united kingdom, england, scotland, wales, northern ireland, great britain,
   britain, czech republic, turkey, ivory coast, russia, south korea, north korea, vietnam, syria, iran, laos, taiwan, palestine,

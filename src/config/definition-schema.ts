@@ -1,0 +1,151 @@
+import { ROLLOUT_SIDES } from '../core/tool.ts'
+import { ROLE_NAME } from './roles.ts'
+
+const VERSION = { type: 'string', minLength: 1, maxLength: 160 } as const
+
+/** Which versions of a tool callers get. */
+export const ROLLOUT_SCHEMA = {
+  type: 'object',
+  required: ['current'],
+  additionalProperties: false,
+  properties: {
+    current: { ...VERSION, description: 'The version that calls of the name take.' },
+    candidate: { ...VERSION, description: 'The version that a part of the callers takes.' },
+    percent: { type: 'number', minimum: 0, maximum: 100, description: 'The part of the callers. Default: 0.' },
+    by: { enum: ROLLOUT_SIDES, description: 'What stays on its side. Default: session.' },
+    guard: {
+      type: 'object',
+      description: 'Rolls back by itself if the candidate fails more often.',
+      additionalProperties: false,
+      properties: {
+        min_calls: {
+          type: 'integer',
+          minimum: 20,
+          maximum: 10_000,
+          description: 'The calls that each side needs before the first comparison. Default: 100.',
+        },
+        max_error_increase: {
+          type: 'number',
+          minimum: 0,
+          maximum: 1,
+          description: 'How much more often calls may fail, 0.02 for two percentage points. Default: 0.',
+        },
+      },
+    },
+  },
+} as const
+
+/** One entry of `tools.registry`. */
+export const DEFINITION_SCHEMA = {
+  type: 'object',
+  required: ['name', 'description', 'parameters', 'implementation'],
+  properties: {
+    name: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+    description: { type: 'string', minLength: 1 },
+    parameters: { type: 'object' },
+    implementation: {
+      type: 'object',
+      required: ['type'],
+      properties: { type: { type: 'string' }, handler: { type: 'string' }, returns: { enum: ['mcp_content'] } },
+    },
+    version: {
+      ...VERSION,
+      description: 'A semantic version. Definitions of one name need different ones. Default: 0.0.0.',
+    },
+    deprecated: {
+      type: 'object',
+      description: 'Calls still run, with a warning. Models are offered the tool only as name@version.',
+      additionalProperties: false,
+      properties: {
+        since: { type: 'string', minLength: 1 },
+        remove_after: { type: 'string', minLength: 1 },
+        message: { type: 'string', minLength: 1 },
+        use: { type: 'string', minLength: 1, description: 'What to use instead.' },
+      },
+    },
+    migrate: {
+      type: 'array',
+      maxItems: 100,
+      description: 'Brings parameters of older versions into the form of this one before they are validated.',
+      items: {
+        type: 'object',
+        required: ['from'],
+        additionalProperties: false,
+        properties: {
+          from: VERSION,
+          rename: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
+          defaults: { type: 'object' },
+          drop: { type: 'array', items: { type: 'string', minLength: 1 } },
+        },
+      },
+    },
+    type: { type: 'string' },
+    handler: { type: 'string' },
+    timeout_ms: { type: 'number', exclusiveMinimum: 0 },
+    permissions: { type: 'array', items: { type: 'string', minLength: 1 } },
+    effect: { enum: ['read', 'idempotent', 'write'] },
+    retry: {
+      type: 'object',
+      required: ['max_attempts'],
+      additionalProperties: false,
+      properties: {
+        max_attempts: { type: 'integer', minimum: 1, maximum: 20 },
+        backoff_ms: { type: 'number', minimum: 0 },
+      },
+    },
+    cache: {
+      type: 'object',
+      required: ['ttl_ms'],
+      additionalProperties: false,
+      properties: { ttl_ms: { type: 'number', exclusiveMinimum: 0 } },
+    },
+    approval: {
+      type: ['boolean', 'object'],
+      description: 'Whether calls run only after a person has approved them: true, or which calls and who decides.',
+      additionalProperties: false,
+      properties: {
+        when: { type: 'object', description: 'A JSON Schema: only calls whose parameters match it. Default: all.' },
+        by: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: { type: 'string', pattern: ROLE_NAME },
+          description: 'The roles that decide. Default: operator and admin.',
+        },
+        self: { type: 'boolean', description: 'Whether the caller that asks may decide. Default: false.' },
+        expires_ms: {
+          type: 'integer',
+          minimum: 1_000,
+          maximum: 31_536_000_000,
+          description: 'How long a call can be approved. Default: 86400000, a day.',
+        },
+      },
+    },
+    max_concurrency: { type: 'integer', minimum: 1 },
+    max_result_bytes: { type: 'integer', minimum: 1 },
+    rate_limit: {
+      type: 'object',
+      required: ['calls', 'per_ms'],
+      additionalProperties: false,
+      properties: {
+        calls: { type: 'integer', minimum: 1, maximum: 100_000 },
+        per_ms: { type: 'number', exclusiveMinimum: 0 },
+      },
+    },
+    cost: {
+      type: 'object',
+      description: 'What a call costs, in units of costs.currency. Without it, the cost is unknown.',
+      minProperties: 1,
+      additionalProperties: false,
+      properties: {
+        per_call: { type: 'number', minimum: 0, maximum: 1_000_000, description: 'For each call that runs.' },
+        from_result: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 1_000,
+          description: 'A JSONPath that finds the cost in the result, such as "$.usage.cost". Added to per_call.',
+        },
+      },
+    },
+  },
+} as const
