@@ -115,6 +115,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/keys': needs('manage'),
   'PATCH /api/keys/:id': { ...needs('manage'), owned: 'key', body: { name: 'renamed' } },
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
+  'POST /api/keys/:id/restore': needs('manage'),
   'GET /api/users': needs('manage'),
   'POST /api/users/revoke': { ...needs('manage'), body: { id: 'user:acme/nobody' } },
   'GET /api/roles': needs('read'),

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AuditRow } from '../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
+import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
 import { FULL } from '../setup/full.ts'
@@ -273,6 +274,65 @@ describe('runs and calls', () => {
     await page.waitForURL(`${server.url}/runs/fresh`)
   })
 
+  test('a run that waits is listed as in progress, opened and cancelled', async () => {
+    const waiting = await openScriptedServer([{ calls: [{ name: 'pay' }] }], {
+      tools: { pay: async () => 'paid' },
+      definition: { effect: 'write' },
+    })
+    const body = JSON.stringify({ query: 'Pay the bill', model: waiting.model.id, ask_writes: true })
+    const headers = { 'content-type': 'application/json' }
+    await fetch(`${waiting.url}/api/tools/test`, { method: 'POST', headers, body })
+    const { page, checkLooks } = await open()
+    await page.goto(`${waiting.url}/activity/runs`)
+    const inProgress = page.getByRole('region', { name: /In progress/ })
+    await inProgress.getByText('waits for approval').waitFor()
+    await checkLooks('runs-open')
+    await inProgress.getByRole('link', { name: /Pay the bill/ }).click()
+    await page.getByRole('heading', { name: 'Pay the bill' }).waitFor()
+    await page.getByRole('button', { name: 'Cancel the run' }).click()
+    await page.getByText('cancelled', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Runs', exact: true }).first().click()
+    await page.getByRole('list', { name: 'Runs' }).getByText('cancelled').waitFor()
+    expect(await inProgress.count()).toBe(0)
+  })
+
+  test('leads from a chat to its run, to a call of it, and copies the call as code', async () => {
+    const chatty = await openScriptedServer([{ calls: [{ name: 'look', arguments: { at: 'sky' } }] }, 'Blue.'], {
+      tools: { look: async () => 'a clear view' },
+      definition: { effect: 'read' },
+    })
+    const message = { id: '1', role: 'user', parts: [{ type: 'text', text: 'Which colour?' }] }
+    const body = JSON.stringify({ id: 'first', messages: [message], trigger: 'submit-message' })
+    const headers = { 'content-type': 'application/json' }
+    await (await fetch(`${chatty.url}/api/ai-sdk/chat`, { method: 'POST', headers, body })).text()
+    const { page, context, checkLooks } = await open()
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: chatty.url })
+    await page.goto(`${chatty.url}/activity/chats`)
+    await page.getByRole('link', { name: /Which colour\?/ }).click()
+    await page.getByText('Blue.').waitFor()
+    await checkLooks('chat')
+    await page.getByRole('link', { name: /Open the run/ }).click()
+    await page.getByRole('heading', { name: 'Which colour?' }).waitFor()
+    await page.getByRole('link', { name: 'Open the call' }).click()
+    await page.getByRole('region', { name: 'Result' }).getByText('a clear view').waitFor()
+    await page.getByRole('button', { name: 'Copy as', exact: true }).click()
+    await page.getByRole('menuitem', { name: 'curl' }).click()
+    await page.getByText('Copied curl').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toContain('"params":{"at":"sky"}')
+  })
+
+  test.runIf(FULL)('50 calls fit on 1,080 lines', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/calls`)
+    await page.setViewportSize({ width: 1_920, height: 1_080 })
+    await page.getByRole('button', { name: 'Compact rows' }).click()
+    const visible = `[...document.querySelectorAll('main li[data-index]')].filter((row) => {
+      const { top, bottom } = row.getBoundingClientRect()
+      return top >= 0 && bottom <= innerHeight
+    }).length`
+    await expect.poll(() => page.evaluate(visible)).toBeGreaterThanOrEqual(50)
+  })
+
   test('a call is opened, run again with its parameters, and made a test that can be edited', async () => {
     const { page, checkLooks } = await open()
     await page.goto(`${server.url}/activity/calls?tool=hello&outcome=success`)
@@ -298,7 +358,9 @@ describe('runs and calls', () => {
     await test.getByRole('button', { name: 'Save' }).click()
     await test.getByRole('heading', { name: 'Say hello' }).waitFor()
     await test.getByRole('button', { name: 'Remove' }).click()
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Remove it' }).click()
     await page.waitForURL(`${server.url}/models`)
+    await page.getByText(/Removed the test call-hello/).waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await test.getByRole('heading', { name: 'Say hello' }).waitFor()
   })
 })

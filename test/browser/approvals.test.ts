@@ -79,6 +79,30 @@ test('a call asked for on the page is approved in the inbox, with other paramete
   expect(await json.inputValue()).toContain(String.raw`"to": "\u202eecila"`)
 })
 
+test('calls are decided in the inbox with one click', async () => {
+  const server = await openTestServer({ tools: { enabled: true, registry: [PAY] } }, { local: true })
+  onTestFinished(() => server.close())
+  const ask = (amount: number) =>
+    server.installation.manager.getExecutor().execute('pay', { amount }, { caller: 'local', tenant: 'local' })
+  await ask(1)
+  await ask(2)
+  const { page, checkLooks } = await openPage()
+  await page.goto(`${server.url}/approvals`)
+  const entry = (amount: number) => page.getByRole('listitem').filter({ hasText: `"amount": ${amount}` })
+  await entry(1).waitFor()
+  await checkLooks('approvals')
+  await entry(1).getByRole('button', { name: 'Approve pay' }).click()
+  await page.getByText('Approved pay').waitFor()
+  await entry(2).getByRole('button', { name: 'Reject pay' }).click()
+  await page.getByText('No calls wait for approval').waitFor()
+  await expect
+    .poll(async () => (await server.installation.storage.pauses.list({ tenant: 'local', now: 0, limit: 9 })).pauses)
+    .toMatchObject([
+      { params: { amount: 2 }, decision: 'reject' },
+      { params: { amount: 1 }, decision: 'approve' },
+    ])
+})
+
 test('a model asks for a write, the server is restarted, a person approves on the page, and the run goes on', {
   timeout: 240_000,
 }, async () => {

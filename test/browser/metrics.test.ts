@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CostReport } from '../../src/app/cost-report.ts'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
 import type { ObjectivesView } from '../../src/server/http/views.ts'
+import { costByDay } from '../../web/src/activity/costs/cost-by-day.ts'
 import { FULL } from '../setup/full.ts'
 import { addressOf, type BusyServer, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
@@ -79,7 +80,9 @@ describe('the charts', () => {
     await page.goto(`${server.url}/activity/costs?period=week`)
     const rows = await tableOf(page, 'Cost by day')
     const whole = await server.answer<CostReport>('/api/costs?by=tenant&period=week')
-    expect(rows.map(([, cost]) => cost)).toEqual(whole.days.map(({ cost }) => money(cost)))
+    expect(rows.map(([, cost]) => cost)).toEqual(
+      costByDay(whole.days, whole.from, whole.to).map(({ cost }) => money(cost)),
+    )
     for (const [title, by] of [
       ['Tools', 'tool'],
       ['Models', 'model'],
@@ -95,7 +98,7 @@ describe('the charts', () => {
         ),
       )
     }
-    await page.getByRole('button', { name: 'This day' }).click()
+    await page.getByRole('button', { name: 'Today' }).click()
     await expect.poll(() => addressOf(page)).toEqual({ period: 'day' })
   })
 

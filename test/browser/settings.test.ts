@@ -81,7 +81,7 @@ test('creates a key that signs in and revokes it after confirmation', async () =
 
   await admin.page.getByRole('button', { name: 'Revoke ci' }).click()
   const dialog = admin.page.getByRole('alertdialog')
-  await dialog.getByText('You can’t undo this.').waitFor()
+  await dialog.getByText('everything that runs for it ends').waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   expect(server.installation.callers.find(key)).toBeDefined()
   await admin.page.getByRole('button', { name: 'Revoke ci' }).click()
@@ -90,6 +90,9 @@ test('creates a key that signs in and revokes it after confirmation', async () =
   expect(server.installation.callers.find(key)).toBeUndefined()
   await holder.page.getByRole('link', { name: 'Models' }).click()
   await holder.page.getByLabel('API key').waitFor()
+  await admin.page.getByRole('button', { name: 'Undo' }).click()
+  await admin.page.getByText('“ci” is valid again').waitFor()
+  expect(server.installation.callers.find(key)).toBeDefined()
 })
 
 test('edits the rights of a key, and shows the lines that define a role', async () => {

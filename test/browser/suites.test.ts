@@ -6,6 +6,7 @@ import type { ModelRequest } from '../../src/models/model.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../../src/server/fixtures/open-scripted-server.ts'
 import type { GivenTurn } from '../../src/testing/stand-ins.ts'
 import { loadSuite } from '../../src/validation/load-suite.ts'
+import type { ValidationReport } from '../../src/validation/reports/build-report.ts'
 import { FULL } from '../setup/full.ts'
 import { chooseModel, unfoldCalls } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
@@ -102,6 +103,32 @@ describe('a run of suites', () => {
     await checkLooks('models-suites')
   })
 
+  test.runIf(FULL)('shows several models side by side, and the cases where they differ', async () => {
+    const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
+    const { page, checkLooks } = await open()
+    await startSuite(page, server.url)
+    await page.getByText('4 of 4 trials').waitFor()
+    // The server has one model; the page is to see two.
+    await page.route('**/api/validations/runs/*', async (route) => {
+      const response = await route.fetch()
+      const run = (await response.json()) as { report: ValidationReport }
+      const { trials } = run.report
+      const others = trials.map(({ message: _message, ...trial }) => ({
+        ...trial,
+        model: 'other:m',
+        outcome: 'passed',
+      }))
+      await route.fulfill({ json: { ...run, report: { ...run.report, trials: [...trials, ...others] } } })
+    })
+    await page.reload()
+    const matrix = page.getByRole('region', { name: 'Matrix' })
+    await expect.poll(() => matrix.getByRole('row').count()).toBe(5)
+    await checkLooks('suite-matrix')
+    await page.getByRole('button', { name: 'Different (1)' }).click()
+    await matrix.getByRole('row', { name: /What is in Rome.*failed look.*passed/ }).waitFor()
+    expect(await matrix.getByRole('row').count()).toBe(2)
+  })
+
   test.runIf(FULL)('can be cancelled and resumed', async () => {
     let holding = true
     const server = await serve(async (request) => {
@@ -162,7 +189,7 @@ describe('a stored run', () => {
     const opened = await open()
     await testOnce(opened.page, server.url)
     await opened.page.getByRole('link', { name: 'Link to this run' }).click()
-    await opened.page.getByRole('heading', { name: 'Run', exact: true }).waitFor()
+    await opened.page.getByRole('region', { name: 'Timeline' }).waitFor()
     return { ...opened, server }
   }
 

@@ -105,9 +105,8 @@ describe('a run', () => {
       await page.getByRole('button', { name: /Calculator/ }).click()
       await page.getByRole('button', { name: 'Run Test' }).click()
       await page.getByRole('link', { name: 'Link to this run' }).click()
-      await page.getByRole('heading', { name: 'Run', exact: true }).waitFor()
       await page.reload()
-      await page.getByText('Calculate 15% tip on $45').waitFor()
+      await page.getByRole('heading', { name: 'Calculate 15% tip on $45' }).waitFor()
       await page.getByText('15% tip on $45 is $6.75.').waitFor()
     } finally {
       await server.close()

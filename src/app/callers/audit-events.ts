@@ -23,6 +23,7 @@ export type EventName =
   | 'key.changed'
   | 'key.created'
   | 'key.refused'
+  | 'key.restored'
   | 'key.revoked'
   | 'mcp.pinned'
   | 'package.added'
@@ -229,6 +230,13 @@ export class Access {
     const { tenant, name, revoked_at } = key
     if (revoked_at === null) await this.#events.record('key.revoked', { by, tenant, subject: id, detail: { name } })
     return true
+  }
+
+  /** Takes back that a key was revoked at this time or later. Returns false if it was not. */
+  async restoreKey({ id, tenant, name }: StoredKey, since: string, by: Actor): Promise<boolean> {
+    const restored = await this.#keys.restore(id, since)
+    if (restored) await this.#events.record('key.restored', { by, tenant, subject: id, detail: { name } })
+    return restored
   }
 
   /** Signs a user out everywhere: sessions end, and tokens that were issued before are refused. */

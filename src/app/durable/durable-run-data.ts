@@ -189,11 +189,20 @@ export class DurableRunData {
 
   /** What people see of a run that does not run: it waits, or it has ended. */
   async record(run: DurableRun, reason?: 'cancelled' | 'error', error?: string): Promise<StoredRun> {
-    const { clock, showsContents } = this.#options
-    const { messages } = showsContents() ? this.requestOf(run) : { messages: [] }
+    const { clock } = this.#options
+    const messages = this.#messagesOf(run)
     const stop_reason = reason ?? (run.status === 'waiting' ? 'approval_required' : run.status)
     const ended = { at: run.ended_at ?? clock.wall(), stop_reason, ...(error !== undefined && { error }) }
     return endedRecord(run, messages, await this.shown(run), ended)
+  }
+
+  /** None if contents are not shown, or if the run was encrypted with another key. */
+  #messagesOf(run: DurableRun): StoredRequest['messages'] {
+    try {
+      return this.#options.showsContents() ? this.requestOf(run).messages : []
+    } catch {
+      return []
+    }
   }
 
   async #record(run: DurableRun, reason: 'cancelled' | 'error', error?: string): Promise<void> {

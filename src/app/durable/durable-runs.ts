@@ -6,8 +6,8 @@ import { pause } from '../../core/cancellation.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { writeLog } from '../../core/log.ts'
 import type { OnceStore } from '../../core/once-store.ts'
-import type { DurableRun } from '../../core/storage/durable-run-store.ts'
-import type { RunStep } from '../../core/storage/run-store.ts'
+import type { DurableRun, OpenRunFilter } from '../../core/storage/durable-run-store.ts'
+import type { ListedRun, RunStep } from '../../core/storage/run-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { ModelCatalogue } from '../../models/model-catalogue.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
@@ -39,6 +39,9 @@ interface RunNews {
   readonly id?: number
   readonly data: object
 }
+
+/** A run in a list that has not ended, with the figures of its steps so far. */
+export type OpenRun = ListedRun & { readonly status: DurableRun['status'] }
 
 /** A run with this id was started: by an earlier request with its idempotency key, or at the same time. */
 export class StartedBefore extends ToolExecutionError {
@@ -177,6 +180,16 @@ export class DurableRuns {
   /** A run that has no record yet, bounded and redacted, with its figures so far. */
   async view(run: DurableRun): Promise<object> {
     return { ...(await this.#data.record(run)), status: run.status }
+  }
+
+  /** The runs that run or wait, newest first, as they are listed. */
+  async open(filter: OpenRunFilter): Promise<readonly OpenRun[]> {
+    const runs = await this.#options.store.open(filter)
+    const listed = runs.map(async (run) => {
+      const { steps: _steps, ...record } = await this.#data.record(run)
+      return { ...record, status: run.status }
+    })
+    return Promise.all(listed)
   }
 
   /**

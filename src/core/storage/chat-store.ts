@@ -14,6 +14,8 @@ export interface ChatTurn {
   readonly messageId: string
   /** The messages as JSON text. */
   readonly messages: string
+  /** The run that answered; turns of older versions have none. */
+  readonly runId?: string
 }
 
 /** Chats whose ids begin with this are responses of `/v1/responses`, one each. They don't count against the quota. */
@@ -56,7 +58,7 @@ export interface ChatStore {
   add(key: ChatKey, turn: ChatTurn, quota?: Quota): Promise<void>
   /** Stores a response. The oldest ones of the tenant go if there are too many. Returns false if it is too large itself. */
   addResponse(key: ChatKey, turn: ChatTurn, share: ResponseShare): Promise<boolean>
-  /** Replaces the messages of a turn that the chat still has, and leaves later turns alone. */
+  /** Replaces the messages of a turn that the chat still has. Its run stays the same, and so do later turns. */
   update(key: ChatKey, turn: ChatTurn): Promise<void>
   /** Removes a chat with all its turns. */
   remove(key: ChatKey): Promise<void>

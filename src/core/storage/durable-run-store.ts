@@ -1,7 +1,7 @@
 import type { OnceClaim, OnceResult, OnceState } from '../once-store.ts'
 import type { Quota } from './quota.ts'
 
-type DurableStatus = 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled'
+export type DurableStatus = 'running' | 'waiting' | 'finished' | 'failed' | 'cancelled'
 
 /** A step of a durable run. */
 export interface DurableStep {
@@ -49,6 +49,13 @@ export interface DurableEnd {
   readonly steps?: readonly DurableStep[]
 }
 
+export interface OpenRunFilter {
+  readonly tenant: string
+  readonly model?: string | undefined
+  readonly caller?: string | undefined
+  readonly limit: number
+}
+
 /** A run belongs to the server that started or took it, for as long as that server is alive. */
 export interface DurableRunStore {
   /**
@@ -59,6 +66,8 @@ export interface DurableRunStore {
   get(tenant: string, id: string): Promise<DurableRun | undefined>
   /** The tenant of a run, to record that another one asked for it. */
   tenantOf(id: string): Promise<string | undefined>
+  /** The runs that run or wait, newest first. */
+  open(filter: OpenRunFilter): Promise<readonly DurableRun[]>
   /** The steps after this many, without their data. */
   shown(tenant: string, id: string, after: number): Promise<readonly Pick<DurableStep, 'kind' | 'shown'>[]>
   /** The data of all steps, in order. */

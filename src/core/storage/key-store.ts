@@ -58,6 +58,8 @@ export interface KeyStore {
   change(before: StoredKey, after: StoredKey): Promise<boolean>
   /** Also ends the sessions of the key. Returns false if there is no such key. Revoking twice changes nothing. */
   revoke(id: string, at: string): Promise<boolean>
+  /** Makes a key valid again that was revoked at this time or later. Its sessions stay ended. Returns false if there is none. */
+  restore(id: string, since: string): Promise<boolean>
   /** Includes users that have expired and were not removed yet. */
   users(): Promise<readonly StoredUser[]>
   /** Replaces the user with the same id, unless its token is newer. Doesn't change `revoked_at`. */

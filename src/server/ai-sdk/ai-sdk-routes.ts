@@ -209,7 +209,8 @@ export function aiSdkRoutes(app: FastifyInstance): void {
           chat: { chat: id, messageId },
           writer: (runId) => (stream) =>
             new UiMessageStream(stream, {
-              ...{ runId, store, describe: describe(request), mayDecide: mayDecide(request.caller) },
+              ...{ runId, describe: describe(request), mayDecide: mayDecide(request.caller) },
+              store: (messages) => store(messages, runId),
             }),
         })
       } finally {

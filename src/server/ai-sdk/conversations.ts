@@ -19,8 +19,8 @@ const STOPPED_ANSWER_TIMEOUT_MS = 5_000
 interface OpenTurn {
   /** The messages before the question. */
   readonly history: readonly Message[]
-  /** Stores the conversation that ends with this turn. Rejects with the reason if it can't. */
-  readonly store: (messages: readonly Message[]) => Promise<void>
+  /** Stores the conversation that ends with this turn, and the run that answered. Rejects with the reason if it can't. */
+  readonly store: (messages: readonly Message[], runId: string) => Promise<void>
   /** Must be called when the turn has ended. */
   readonly end: () => void
 }
@@ -49,8 +49,8 @@ export class Conversations {
       if (history.length >= MAX_CHAT_MESSAGES) throw full(`${history.length} messages of at most ${MAX_CHAT_MESSAGES}`)
       return {
         history,
-        async store(messages) {
-          const turn = { messageId, messages: JSON.stringify(turnOf(messages)) }
+        async store(messages, runId) {
+          const turn = { messageId, messages: JSON.stringify(turnOf(messages)), runId }
           const { length } = [...turns, turn].map((one) => one.messages).join('')
           if (length > MAX_CHAT_CHARACTERS) {
             throw full(`${length} characters of at most ${MAX_CHAT_CHARACTERS}. This answer was not stored`)
@@ -143,7 +143,7 @@ export class MemoryChats implements ChatTurns {
     this.#chats.set(
       key.tenant,
       nameOf(key),
-      turns.map((each) => (each.messageId === turn.messageId ? turn : each)),
+      turns.map((each) => (each.messageId === turn.messageId ? { ...each, ...turn } : each)),
     )
   }
 }

@@ -266,7 +266,7 @@ describe('POST /api/tools/test', () => {
     expect(model.requests[0]?.messages.slice(1)).toEqual([...previous_messages, { role: 'user', content: 'in Berlin' }])
   })
 
-  test('runs no tool if the results are mocked, and stores the run', async () => {
+  test('runs no tool if the results are mocked, and marks the stored run', async () => {
     const look = vi.fn()
     const { url, model, installation } = await openScriptedServer(
       [paris, { calls: [{ name: 'look' }] }, 'It is red.'],
@@ -281,7 +281,9 @@ describe('POST /api/tools/test', () => {
       tool_calls: [{ result: { result: { sky: 'red' } } }, { result: { result: { ok: true } } }],
     })
     expect([look.mock.calls, model.requests.length]).toEqual([[], 3])
-    await vi.waitFor(async () => expect(await installation.storage.runs.get('local', answer.run_id)).toBeDefined())
+    await vi.waitFor(async () =>
+      expect(await installation.storage.runs.get('local', answer.run_id)).toMatchObject({ mocked: true }),
+    )
   })
 
   test.each([

@@ -180,7 +180,7 @@ export async function answerChat(
     }
     const mocked = mocks && (await mockLoop(app, run, asked, mocks))
     const through = mocked
-      ? (run: RunRequest) => mocked.run(run)
+      ? (run: RunRequest) => mocked.run({ ...run, mocked: true })
       : durable
         ? (run: RunRequest) => durableRuns.run(run, options, start?.async)
         : (run: RunRequest) => durableRuns.pausing(run, options)

@@ -3,6 +3,7 @@ import type { PayloadPolicy } from '../../app/payloads.ts'
 import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import type { Role } from '../../config/roles.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
+import type { DurableStatus } from '../../core/storage/durable-run-store.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { AuditRow } from '../../core/storage/ledger.ts'
@@ -156,7 +157,12 @@ export interface ShownChat {
 }
 
 export interface ChatView extends Pick<ShownChat, 'id' | 'caller'> {
-  readonly turns: readonly { readonly id: string; readonly messages: readonly Message[] }[]
+  readonly turns: readonly {
+    readonly id: string
+    /** Absent in turns of older versions. */
+    readonly run_id?: string
+    readonly messages: readonly Message[]
+  }[]
 }
 
 /** The run of an agent below another run. */
@@ -165,6 +171,8 @@ export interface AgentRun extends Omit<ListedRun, 'question' | 'answer'> {
 }
 
 export interface RunView extends StoredRun {
+  /** Of a durable run. */
+  readonly status?: DurableStatus
   /** Absent if it called none. */
   readonly agents?: readonly AgentRun[]
 }

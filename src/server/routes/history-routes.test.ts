@@ -130,6 +130,8 @@ test('chats are listed with their last question, and shown without secrets', asy
     { role: 'user', content: 'My key is [redacted]' },
     { role: 'assistant', content: 'Fine.' },
   ])
+  const run = await (await fetch(`${url}/api/runs/${turns[0]?.run_id}`)).json()
+  expect(run).toMatchObject({ question: 'My key is [redacted]', answer: 'Fine.' })
   expect((await fetch(`${url}/api/chats/none?caller=local`)).status).toBe(404)
 })
 

@@ -94,7 +94,11 @@ export function historyRoutes(app: FastifyInstance): void {
         200: object({
           id: TEXT,
           caller: TEXT,
-          turns: list({ id: TEXT, messages: { type: 'array', items: { type: 'object', additionalProperties: true } } }),
+          turns: list({
+            id: TEXT,
+            run_id: { ...TEXT, description: 'The run that answered; absent in turns of older versions.' },
+            messages: { type: 'array', items: { type: 'object', additionalProperties: true } },
+          }),
         }),
       },
     }),
@@ -108,8 +112,9 @@ export function historyRoutes(app: FastifyInstance): void {
       return {
         id,
         caller,
-        turns: turns.map(({ messageId, messages }) => ({
+        turns: turns.map(({ messageId, messages, runId }) => ({
           id: messageId,
+          ...(runId !== undefined && { run_id: runId }),
           messages: shownMessages(messages, installation.payloads),
         })),
       }

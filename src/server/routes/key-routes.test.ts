@@ -67,6 +67,43 @@ describe('keys', () => {
     expect((await remove('nobody')).status).toBe(404)
   })
 
+  test('are restored within 5 minutes, by a key that has their rights, and not by themselves', async () => {
+    const { make, remove, get, post, acme, events, installation } = await keyYard()
+    const { id, key } = (await (await make({ name: 'ci', role: 'operator' })).json()) as MadeKey
+    const restore = (headers = acme) => post(`/api/keys/${id}/restore`, {}, headers)
+    expect((await restore()).status).toBe(409)
+    await remove(id)
+    const lesser = (await (await make({ role: 'admin', name: 'less', scopes: ['manage'] })).json()) as MadeKey
+    expect((await restore({ 'x-api-key': lesser.key })).status).toBe(403)
+    expect((await restore({ 'x-api-key': key })).status).toBe(401)
+    expect((await restore()).status).toBe(200)
+    expect((await get('/api/tools/list', { 'x-api-key': key })).status).toBe(200)
+    expect(await events('key.restored')).toMatchObject([
+      { subject: id, detail: expect.stringContaining('"name":"ci"') },
+    ])
+    await installation.access.revokeKey(id, new Date(Date.now() - 301_000).toISOString(), { id: 'x', name: 'x' })
+    expect((await restore()).status).toBe(409)
+  })
+
+  test('that a revoked key restores at the same moment stay revoked', async () => {
+    const { make, remove, post, installation } = await keyYard()
+    const lost = (await (await make({ name: 'lost' })).json()) as MadeKey
+    const helper = (await (await make({ name: 'helper', role: 'admin' })).json()) as MadeKey
+    await remove(lost.id)
+    const { access } = installation
+    const original = access.restoreKey.bind(access)
+    access.restoreKey = async (stored, since, by) => {
+      await access.revokeKey(helper.id, new Date().toISOString(), by)
+      return original(stored, since, by)
+    }
+    for (const id of [lost.id, helper.id]) {
+      expect((await post(`/api/keys/${id}/restore`, {}, { 'x-api-key': helper.key })).status).toBe(401)
+    }
+    const valid = (await installation.storage.keys.list()).filter(({ revoked_at }) => revoked_at === null)
+    expect(valid.map(({ name }) => name)).not.toContain('lost')
+    expect(valid.map(({ name }) => name)).not.toContain('helper')
+  })
+
   test('of other tenants cannot be seen or revoked', async () => {
     const { make, list, remove, key, get } = await keyYard()
     const globex = { 'x-api-key': await key('globex', 'admin') }

@@ -190,6 +190,9 @@ const KEY_CHANGES = {
   minProperties: 1,
 }
 
+/** How long a revoked key can be restored. */
+const RESTORE_MS = 5 * 60_000
+
 /** The API keys of the caller's tenant. */
 export function keyRoutes(app: FastifyInstance): void {
   const { installation, authenticator } = app
@@ -276,8 +279,7 @@ export function keyRoutes(app: FastifyInstance): void {
       if (before.revoked_at !== null) throw new HttpProblem(409, `Key '${id}' is revoked`, 'create a new key')
       const expires_at = body.expires_at ? new Date(timeOf(body.expires_at)).toISOString() : body.expires_at
       const after = { ...before, ...body, ...(expires_at !== undefined && { expires_at }) } as StoredKey
-      const rights = Object.fromEntries(Object.entries(after).filter(([, value]) => value !== null))
-      checkRights(installation, caller, rights as unknown as KeyRights)
+      checkRights(installation, caller, rightsOf(after))
       if (!(await installation.access.changeKey(before, after, caller))) {
         throw new HttpProblem(409, `Key '${id}' was changed at the same time`, 'read it again, then change it')
       }
@@ -304,7 +306,34 @@ export function keyRoutes(app: FastifyInstance): void {
       return reply.code(204).send()
     },
   )
+
+  app.post<{ Params: { id: string } }>(
+    '/api/keys/:id/restore',
+    route('manage', 'keys', 'Makes an API key valid again that was revoked less than 5 minutes ago', {
+      params: ID,
+      response: { 200: object(KEY, 'The key') },
+    }),
+    async ({ caller, params: { id } }) => {
+      const key = await ownKey(caller, id)
+      checkRights(installation, caller, rightsOf(key))
+      const since = new Date(installation.clock.wall() - RESTORE_MS).toISOString()
+      // A key that is revoked while it asks must not restore itself.
+      if (id === caller.id || !(await installation.access.restoreKey(key, since, caller))) {
+        throw new HttpProblem(409, `Key '${id}' was not revoked within the last 5 minutes`, 'create a new key')
+      }
+      await installation.callers.load(keys)
+      if (caller !== LOCAL_CALLER && !installation.callers.isValid(caller.id)) {
+        await installation.access.revokeKey(id, now(), caller)
+        throw keyEnded()
+      }
+      return shown({ ...key, revoked_at: null })
+    },
+  )
 }
+
+/** What a key may do, as if it was created now. */
+const rightsOf = (key: StoredKey): KeyRights =>
+  Object.fromEntries(Object.entries(key).filter(([, value]) => value !== null)) as unknown as KeyRights
 
 const MAX_USER_ID = 330
 const MAX_USERS = 1_000

@@ -57,6 +57,25 @@ test('runs are listed newest first, without steps, page by page', async () => {
   expect(second).not.toHaveProperty('next')
 })
 
+test('durable runs that wait are listed until they have ended', async () => {
+  const { url, model } = await openScriptedServer([call, 'Noted.'], {
+    tools: { note: async () => 'noted' },
+    definition: { effect: 'write' },
+  })
+  const body = JSON.stringify({ query: 'Take a note', model: model.id, ask_writes: true })
+  const headers = { 'content-type': 'application/json' }
+  const asked = await fetch(`${url}/api/tools/test`, { method: 'POST', headers, body })
+  const { run_id } = (await asked.json()) as { run_id: string }
+  const open = await pageOf(`${url}/api/runs?status=open&model=${model.id}`)
+  expect(open.runs).toMatchObject([{ id: run_id, status: 'waiting', question: 'Take a note' }])
+  expect(open.runs[0]).not.toHaveProperty('steps')
+  expect(await pageOf(`${url}/api/runs`)).toEqual({ runs: [] })
+  expect(await pageOf(`${url}/api/runs?status=open&caller=other`)).toEqual({ runs: [] })
+  await fetch(`${url}/api/runs/${run_id}`, { method: 'DELETE' })
+  expect(await pageOf(`${url}/api/runs?status=open`)).toEqual({ runs: [] })
+  expect((await pageOf(`${url}/api/runs`)).runs).toMatchObject([{ id: run_id, stop_reason: 'cancelled' }])
+})
+
 test('the oldest runs are removed beyond the quota of the tenant', async () => {
   const { url } = await openScriptedServer(['One.', 'Two.', 'Three.'], { config: { limits: { stored_runs: 2 } } })
   for (const message of ['1', '2', '3']) {

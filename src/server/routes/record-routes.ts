@@ -163,6 +163,7 @@ const LISTED = {
   error: { type: ['string', 'null'] },
   question: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
   answer: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
+  mocked: { type: 'boolean', description: 'True if no tool ran: the calls got mock results.' },
 }
 
 const STEP = {
@@ -186,6 +187,10 @@ const MODEL_ID = { type: 'string', minLength: 1, maxLength: 300 }
 
 const RUNS_QUERY = exactly({
   ...ONE_TENANT_QUERY,
+  status: {
+    enum: ['open'],
+    description: 'Only durable runs that run or wait, on one page. `tenant`, `model`, `caller` and `limit` apply.',
+  },
   model: { ...MODEL_ID, description: 'provider:model' },
   stop_reason: STOP_REASON,
   tool: { ...NAME, description: 'Only runs that called this tool.' },
@@ -195,18 +200,20 @@ const RUNS_QUERY = exactly({
   cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
 })
 
+const STATUS = {
+  type: 'string',
+  enum: ['running', 'waiting', 'finished', 'failed', 'cancelled'],
+  description: 'For durable runs. One that has not ended has the figures of its stored steps.',
+}
+
 const RUNS_SCHEMA = object({
-  runs: list(LISTED),
+  runs: list({ ...LISTED, status: STATUS }),
   next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
 })
 
 const RUN_SCHEMA = object({
   ...LISTED,
-  status: {
-    type: 'string',
-    enum: ['running', 'waiting', 'finished', 'failed', 'cancelled'],
-    description: 'For durable runs. One that has not ended has the figures of its stored steps.',
-  },
+  status: STATUS,
   steps: list(STEP),
   gate: GATE,
   parent_run: { ...TEXT, description: 'The run that called this one, if it is the run of an agent.' },
@@ -258,6 +265,7 @@ const REPLAYED_SCHEMA = object({
 })
 
 interface RunsQuery {
+  readonly status?: 'open'
   readonly tenant?: string
   readonly model?: string
   readonly stop_reason?: string
@@ -294,8 +302,12 @@ export function runRoutes(app: FastifyInstance): void {
       response: { 200: RUNS_SCHEMA },
     }),
     async (request) => {
-      const { tenant: asked, stop_reason: stopReason, ...query } = request.query
+      const { tenant: asked, stop_reason: stopReason, status, ...query } = request.query
       const tenant = oneTenantAsked(request, asked, 'Runs')
+      if (status === 'open') {
+        const { model, caller, limit } = query
+        return { runs: await installation.durableRuns.open({ tenant, model, caller, limit }) }
+      }
       await settleRecords(installation)
       const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
       return storage.runs.list({ ...query, tenant, stopReason, from, to })

@@ -280,4 +280,13 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     DROP INDEX toolyard.chat_turns_by_chat;
     CREATE INDEX chat_turns_by_chat ON toolyard.chat_turns (tenant, caller, chat, id) INCLUDE (bytes, at);`,
   },
+  // The runs whose tools were mocks, and the run that answered a question of a chat.
+  {
+    sqlite: `
+    ALTER TABLE runs ADD COLUMN mocked INTEGER;
+    ALTER TABLE chat_turns ADD COLUMN run_id TEXT`,
+    postgres: `
+    ALTER TABLE toolyard.runs ADD COLUMN mocked smallint;
+    ALTER TABLE toolyard.chat_turns ADD COLUMN run_id text;`,
+  },
 ]

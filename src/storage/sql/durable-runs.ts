@@ -5,10 +5,21 @@ import type {
   DurableRunStore,
   DurableStep,
   NewDurableRun,
+  OpenRunFilter,
 } from '../../core/storage/durable-run-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type StoredUsage } from '../../core/storage/quota.ts'
-import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import {
+  ADD_BYTES,
+  ask,
+  type Database,
+  freeBytes,
+  placeholders,
+  SWEEP_LIMIT,
+  USAGE,
+  Where,
+  type Work,
+} from './database.ts'
 import { claimKey, settleKey } from './once.ts'
 import { tenantOf } from './runs.ts'
 
@@ -111,6 +122,13 @@ export class DurableRuns implements DurableRunStore {
 
   tenantOf(id: string): Promise<string | undefined> {
     return tenantOf(this.#database, 'durable_runs', id)
+  }
+
+  async open({ tenant, model, caller, limit }: OpenRunFilter): Promise<readonly DurableRun[]> {
+    const where = new Where().and('tenant = ?', tenant).and("status IN ('running', 'waiting')")
+    where.and('model = ?', model).and('caller = ?', caller)
+    const sql = ['SELECT * FROM toolyard.durable_runs WHERE', where.sql, 'ORDER BY created_at DESC, id DESC LIMIT ?']
+    return (await this.#database.run<RunRow>(sql.join(' '), [...where.values, limit])).rows.map(readRun)
   }
 
   async shown(tenant: string, id: string, after: number): Promise<readonly Pick<DurableStep, 'kind' | 'shown'>[]> {

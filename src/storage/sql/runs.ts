@@ -10,7 +10,7 @@ import {
   type ResponseShare,
 } from '../../core/storage/chat-store.ts'
 import { checkQuota, type Quota, type StoredUsage } from '../../core/storage/quota.ts'
-import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
+import type { ListedRun, RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import {
   addToolUse,
   type DoubtfulToolUse,
@@ -41,7 +41,7 @@ import {
 
 const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
-    prompt_tokens, completion_tokens, cost, error, question, answer
+    prompt_tokens, completion_tokens, cost, error, question, answer, mocked
   FROM toolyard.runs WHERE`
 
 const CALLED = `EXISTS (
@@ -70,10 +70,13 @@ const COLUMNS = {
   gate: 'text',
   recording: 'text',
   parent_run: 'text',
+  mocked: 'smallint',
 } satisfies Record<keyof StoredRun, string>
 
+type ListedRow = Omit<ListedRun, 'mocked'> & { readonly mocked: number | null }
+
 /** A run as a row: `steps` and `gate` are JSON texts. */
-type RunRow = Omit<StoredRun, 'steps' | 'gate' | 'recording' | 'parent_run'> & {
+type RunRow = ListedRow & {
   readonly parent_run: string | null
   readonly steps: string
   readonly gate: string | null
@@ -95,8 +98,8 @@ export class Runs implements RunStore {
     where.and('started_at < ?', timeText(to))
     if (after !== undefined) where.and('(started_at, id) < (?, ?)', ...after)
     const sql = [LIST, where.sql, 'ORDER BY started_at DESC, id DESC LIMIT ?'].join(' ')
-    const { rows } = await this.#database.run<RunPage['runs'][number]>(sql, [...where.values, limit + 1])
-    const runs = rows.slice(0, limit)
+    const { rows } = await this.#database.run<ListedRow>(sql, [...where.values, limit + 1])
+    const runs = rows.slice(0, limit).map(listedRun)
     const last = runs.at(-1)
     if (rows.length <= limit || last === undefined) return { runs }
     return { runs, next: Buffer.from(JSON.stringify([last.started_at, last.id])).toString('base64url') }
@@ -114,7 +117,7 @@ export class Runs implements RunStore {
     if (rows[0] === undefined) return undefined
     const { steps, gate, recording, parent_run, ...run } = rows[0]
     return {
-      ...run,
+      ...listedRun(run),
       steps: JSON.parse(steps),
       ...(gate !== null && { gate: JSON.parse(gate) }),
       ...(recording !== null && { recording }),
@@ -122,15 +125,17 @@ export class Runs implements RunStore {
     }
   }
 
-  async children(tenant: string, id: string, limit: number): Promise<RunPage['runs']> {
+  async children(tenant: string, id: string, limit: number): Promise<readonly ListedRun[]> {
     const sql = [LIST, 'tenant = ? AND parent_run = ? ORDER BY started_at, id LIMIT ?'].join(' ')
-    return (await this.#database.run<RunPage['runs'][number]>(sql, [tenant, id, limit])).rows
+    return (await this.#database.run<ListedRow>(sql, [tenant, id, limit])).rows.map(listedRun)
   }
 
   tenantOf(id: string): Promise<string | undefined> {
     return tenantOf(this.#database, 'runs', id)
   }
 }
+
+const listedRun = ({ mocked, ...run }: ListedRow): ListedRun => ({ ...run, ...(mocked === 1 && { mocked: true }) })
 
 /** The tenant of a row, by its id. */
 export async function tenantOf(
@@ -155,6 +160,7 @@ export function insertRuns(database: Database, runs: readonly StoredRun[]): Stat
       gate: run.gate === undefined ? null : JSON.stringify(run.gate),
       recording: run.recording ?? null,
       parent_run: run.parent_run ?? null,
+      mocked: run.mocked ? 1 : null,
     }
     return (Object.keys(COLUMNS) as (keyof StoredRun)[]).map((name) => texts[name])
   })
@@ -317,13 +323,14 @@ function readToolUse({ model_id, tool, schema_hash, last_used, details }: ToolUs
 }
 
 const LIST_TURNS = `
-  SELECT message_id, messages FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? ORDER BY id`
+  SELECT message_id, messages, run_id FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? ORDER BY id`
 const CUT_CHAT = `
   DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND id >= (
     SELECT min(id) FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?)
   RETURNING tenant, chat, bytes`
 const ADD_TURN = `
-  INSERT INTO toolyard.chat_turns (tenant, caller, chat, message_id, messages, bytes, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO toolyard.chat_turns (tenant, caller, chat, message_id, messages, run_id, bytes, at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 const TURN_BYTES = `
   SELECT tenant, chat, bytes FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?`
 const UPDATE_TURN = `
@@ -339,6 +346,12 @@ const TRIM_RESPONSES = `
     SELECT id, sum(bytes) OVER (ORDER BY id DESC) AS total, row_number() OVER (ORDER BY id DESC) AS place
     FROM toolyard.chat_turns WHERE tenant = ? AND substr(chat, 1, 5) = 'resp_') AS newest
     WHERE total > ? OR place > ?)`
+
+interface TurnRow {
+  readonly message_id: string
+  readonly messages: string
+  readonly run_id: string | null
+}
 
 interface Removed {
   readonly tenant: string
@@ -375,11 +388,15 @@ export class Chats implements ChatStore {
       const used = await this.#database.run<StoredUsage>(USAGE, usageOf(key))
       checkQuota(key.tenant, quota, used.rows[0] as StoredUsage, { storage_bytes: 1 })
     }
-    const { rows } = await this.#database.run<{ message_id: string; messages: string }>(LIST_TURNS, nameOf(key))
-    return rows.map(({ message_id, messages }) => ({ messageId: message_id, messages }))
+    const { rows } = await this.#database.run<TurnRow>(LIST_TURNS, nameOf(key))
+    return rows.map(({ message_id, messages, run_id }) => ({
+      messageId: message_id,
+      messages,
+      ...(run_id !== null && { runId: run_id }),
+    }))
   }
 
-  async add(key: ChatKey, { messageId, messages }: ChatTurn, quota?: Quota): Promise<void> {
+  async add(key: ChatKey, { messageId, messages, runId }: ChatTurn, quota?: Quota): Promise<void> {
     const name = nameOf(key)
     const bytes = Buffer.byteLength(messages)
     const at = this.#clock.wall()
@@ -390,7 +407,7 @@ export class Chats implements ChatStore {
         const used = yield* ask<StoredUsage>(USAGE, usageOf(key))
         checkQuota(key.tenant, quota, used.rows[0] as StoredUsage, { storage_bytes: bytes })
       }
-      yield* ask(ADD_TURN, [...name, messageId, messages, bytes, at])
+      yield* ask(ADD_TURN, [...name, messageId, messages, runId ?? null, bytes, at])
       if (isCounted(key)) yield* ask(ADD_BYTES, [key.tenant, bytes])
     })
   }
@@ -403,7 +420,7 @@ export class Chats implements ChatStore {
       // One at a time for each tenant: two of them would wait for the rows of each other.
       yield* ask(ADD_BYTES, [key.tenant, 0])
       yield* ask(REMOVE_CHAT, nameOf(key))
-      yield* ask(ADD_TURN, [...nameOf(key), messageId, messages, bytes, at])
+      yield* ask(ADD_TURN, [...nameOf(key), messageId, messages, null, bytes, at])
       yield* ask(TRIM_RESPONSES, [key.tenant, share.bytes, share.count])
     })
     return true

@@ -87,6 +87,7 @@ const CREATE_KEY = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
+const RESTORE_KEY = 'UPDATE toolyard.keys SET revoked_at = NULL WHERE id = ? AND revoked_at >= ?'
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
 const CHANGE_KEY = `
   UPDATE toolyard.keys SET name = ?, role = ?, calls_per_minute = ?, expires_at = ?, scopes = ?, tools = ?, models = ?,
@@ -152,6 +153,13 @@ class Keys implements KeyStore {
       return count > 0
     }
     return this.#database.change('keys', revoke, true)
+  }
+
+  async restore(id: string, since: string): Promise<boolean> {
+    const restore = function* () {
+      return (yield* ask(RESTORE_KEY, [id, since])).count > 0
+    }
+    return this.#database.change('keys', restore)
   }
 
   async users(): Promise<readonly StoredUser[]> {

@@ -10,7 +10,7 @@ const ids = async (chats: ChatStore, chat = key()) => (await chats.turns(chat)).
 export const chatClauses: Clauses = {
   'chats: turns are stored unchanged and in order, for their caller': async (store) => {
     const [one, other] = await store.openTwo()
-    const said = [turn('a', UNICODE + NUL), turn('ü'), turn('0')]
+    const said = [turn('a', UNICODE + NUL), { ...turn('ü'), runId: 'run' }, turn('0')]
     for (const each of said) await one.chats.add(key(), each)
     await one.chats.add(key({ caller: 'key-2' }), turn('x'))
     await one.chats.add(key({ tenant: 'other' }), turn('y'))

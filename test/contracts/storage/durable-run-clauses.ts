@@ -40,6 +40,22 @@ export const durableRunClauses: Clauses = {
     assert.equal(await one.durableRuns.tenantOf('r'), 'acme')
   },
 
+  'durable runs: those that have not ended are listed, newest first': async (store) => {
+    const { durableRuns } = await store.open()
+    await durableRuns.create(run('old'))
+    await durableRuns.create(run('new', { created_at: NOW + 1, model: 'other:m', caller: 'key-2' }))
+    await durableRuns.create(run('waits', { created_at: NOW + 2 }), undefined, waits())
+    await durableRuns.create(run('over', { created_at: NOW + 3 }))
+    await durableRuns.cancel('acme', 'over', NOW)
+    await durableRuns.create(run('elsewhere', { tenant: 'other' }))
+    const ids = async (more: object = {}) =>
+      (await durableRuns.open({ tenant: 'acme', limit: 10, ...more })).map(({ id }) => id)
+    assert.deepEqual(await ids(), ['waits', 'new', 'old'])
+    assert.deepEqual(await ids({ limit: 1 }), ['waits'])
+    assert.deepEqual(await ids({ model: 'other:m' }), ['new'])
+    assert.deepEqual(await ids({ caller: 'key-1' }), ['waits', 'old'])
+  },
+
   'durable runs: steps keep their order, and their data is apart': async (store) => {
     const { durableRuns } = await store.open()
     await durableRuns.create(run('r'))

@@ -90,6 +90,19 @@ export const keyClauses: Clauses = {
     assert.equal(await keys.change({ ...free, id: 'nobody' }, free), false)
   },
 
+  'keys: one that was revoked since then is restored, without its sessions': async (store) => {
+    const { keys, sessions } = await store.open()
+    await keys.create(key('one'))
+    await sessions.start({ hash: 'h', caller: 'one', expires_at: 9e15, ends_at: 9e15 }, 5)
+    assert.equal(await keys.restore('one', '2026-01-01T00:00:00.000Z'), false)
+    await keys.revoke('one', '2026-02-01T00:00:00.000Z')
+    assert.equal(await keys.restore('one', '2026-02-01T00:00:00.001Z'), false)
+    assert.equal(await keys.restore('nobody', '2026-02-01T00:00:00.000Z'), false)
+    assert.equal(await keys.restore('one', '2026-02-01T00:00:00.000Z'), true)
+    assert.deepEqual(await keys.list(), [key('one')])
+    assert.equal(await sessions.get('h'), undefined)
+  },
+
   'keys: one is revoked once, and stays on record': async (store) => {
     const { keys } = await store.open()
     await keys.create(key('one'))

@@ -37,14 +37,17 @@ export function ActivityPage() {
   const [location] = useLocation()
   return (
     <>
-      <h1 className="text-2xl font-semibold tracking-tight">Activity</h1>
-      <nav aria-label="Parts of Activity" className="my-4 flex flex-wrap gap-1 border-b border-line pb-2">
+      <h1 className="text-2xl font-semibold tracking-tight compact:sr-only">Activity</h1>
+      <nav
+        aria-label="Parts of Activity"
+        className="my-4 flex flex-wrap gap-1 border-b border-line pb-2 compact:mt-0 compact:mb-1 compact:pb-0.5"
+      >
         {PARTS.map(({ href, title }) => (
           <Link
             key={href}
             href={href}
             aria-current={isHere(location, href) ? 'page' : undefined}
-            className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
+            className="rounded-lg px-2.5 py-1.5 text-sm compact:py-0.5 font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
           >
             {title}
           </Link>
@@ -66,7 +69,9 @@ export function ActivityPage() {
             {({ name }) => <McpTrafficPage name={decodeURIComponent(name)} key={name} />}
           </Route>
           <Route>
-            <Empty title="Page not found">Choose one above.</Empty>
+            <Empty title="Page not found" action={{ label: 'Open the runs', href: '/activity/runs' }}>
+              Check the address, or choose a part above.
+            </Empty>
           </Route>
         </Switch>
       </Suspense>

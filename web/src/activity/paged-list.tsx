@@ -28,12 +28,13 @@ interface PagedListProps<Row> {
   readonly row: (row: Row) => ReactNode
   readonly empty: ReactNode
   readonly onClear: () => void
-  readonly children?: ReactNode
+  /** The titles of the columns, for wide windows. They have the classes of a row. */
+  readonly head: ReactNode
 }
 
 /** A list by pages, newest first: older rows are loaded while scrolling, new ones while only the first page is shown. */
 export function PagedList<Row>(props: PagedListProps<Row>) {
-  const { path, part, filters, fixed = {}, one, keyOf, row, empty, onClear, children } = props
+  const { path, part, filters, fixed = {}, one, keyOf, row, empty, onClear, head } = props
   const { up } = useConnection()
   const query = infiniteQueryOptions({
     queryKey: ['list', path, filters, fixed],
@@ -63,7 +64,7 @@ export function PagedList<Row>(props: PagedListProps<Row>) {
   const live = list.data.pages.length === 1
   return (
     <>
-      <div className="flex min-h-9 flex-wrap items-center gap-2">
+      <div className="flex min-h-9 flex-wrap items-center gap-2 compact:min-h-6">
         <p role="status" className="mr-auto text-sm text-muted">
           {list.isPlaceholderData ? 'Looking …' : `${count(rows.length, one)}${list.hasNextPage ? ', and more' : ''}`}
         </p>
@@ -76,9 +77,13 @@ export function PagedList<Row>(props: PagedListProps<Row>) {
           <Button onClick={() => window.scrollTo({ top: 0 })}>Back to the newest</Button>
         )}
         {isNarrowed && <Button onClick={onClear}>Clear filters</Button>}
-        {children}
       </div>
       {list.isRefetchError && <Failed error={list.error} what={`newer ${one}s`} />}
+      {rows.length > 0 && (
+        <div aria-hidden="true" className="-mb-2 text-xs text-muted compact:mb-0 max-md:hidden">
+          {head}
+        </div>
+      )}
       {rows.length > 0 && (
         <WindowList
           label={`${one.charAt(0).toUpperCase()}${one.slice(1)}s`}

@@ -59,6 +59,9 @@ export function serverAnswered(): void {
   later(QUIET_MS)
 }
 
+/** Whether queries may refresh by themselves: while the server is away, only the connection retries. */
+export const serverIsUp = (): boolean => connection.up
+
 /** Retries now. */
 export const askNow = (): Promise<void> => ask()
 

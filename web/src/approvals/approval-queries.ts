@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
+import { serverIsUp } from '../api/connection.ts'
 import { toolsQuery, useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 
@@ -16,7 +17,7 @@ export const approvalsQuery = (pending: boolean) =>
     queryKey: ['approvals', pending],
     queryFn: ({ signal }) =>
       requestJson<ApprovalPage>(`/api/approvals?limit=100${pending ? '&status=pending' : ''}`, { signal }),
-    refetchInterval: REFRESH_MS,
+    refetchInterval: () => serverIsUp() && REFRESH_MS,
   })
 
 export const approvalQuery = (id: string) =>
@@ -25,11 +26,17 @@ export const approvalQuery = (id: string) =>
     queryFn: ({ signal }) => requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { signal }),
   })
 
-/** The number of pending approvals; undefined if there is nothing to approve here. */
+/** The page after a decision, before the server has confirmed it. */
+export function withoutApproval(page: ApprovalPage, id: string): ApprovalPage {
+  const approvals = page.approvals.filter((approval) => approval.id !== id)
+  return { ...page, approvals, pending: page.pending - (page.approvals.length - approvals.length) }
+}
+
+/** The number of pending approvals; undefined if there is nothing to approve here. Runs of tests ask for any write. */
 export function usePending(): number | undefined {
   const may = useMay('approve')
   const { data: tools = [] } = useQuery({ ...toolsQuery, enabled: may })
-  const guarded = tools.some(({ approval }) => approval === true)
-  const { data } = useQuery({ ...approvalsQuery(true), enabled: guarded })
-  return guarded ? (data?.pending ?? 0) : undefined
+  const { data } = useQuery({ ...approvalsQuery(true), enabled: may })
+  const pending = data?.pending ?? 0
+  return pending > 0 || tools.some(({ approval }) => approval === true) ? pending : undefined
 }

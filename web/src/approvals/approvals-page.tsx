@@ -1,13 +1,17 @@
-import { useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
+import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
+import { requestJson } from '../api/request.ts'
+import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
 import { inDate } from '../parts/figures.ts'
 import { Code } from '../parts/section.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
-import { approvalsQuery } from './approval-queries.ts'
+import { written } from '../tools/params-text.tsx'
+import { approvalsQuery, withoutApproval } from './approval-queries.ts'
 
 const SHOWN = [
   { value: 'pending', label: 'pending' },
@@ -23,7 +27,9 @@ export function ApprovalsPage() {
     <div className="grid grid-cols-1 gap-4">
       <div className="flex flex-wrap items-end justify-between gap-3">
         <h1 className="text-2xl font-semibold tracking-tight">Approvals</h1>
-        <Choice label="Show" value={shown} options={SHOWN} onChange={setShown} />
+        <div className="w-40">
+          <Choice label="Show" value={shown} options={SHOWN} onChange={setShown} />
+        </div>
       </div>
       {data === undefined ? (
         error ? (
@@ -48,7 +54,7 @@ export function ApprovalsPage() {
 
 const Entry = ({ approval }: { readonly approval: ApprovalView }) => (
   <li className="panel min-w-0 p-4">
-    <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
       <Link
         href={`/approvals/${encodeURIComponent(approval.id)}`}
         className="font-mono font-medium wrap-anywhere text-accent underline underline-offset-2"
@@ -58,9 +64,48 @@ const Entry = ({ approval }: { readonly approval: ApprovalView }) => (
       <span className="text-sm text-muted">
         {approval.status}, requested by {approval.caller_name || 'the application'} <Time at={approval.requested_at} />
       </span>
+      {approval.run_id !== null && (
+        <Link href={`/runs/${approval.run_id}`} className="text-sm text-accent underline underline-offset-2">
+          its run
+        </Link>
+      )}
+      {approval.status === 'pending' && <Decide approval={approval} />}
     </div>
-    <p className="mt-1 truncate font-mono text-sm text-muted">{JSON.stringify(approval.params)}</p>
+    <p className="mt-1 line-clamp-3 font-mono text-sm wrap-anywhere text-muted">{written(approval.params)}</p>
   </li>
 )
+
+/** Decides about the call as it is. The entry goes at once, and returns if the server refuses. */
+function Decide({ approval: { id, tool, refused } }: { readonly approval: ApprovalView }) {
+  const client = useQueryClient()
+  const { queryKey } = approvalsQuery(true)
+  const { mutate, isPending } = useMutation({
+    mutationFn: (decision: ApprovalDecision['decision']) =>
+      requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body: { decision } }),
+    onMutate: async () => {
+      await client.cancelQueries({ queryKey })
+      const before = client.getQueryData(queryKey)
+      client.setQueryData(queryKey, (page) => page && withoutApproval(page, id))
+      return { before }
+    },
+    onSuccess: (_answer, decision) => toast({ text: `${decision === 'approve' ? 'Approved' : 'Rejected'} ${tool}` }),
+    onError: (error, _decision, kept) => {
+      client.setQueryData(queryKey, kept?.before)
+      toast({ text: `${tool} was not decided. ${error.message}` })
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
+  })
+  if (refused !== null) return <span className="text-sm text-muted sm:ml-auto">{refused}</span>
+  return (
+    <span className="flex gap-2 sm:ml-auto">
+      <Button aria-label={`Approve ${tool}`} disabled={isPending} onClick={() => mutate('approve')}>
+        Approve
+      </Button>
+      <Button look="danger" aria-label={`Reject ${tool}`} disabled={isPending} onClick={() => mutate('reject')}>
+        Reject
+      </Button>
+    </span>
+  )
+}
 
 export const Time = ({ at }: { readonly at: string }) => <time dateTime={at}>{inDate(at)}</time>

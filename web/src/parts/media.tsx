@@ -24,20 +24,34 @@ export function ResultView({ result, label, whole = false }: ResultProps) {
     const { media, rest } = split(result.success ? result.result : result.error)
     return { media, value: !whole ? rest : result.success ? { ...result, result: rest } : result }
   }, [result, whole])
-  return (
-    <>
-      {media.length > 0 && (
-        <ul className="mb-3 grid gap-3" aria-label="Media">
-          {media.map((one, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: the media of a result never change
-            <li key={index}>{shown(one)}</li>
-          ))}
-        </ul>
-      )}
-      <JsonTree value={value} label={label} />
-    </>
-  )
+  return <WithMedia media={media} value={value} label={label} />
 }
+
+/** The same for a stored result, without its envelope. */
+export function ValueView({ value, label }: { readonly value: unknown; readonly label: string }) {
+  const { media, rest } = useMemo(() => split(value), [value])
+  return <WithMedia media={media} value={rest} label={label} />
+}
+
+interface WithMediaProps {
+  readonly media: readonly Media[]
+  readonly value: unknown
+  readonly label: string
+}
+
+const WithMedia = ({ media, value, label }: WithMediaProps) => (
+  <>
+    {media.length > 0 && (
+      <ul className="mb-3 grid gap-3" aria-label="Media">
+        {media.map((one, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the media of a result never change
+          <li key={index}>{shown(one)}</li>
+        ))}
+      </ul>
+    )}
+    <JsonTree value={value} label={label} />
+  </>
+)
 
 function shown({ mediaType, name, address, bytes }: Media): ReactNode {
   const title = name || mediaType

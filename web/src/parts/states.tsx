@@ -17,20 +17,26 @@ interface EmptyProps {
   readonly action?: { readonly label: string; readonly href: string }
 }
 
+const ACTION =
+  'mt-3 inline-flex min-h-9 items-center rounded-lg border border-edge bg-panel px-3 py-1 text-sm font-medium hover:bg-sunk'
+
 /** Empty state with a hint and a useful action. */
 export const Empty = ({ title, children, action }: EmptyProps) => (
   <div className="panel grid min-h-40 place-items-center border-dashed p-6 text-center">
     <div>
       <p className="font-medium">{title}</p>
       <div className="mt-1 text-muted">{children}</div>
-      {action !== undefined && (
-        <Link
-          href={action.href}
-          className="mt-3 inline-flex min-h-9 items-center rounded-lg border border-edge bg-panel px-3 py-1 text-sm font-medium hover:bg-sunk"
-        >
-          {action.label}
-        </Link>
-      )}
+      {action !== undefined &&
+        // The docs are not a part of this page.
+        (action.href.startsWith('/guide/') ? (
+          <a href={action.href} className={ACTION}>
+            {action.label}
+          </a>
+        ) : (
+          <Link href={action.href} className={ACTION}>
+            {action.label}
+          </Link>
+        ))}
     </div>
   </div>
 )

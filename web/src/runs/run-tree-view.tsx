@@ -2,13 +2,14 @@ import { Link } from 'wouter'
 import type { RunView } from '../../../src/server/http/views.ts'
 import { count, inMoney, inNumber, inTime } from '../parts/figures.ts'
 import { BreakableName } from '../parts/section.tsx'
+import type { CallLinks } from './call-links.ts'
 import { flatTree, periodOf, runTree, type TreeNode, totalOf } from './run-tree.ts'
 
 const COLOURS = { turn: 'bg-accent', call: 'bg-good', run: 'bg-warn' } as const
 const LINK = 'text-accent underline underline-offset-2'
 
 /** What happened in a run, as a tree with times and costs. */
-export function RunTreeView({ run }: { readonly run: RunView }) {
+export function RunTreeView({ run, links }: { readonly run: RunView; readonly links?: CallLinks | undefined }) {
   const tree = runTree(run)
   const nodes = flatTree(tree)
   if (nodes.length === 0) return <p className="text-sm text-muted">No steps are stored.</p>
@@ -40,7 +41,7 @@ export function RunTreeView({ run }: { readonly run: RunView }) {
           <tr key={node.id} className="border-t border-line hover:bg-sunk">
             <th scope="row" className="py-1 pr-3 font-normal">
               <span className="flex items-baseline gap-2" style={{ paddingLeft: `${node.depth * 1.25}rem` }}>
-                <Title node={node} />
+                <Title node={node} row={node.kind === 'call' ? links?.get(Number(node.id)) : undefined} />
               </span>
             </th>
             <td className="py-1 max-sm:hidden">
@@ -98,7 +99,13 @@ const Column = ({ title, narrow = false }: { readonly title: string; readonly na
 const lasted = ({ kind, durationMs }: TreeNode): string =>
   kind === 'turn' && durationMs === 0 ? '–' : inTime(durationMs)
 
-function Title({ node: { kind, title, tool, runId, failed } }: { readonly node: TreeNode }) {
+interface TitleProps {
+  readonly node: TreeNode
+  /** The id of the call's row in the audit log; without it, the title leads to the tool. */
+  readonly row: string | undefined
+}
+
+function Title({ node: { kind, title, tool, runId, failed }, row }: TitleProps) {
   if (runId !== undefined) {
     return (
       <>
@@ -113,7 +120,12 @@ function Title({ node: { kind, title, tool, runId, failed } }: { readonly node: 
   if (kind === 'turn') return <span className="font-medium whitespace-nowrap">{title}</span>
   return (
     <>
-      <Link href={`/tool/${encodeURIComponent(tool ?? '')}`} className={`${LINK} font-mono text-xs`}>
+      <Link
+        href={
+          row === undefined ? `/tool/${encodeURIComponent(tool ?? '')}` : `/activity/calls/${encodeURIComponent(row)}`
+        }
+        className={`${LINK} font-mono text-xs`}
+      >
         <BreakableName name={title} />
       </Link>
       {failed && <span className="text-xs text-bad">failed</span>}

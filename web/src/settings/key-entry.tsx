@@ -6,6 +6,7 @@ import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { inDate, inNumber } from '../parts/figures.ts'
 import { Chip, Note } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
 import { KeyForm } from './key-form.tsx'
 
 interface KeyEntryProps {
@@ -78,10 +79,20 @@ function Revoke({ shown: { id, name }, isOwn, isLastAdmin }: KeyEntryProps) {
   const revoke = useMutation({
     mutationFn: () => request(`/api/keys/${encodeURIComponent(id)}`, { method: 'DELETE' }),
     onSuccess: async () => {
-      if (isOwn) await client.invalidateQueries({ queryKey: ['session'] })
-      else await client.invalidateQueries({ queryKey: ['keys'] })
+      if (isOwn) return client.invalidateQueries({ queryKey: ['session'] })
+      toast({ text: `Revoked “${name}”`, undo: () => void restore() })
+      await client.invalidateQueries({ queryKey: ['keys'] })
     },
   })
+  const restore = async () => {
+    try {
+      await request(`/api/keys/${encodeURIComponent(id)}/restore`, { method: 'POST' })
+      toast({ text: `“${name}” is valid again` })
+    } catch (error) {
+      toast({ text: `“${name}” could not be restored. ${(error as Error).message}` })
+    }
+    await client.invalidateQueries({ queryKey: ['keys'] })
+  }
   return (
     <>
       <Button look="danger" aria-label={`Revoke ${name}`} disabled={revoke.isPending} onClick={() => setAsking(true)}>
@@ -104,8 +115,10 @@ function Revoke({ shown: { id, name }, isOwn, isLastAdmin }: KeyEntryProps) {
         }}
         onClose={() => setAsking(false)}
       >
-        <p>Requests with this key will be refused. You can’t undo this.</p>
-        {isOwn && <p className="mt-2 font-medium text-ink">You are signed in with this key.</p>}
+        <p>Requests with this key will be refused, and everything that runs for it ends.</p>
+        {isOwn && (
+          <p className="mt-2 font-medium text-ink">You are signed in with this key. You can’t undo this here.</p>
+        )}
         {isLastAdmin && (
           <p className="mt-2 font-medium text-ink">
             No other key of this tenant can manage keys. You will need the command line to create one.

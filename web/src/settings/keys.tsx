@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ShownKey } from '../../../src/server/http/views.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
-import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { Failed, Loading } from '../parts/states.tsx'
 import { KeyEntry } from './key-entry.tsx'
 import { KeyForm } from './key-form.tsx'
 import { keysQuery, type MadeKey, rolesQuery } from './setting-queries.ts'
@@ -37,7 +37,7 @@ export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
       <KeyForm onMade={onMade} isFirst={session?.state === 'local' && keys?.length === 0} />
       {keys === undefined && error && <Failed error={error} what="the keys" again={() => void refetch()} />}
       {keys === undefined && !error && <Loading what="the keys" />}
-      {keys?.length === 0 && <Empty title="No keys yet">Create one above.</Empty>}
+      {keys?.length === 0 && <p className="text-sm text-muted">No keys yet.</p>}
       {valid.length > 0 && (
         <ul aria-label="Valid keys" className="panel divide-y divide-line">
           {valid.map(entry)}

@@ -17,6 +17,8 @@ export interface RunCall {
   readonly recovered?: boolean
   /** Absent until it runs. */
   readonly startedAt?: number
+  /** Of a stored run: the place of its step. */
+  readonly step?: number
 }
 
 /** A model turn with its calls. */
@@ -119,7 +121,7 @@ export const failed = (run: RunState, problem: string, now: number): RunState =>
 /** Converts a stored run to the same form. */
 export function storedRun(run: StoredRun): { turns: RunTurn[] } {
   const turns: RunTurn[] = []
-  for (const step of run.steps) {
+  for (const [place, step] of run.steps.entries()) {
     if (step.type === 'model') {
       const turn = newTurn(step.iteration, Date.parse(step.started_at))
       turns.push({ ...turn, durationMs: step.duration_ms, text: step.text ?? '', ...usedIn(step) })
@@ -128,7 +130,7 @@ export function storedRun(run: StoredRun): { turns: RunTurn[] } {
       const last = turns.at(-1) ?? newTurn(step.iteration, Date.parse(step.started_at))
       const startedAt = Date.parse(step.started_at)
       const over = { result: step.result as ToolResult, startedAt, ...(step.recovered && { recovered: true }) }
-      const unique = { ...call, id: `${call.id}-${last.calls.length}`, ...over }
+      const unique = { ...call, id: `${call.id}-${last.calls.length}`, ...over, step: place }
       turns.splice(Math.max(0, turns.length - 1), 1, { ...last, calls: [...last.calls, unique] })
     }
   }

@@ -1,18 +1,23 @@
+import { Link } from 'wouter'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
+import type { CallLinks } from '../runs/call-links.ts'
+import { CopyMenu } from '../tools/copy-menu.tsx'
 import type { RunCall, RunTurn } from './run-state.ts'
 
 interface RunTurnsProps {
   readonly turns: readonly RunTurn[]
   readonly running: boolean
+  /** Of a stored run: the rows of its calls in the audit log. */
+  readonly links?: CallLinks | undefined
 }
 
 /** The turns of a run with text and calls. */
-export const RunTurns = ({ turns, running }: RunTurnsProps) => (
+export const RunTurns = ({ turns, running, links }: RunTurnsProps) => (
   <ol className="grid grid-cols-1 gap-3" aria-label="Turns of the model">
     {turns.map((turn, index) => (
       <li key={`${turn.iteration}-${turn.startedAt}`} className="border-l-2 border-line pl-3">
@@ -32,7 +37,7 @@ export const RunTurns = ({ turns, running }: RunTurnsProps) => (
           >
             {turn.calls.map((call) => (
               <li key={call.id} className="min-w-0">
-                <Call call={call} iteration={turn.iteration} running={running} />
+                <Call call={call} iteration={turn.iteration} running={running} row={links?.get(call.step ?? -1)} />
               </li>
             ))}
           </ul>
@@ -67,9 +72,11 @@ interface CallProps {
   readonly call: RunCall
   readonly iteration: number
   readonly running: boolean
+  /** The id of its row in the audit log. */
+  readonly row: string | undefined
 }
 
-function Call({ call, iteration, running }: CallProps) {
+function Call({ call, iteration, running, row }: CallProps) {
   const { tool, params, progress, result, notRun, recovered } = call
   return (
     <article
@@ -77,7 +84,12 @@ function Call({ call, iteration, running }: CallProps) {
       className={`rounded-lg border bg-panel p-3 ${result?.success === false ? 'border-bad' : 'border-line'}`}
     >
       <div className="flex flex-wrap items-center gap-2">
-        <span className="font-mono text-sm font-medium break-all">{tool}</span>
+        <Link
+          href={`/tool/${encodeURIComponent(tool)}`}
+          className="font-mono text-sm font-medium break-all underline-offset-2 hover:underline"
+        >
+          {tool}
+        </Link>
         {result !== undefined && (
           <Chip tone={result.success ? 'good' : 'bad'}>{result.success ? 'success' : result.error_code}</Chip>
         )}
@@ -87,9 +99,18 @@ function Call({ call, iteration, running }: CallProps) {
           Iteration {iteration}
           {result !== undefined && `, ${inTime(result.execution_time_ms)}`}
         </span>
+        {row !== undefined && (
+          <Link
+            href={`/activity/calls/${encodeURIComponent(row)}`}
+            className="text-xs text-accent underline underline-offset-2"
+          >
+            Open the call
+          </Link>
+        )}
         {result !== undefined && (
-          <span className="-my-1.5 ml-auto">
+          <span className="-my-1.5 ml-auto flex flex-wrap">
             <CopyButton text={JSON.stringify({ tool, params, result }, null, 2)} look="quiet" />
+            <CopyMenu tool={tool} params={params} />
           </span>
         )}
       </div>

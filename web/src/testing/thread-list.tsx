@@ -34,9 +34,11 @@ export function ThreadList({ current, open }: ThreadListProps) {
       <Button className="w-full" onClick={() => open()}>
         <PlusIcon /> New thread
       </Button>
-      {threads.length === 0 ? (
-        <p className="px-2 pt-2 text-sm text-muted">Your threads appear here. They are stored in this browser.</p>
-      ) : (
+      <p className="px-2 pt-2 text-xs text-muted">
+        {threads.length === 0 && 'Your threads appear here. '}
+        Threads are stored in this browser only. Their runs are on the server.
+      </p>
+      {threads.length > 0 && (
         <ul className="mt-2 grid max-h-64 gap-0.5 overflow-y-auto xl:max-h-[calc(100dvh-14rem)]">
           {threads.map((thread) => (
             <li key={thread.id} className="group flex min-w-0 items-center">

@@ -43,8 +43,8 @@ export function ParamsText({ params, onParams, onReadable, labelledBy }: ParamsT
         aria-invalid={problem !== undefined}
         aria-describedby={help}
         spellCheck={false}
-        rows={12}
-        className="field min-h-48 flex-1 resize-y font-mono text-[0.8125rem]"
+        rows={4}
+        className="field field-sizing-content max-h-96 min-h-40 flex-1 resize-y font-mono text-[0.8125rem]"
         value={text}
         onChange={(event) => type(event.target.value)}
       />

@@ -136,7 +136,9 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
             <span className="text-sm text-muted">Opens a new tab. Then run the call again.</span>
           </p>
         )}
-        {call.result !== undefined && !call.running && <CallResult result={call.result} kind={tool.kind} />}
+        {call.result !== undefined && !call.running && (
+          <CallResult result={call.result} kind={tool.kind} tool={tool.name} params={call.sent} />
+        )}
       </div>
       <ConfirmDialog
         open={asking}

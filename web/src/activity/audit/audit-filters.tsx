@@ -36,7 +36,10 @@ export function AuditFilters({ view, change }: AuditFiltersProps) {
   )
   const byTime = filters.from !== undefined || filters.to !== undefined
   return (
-    <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-4">
+    <search
+      aria-label="Narrow down"
+      className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-4 compact:lg:grid-cols-8"
+    >
       <Choice
         label="Show"
         value={filters.type ?? 'call'}

@@ -18,7 +18,7 @@ export function AuditLog() {
   if (!mayObserve) return <Empty title="Your key can’t view calls">It lacks the scope observe.</Empty>
   const forget = () => change(Object.fromEntries([...Object.keys(view.filters), 'last'].map((name) => [name, ''])))
   return (
-    <div className="grid grid-cols-1 gap-3">
+    <div className="grid grid-cols-1 gap-3 compact:gap-1">
       <h2 className="sr-only">Audit log</h2>
       <AuditFilters view={view} change={change} />
       <Rows view={view} forget={forget} />

@@ -77,7 +77,7 @@ const OpenRow = ({ row }: OpenRowProps) => (
     onClick={() => row.toggleExpanded()}
     className="group flex w-full items-start gap-1 text-left font-mono font-medium"
   >
-    <span className="shrink-0 text-muted group-aria-[expanded=false]:-rotate-90">
+    <span className="shrink-0 text-muted group-aria-[expanded=false]:-rotate-90 compact:-my-px">
       <ChevronIcon />
     </span>
     <span className="min-w-0 break-words">{row.original.event ?? row.original.tool}</span>

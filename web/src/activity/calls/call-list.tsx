@@ -34,7 +34,7 @@ export function CallList() {
   )
   const tenant = filters.tenant === undefined ? '' : `?tenant=${encodeURIComponent(filters.tenant)}`
   return (
-    <div className="grid grid-cols-1 gap-3">
+    <div className="grid grid-cols-1 gap-3 compact:gap-1">
       <h2 className="sr-only">Calls</h2>
       <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
         <Choice
@@ -49,7 +49,9 @@ export function CallList() {
         <Choice label="Time" value={filters.last ?? ''} options={TIME_OPTIONS} onChange={(last) => change({ last })} />
         {seesAll && text('tenant', 'Tenant', { placeholder: 'Tenant, or *' })}
       </search>
-      {session?.payloads !== undefined && <p className="text-sm text-muted">{PAYLOADS[session.payloads]}</p>}
+      {session?.payloads !== undefined && (
+        <p className="text-sm text-muted compact:text-xs">{PAYLOADS[session.payloads]}</p>
+      )}
       <PagedList<AuditRow>
         path="/audit"
         part="rows"
@@ -64,15 +66,28 @@ export function CallList() {
           </Empty>
         }
         onClear={clear}
+        head={
+          <div className={ROW}>
+            <span>Tool</span>
+            <span>Outcome</span>
+            <span className="text-right">Duration</span>
+            <span>Through</span>
+            <span>Model or key</span>
+            <span className="text-right">Began</span>
+          </div>
+        }
       />
     </div>
   )
 }
 
+const ROW =
+  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_minmax(10rem,1fr)_8.5rem]'
+
 const CallRow = ({ row, tenant }: { readonly row: AuditRow; readonly tenant: string }) => (
   <Link
     href={`/activity/calls/${encodeURIComponent(row.id)}${tenant}`}
-    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_10rem_9rem]"
+    className={`${ROW} py-1.5 text-sm hover:bg-sunk compact:py-0 compact:text-xs`}
   >
     <span className="truncate font-mono font-medium">{row.tool}</span>
     <span className="justify-self-end md:justify-self-start">

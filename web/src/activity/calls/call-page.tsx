@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { callQuery, type ShownCall, useMay } from '../../api/queries.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
+import { ValueView } from '../../parts/media.tsx'
 import { OutcomeChip } from '../../parts/outcome-chip.tsx'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
 import { SaveTest } from '../../runs/save-test.tsx'
+import { CopyMenu } from '../../tools/copy-menu.tsx'
 import { useAddress } from '../address.ts'
 import { AuditDetails } from '../audit/audit-details.tsx'
 import { PAYLOADS } from '../paged-list.tsx'
@@ -83,7 +85,9 @@ function Payload({ call: { payload, payloads, row } }: { readonly call: ShownCal
         </div>
       )}
       <div className="mt-4 grid gap-4 lg:grid-cols-2">
-        <Part title="Parameters" value={payload.params} />
+        <Part title="Parameters" value={payload.params}>
+          <CopyMenu tool={row.tool} params={payload.params} />
+        </Part>
         {payload.error === undefined ? (
           <Part title="Result" value={payload.result} />
         ) : (
@@ -97,19 +101,26 @@ function Payload({ call: { payload, payloads, row } }: { readonly call: ShownCal
   )
 }
 
-const Part = ({ title, value }: { readonly title: string; readonly value: unknown }) => (
+interface PartProps {
+  readonly title: string
+  readonly value: unknown
+  readonly children?: ReactNode
+}
+
+const Part = ({ title, value, children }: PartProps) => (
   <section aria-label={title} className="panel min-w-0 p-4">
-    <div className="flex items-center gap-2">
+    <div className="flex flex-wrap items-center gap-x-2">
       <h3 className="mr-auto font-medium">{title}</h3>
       {value !== undefined && (
-        <CopyButton text={JSON.stringify(value, null, 2)} label={`Copy ${title.toLowerCase()}`} />
+        <CopyButton text={JSON.stringify(value, null, 2)} label={`Copy ${title.toLowerCase()}`} look="quiet" />
       )}
+      {children}
     </div>
     <div className="mt-2 overflow-x-auto">
       {value === undefined ? (
         <p className="text-muted">They could not be read.</p>
       ) : (
-        <JsonTree value={value} label={title} />
+        <ValueView value={value} label={title} />
       )}
     </div>
   </section>

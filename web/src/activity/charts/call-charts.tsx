@@ -77,7 +77,13 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
           most={1}
           {...{ window, rows, drawn: RATE }}
         />
-        <TimeChart title="Latency" note="Latency percentiles" format={inTime} {...{ window, rows, drawn: TIMES }} />
+        <TimeChart
+          title="Latency"
+          note="Percentiles. Each line of the grid is ten times the one below"
+          format={inTime}
+          logarithmic
+          {...{ window, rows, drawn: TIMES }}
+        />
         <ErrorChart errors={figures.errors} total={figures.total} />
       </div>
     </>

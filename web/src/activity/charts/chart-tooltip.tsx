@@ -1,5 +1,4 @@
 interface Shown {
-  readonly dataKey?: unknown
   readonly name?: unknown
   readonly value?: unknown
 }
@@ -18,8 +17,8 @@ export const ChartTooltip = ({ active = false, title, payload = [], format, miss
     {active && (
       <>
         <p className="font-medium">{title}</p>
-        {payload.map(({ dataKey, name, value }) => (
-          <p key={String(dataKey)} className="tabular-nums">
+        {payload.map(({ name, value }) => (
+          <p key={String(name)} className="tabular-nums">
             {String(name)}: {typeof value === 'number' ? format(value) : (missing ?? 'none')}
           </p>
         ))}

@@ -6,6 +6,7 @@ import type {
   ModelMetrics,
   RunSeriesMetrics,
 } from '../../../../src/core/storage/ledger.ts'
+import { serverIsUp } from '../../api/connection.ts'
 import { requestJson } from '../../api/request.ts'
 
 /** The selection of all charts. An empty string means all; for tenants, your own. */
@@ -28,6 +29,9 @@ export function metricsViewOf(params: URLSearchParams): MetricsView {
   }
 }
 
+/** Hidden tabs don't refresh. */
+const LIVE_MS = 15_000
+
 /** The common query key, which invalidates all of them. */
 export const METRICS = 'metrics'
 
@@ -37,6 +41,7 @@ const metrics = <Answer>(path: string, asked: Readonly<Record<string, string>>) 
     queryKey: [METRICS, path, asked],
     queryFn: ({ signal }) => requestJson<Answer>(`${path}?${query}`, { signal }),
     placeholderData: keepPreviousData,
+    refetchInterval: () => serverIsUp() && LIVE_MS,
   })
 }
 

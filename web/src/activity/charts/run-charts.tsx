@@ -53,7 +53,8 @@ export function RunCharts({ view }: { readonly view: MetricsView }) {
   const { window } = series.data
   const rows = series.data.buckets.map(({ start, runs, cost, avg_iterations, max_iterations }) => ({
     start,
-    cost: cost ?? 0,
+    // Runs without a price are a gap.
+    cost: cost ?? (runs === 0 ? 0 : null),
     average: runs === 0 ? null : avg_iterations,
     deepest: runs === 0 ? null : max_iterations,
   }))

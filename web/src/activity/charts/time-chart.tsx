@@ -2,6 +2,7 @@ import { useId } from 'react'
 import { Bar, CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts'
 import { ChartFrame } from './chart-frame.tsx'
 import { ChartTooltip } from './chart-tooltip.tsx'
+import { decades, LEAST, ticksOf } from './decades.ts'
 import type { Drawn } from './drawn.ts'
 import { Hatching, Swatch } from './swatch.tsx'
 import { atTime, type Buckets, onAxis } from './time-labels.ts'
@@ -24,6 +25,8 @@ interface TimeChartProps {
   /** The end of the axis; the largest value by default. */
   readonly most?: number
   readonly whole?: boolean
+  /** For values of several magnitudes, such as latency. */
+  readonly logarithmic?: boolean
 }
 
 /** A few points make no line: they must be seen by themselves. */
@@ -34,7 +37,7 @@ const TICK = { fill: 'var(--muted)', fontSize: 12 }
 
 /** Values over time, as stacked bars or lines. */
 export function TimeChart(props: TimeChartProps) {
-  const { title, note, window, rows, drawn, format, missing, most, whole = false } = props
+  const { title, note, window, rows, drawn, format, missing, most, whole = false, logarithmic = false } = props
   const hatching = useId()
   const columns = [
     { label: window === 'days' ? 'Day' : 'From', text: ({ start }: TimeRow) => atTime(start, window) },
@@ -80,7 +83,8 @@ export function TimeChart(props: TimeChartProps) {
               axisLine={false}
               width={64}
               allowDecimals={!whole}
-              domain={[0, most ?? 'auto']}
+              {...(logarithmic ? { scale: 'log', domain: decades(rows, drawn), allowDataOverflow: true } : {})}
+              {...(logarithmic ? { ticks: ticksOf(decades(rows, drawn)) } : { domain: [0, most ?? 'auto'] })}
             />
             <Tooltip
               cursor={{ stroke: 'var(--edge)', fill: 'var(--sunk)' }}
@@ -103,6 +107,7 @@ export function TimeChart(props: TimeChartProps) {
                   name={label}
                   // In a stack, no value is drawn as 0.
                   {...(drawn.length > 1 && { stackId: 'all' })}
+                  maxBarSize={48}
                   fill={hatched ? `url(#${hatching})` : colour}
                   stroke={hatched ? colour : undefined}
                   isAnimationActive={false}
@@ -110,7 +115,11 @@ export function TimeChart(props: TimeChartProps) {
               ) : (
                 <Line
                   key={key}
-                  dataKey={key}
+                  dataKey={
+                    logarithmic
+                      ? ({ [key]: value }: TimeRow) => (value === null ? null : Math.max(LEAST, Number(value)))
+                      : key
+                  }
                   name={label}
                   stroke={colour}
                   strokeWidth={2}

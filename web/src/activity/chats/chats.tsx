@@ -21,7 +21,7 @@ export function ChatList() {
   if (!mayObserve) return <Empty title="Your key can’t view chats">It lacks the scope observe.</Empty>
   const filters = filtersOf(params, NAMES)
   return (
-    <div className="grid grid-cols-1 gap-3">
+    <div className="grid grid-cols-1 gap-3 compact:gap-1">
       <h2 className="sr-only">Chats</h2>
       <search aria-label="Narrow down" className="max-w-xs">
         <FilterText
@@ -38,17 +38,33 @@ export function ChatList() {
         one="chat"
         keyOf={({ id, caller }) => JSON.stringify([caller, id])}
         row={(chat) => <ChatRow chat={chat} />}
-        empty={<Empty title="No chats yet">Conversations of AI SDK clients appear here.</Empty>}
+        empty={
+          <Empty title="No chats yet" action={{ label: 'Read how to connect one', href: '/guide/guides/ai-sdk.html' }}>
+            Conversations of AI SDK clients appear here.
+          </Empty>
+        }
         onClear={() => change({ caller: '', last: '' })}
+        head={
+          <div className={ROW}>
+            <span>Last question</span>
+            <span>Key</span>
+            <span className="text-right">Turns</span>
+            <span className="text-right">Size</span>
+            <span className="text-right">Updated</span>
+          </div>
+        }
       />
     </div>
   )
 }
 
+const ROW =
+  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 md:grid-cols-[minmax(0,1fr)_10rem_6rem_6rem_8.5rem]'
+
 const ChatRow = ({ chat }: { readonly chat: ShownChat }) => (
   <Link
     href={`/activity/chats/${encodeURIComponent(chat.id)}?caller=${encodeURIComponent(chat.caller)}`}
-    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_10rem_6rem_6rem_9rem]"
+    className={`${ROW} py-1.5 text-sm hover:bg-sunk compact:py-0 compact:text-xs`}
   >
     <span className="truncate font-medium">{chat.question || chat.id}</span>
     <span className="truncate text-muted max-md:hidden">{chat.caller}</span>
@@ -93,21 +109,30 @@ export function ChatPage({ id }: { readonly id: string }) {
           all runs of this key
         </Link>
       </p>
-      <ol aria-label="Messages" className="mt-4 grid grid-cols-1 gap-3">
-        {data.turns
-          .flatMap(({ id: turn, messages }) => messages.map((message, index) => ({ key: `${turn} ${index}`, message })))
-          .map(({ key, message }) => (
-            <li
-              key={key}
-              className={`panel min-w-0 p-3 ${message.role === 'user' ? 'border-accent md:ml-16' : 'md:mr-16'}`}
-            >
-              <p className="text-xs font-medium text-muted">{message.role}</p>
-              <Said message={message} />
-            </li>
-          ))}
+      <ol aria-label="Turns" className="mt-4 grid max-w-5xl grid-cols-1 gap-8">
+        {data.turns.map(({ id: turn, run_id, messages }) => (
+          <li key={turn} className="grid grid-cols-1 gap-3">
+            {messages.map((message, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the messages of a turn have a fixed place.
+              <div key={index} className={`min-w-0 ${LOOKS[message.role] ?? 'panel p-3 md:mr-16'}`}>
+                <p className="text-xs font-medium text-muted">{message.role}</p>
+                <Said message={message} />
+              </div>
+            ))}
+            {run_id !== undefined && (
+              <Link href={`/runs/${run_id}`} className="w-fit text-sm text-accent underline underline-offset-2">
+                Open the run: timeline, tokens and cost
+              </Link>
+            )}
+          </li>
+        ))}
       </ol>
     </>
   )
+}
+
+const LOOKS: Readonly<Record<string, string>> = {
+  user: 'justify-self-end rounded-2xl rounded-br-sm bg-accent-ground px-4 py-2 md:ml-16',
 }
 
 /** Results are JSON text, unless they have media. */

@@ -2,7 +2,7 @@ import { Link } from 'wouter'
 import type { LimitsView } from '../../../../src/server/http/views.ts'
 import { count, inDate, inMoney, inNumber, inTime } from '../../parts/figures.ts'
 import { Code, Section } from '../../parts/section.tsx'
-import { Chip, Empty, Failed, Loading } from '../../parts/states.tsx'
+import { Chip, Failed, Loading } from '../../parts/states.tsx'
 import { limitsQuery, useWatched } from './connection-queries.ts'
 import { Left } from './left.tsx'
 
@@ -42,7 +42,7 @@ export function Limits() {
 
 function Circuits({ circuits }: Pick<LimitsView, 'circuits'>) {
   if (circuits.length === 0) {
-    return <Empty title="No circuit breakers yet">An HTTP tool gets one with its first call.</Empty>
+    return <p className="text-sm text-muted">No circuit breakers yet. An HTTP tool gets one with its first call.</p>
   }
   return (
     <ul aria-label="Circuit breakers" className="panel divide-y divide-line">
@@ -66,10 +66,10 @@ function Circuits({ circuits }: Pick<LimitsView, 'circuits'>) {
 function InUse({ limits: { callers, tools } }: { readonly limits: LimitsView }) {
   if (callers.length + tools.length === 0) {
     return (
-      <Empty title="No rate limits">
-        Set <Code>limits.calls_per_minute</Code> in the configuration, a limit of a key, or <Code>rate_limit</Code> of a
-        tool.
-      </Empty>
+      <p className="text-sm text-muted">
+        No rate limits. Set <Code>limits.calls_per_minute</Code> in the configuration, a limit of a key, or{' '}
+        <Code>rate_limit</Code> of a tool.
+      </p>
     )
   }
   return (

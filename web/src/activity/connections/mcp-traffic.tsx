@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import type { McpTraffic } from '../../../../src/server/http/views.ts'
 import { useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
+import { CopyButton } from '../../parts/copy-button.tsx'
 import { count, inMoment, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
@@ -60,6 +61,7 @@ function Traffic({ name }: { readonly name: string }) {
             JSON-RPC messages
           </h3>
           <span className="text-sm text-muted tabular-nums">{count(messages.length, 'message')}</span>
+          {messages.length > 0 && <CopyButton text={JSON.stringify(messages, null, 2)} label="Copy as JSON" />}
           <div className="w-56 max-sm:w-full">
             <FilterText label="Method" value={wanted} onChange={(method) => change({ method })} />
           </div>
@@ -130,6 +132,7 @@ function MessageRow({ message }: { readonly message: Message }) {
       </button>
       {open && content !== undefined && (
         <div className="overflow-x-auto bg-sunk px-4 py-2">
+          <CopyButton text={JSON.stringify(content, null, 2)} look="quiet" />
           <JsonTree value={content} label={`${kind} ${method ?? ''}`} />
         </div>
       )}

@@ -1,5 +1,7 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
 import type { CostReport } from '../../../../src/app/cost-report.ts'
+import { serverIsUp } from '../../api/connection.ts'
 import { useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
@@ -10,11 +12,15 @@ import { useAddress } from '../address.ts'
 import type { Drawn } from '../charts/drawn.ts'
 import { Tiles } from '../charts/tiles.tsx'
 import { TimeChart } from '../charts/time-chart.tsx'
+import { costByDay } from './cost-by-day.ts'
 
 const PERIODS = ['day', 'week', 'month'] as const
+const TITLES = { day: 'Today', week: 'This week', month: 'This month' } as const
 const BY = { tool: 'Tools', model: 'Models', key: 'Keys', run: 'Runs', tenant: 'Tenants' } as const
 const COST: readonly Drawn[] = [{ key: 'cost', label: 'Cost', colour: 'var(--accent)', as: 'bar' }]
 const TOP = 10
+/** Hidden tabs don't refresh. */
+const LIVE_MS = 15_000
 
 interface CostView {
   readonly period: string
@@ -30,6 +36,7 @@ const costsQuery = ({ period, tenant, by }: CostView) =>
       return requestJson<CostReport>(`/api/costs?${query}`, { signal })
     },
     placeholderData: keepPreviousData,
+    refetchInterval: () => serverIsUp() && LIVE_MS,
   })
 
 /** Costs are exact to six decimals: none of them is cut. */
@@ -63,7 +70,7 @@ function AllCosts() {
               className="aria-pressed:border-accent aria-pressed:text-accent"
               onClick={() => change({ period: one === 'month' ? '' : one })}
             >
-              This {one}
+              {TITLES[one]}
             </Button>
           ))}
         </fieldset>
@@ -95,9 +102,13 @@ function Total({ view }: { readonly view: CostView }) {
   }
   const { total, currency, days } = data
   if (total.calls === 0) {
-    return <Empty title="No costs in this period">Calls of tools and turns of models appear here.</Empty>
+    return (
+      <Empty title="No costs in this period" action={{ label: 'Ask a model', href: '/tools-testing' }}>
+        Calls of tools and turns of models appear here.
+      </Empty>
+    )
   }
-  const rows = days.map(({ day, cost }) => ({ start: day, cost }))
+  const rows = costByDay(days, data.from, data.to)
   return (
     <>
       {error && <Failed error={error} what="newer costs" />}
@@ -112,7 +123,7 @@ function Total({ view }: { readonly view: CostView }) {
       />
       <TimeChart
         title="Cost by day"
-        note={`From ${data.from}, in days of UTC`}
+        note={`In days of UTC${days.some(({ cost }) => cost === null) ? '. A gap is a day of unknown cost' : ''}`}
         window="days"
         missing="unknown"
         format={(cost) => inCurrency(cost, currency)}
@@ -121,6 +132,23 @@ function Total({ view }: { readonly view: CostView }) {
     </>
   )
 }
+
+/** Where a name leads to. The names of a tenant's keys lead to their calls. */
+const leadsTo: Readonly<Partial<Record<keyof typeof BY, (name: string) => string>>> = {
+  tool: (name) => `/tool/${encodeURIComponent(name)}`,
+  model: (name) => `/activity/runs?model=${encodeURIComponent(name)}`,
+  key: (name) => `/activity/calls?caller=${encodeURIComponent(name)}`,
+  run: (name) => `/runs/${encodeURIComponent(name)}`,
+}
+
+const Named = ({ href, name }: { readonly href: string | undefined; readonly name: string }) =>
+  href === undefined ? (
+    name
+  ) : (
+    <Link href={href} className="text-accent underline-offset-2 hover:underline">
+      {name}
+    </Link>
+  )
 
 /** The ten most expensive. */
 function Top({ view }: { readonly view: CostView }) {
@@ -148,7 +176,9 @@ function Top({ view }: { readonly view: CostView }) {
           <tbody>
             {data.rows.map(({ name, label, cost, calls, unknown_calls }) => (
               <tr key={name} className="border-t border-line">
-                <td className="py-1 pr-3 wrap-anywhere">{label ?? name}</td>
+                <td className="py-1 pr-3 wrap-anywhere">
+                  <Named href={leadsTo[view.by]?.(name)} name={label ?? name} />
+                </td>
                 <td className="py-1 pr-3 text-right tabular-nums">{inCurrency(cost, data.currency)}</td>
                 <td className="py-1 pr-3 text-right tabular-nums">{inNumber(calls)}</td>
                 <td className="py-1 text-right tabular-nums">{inNumber(unknown_calls)}</td>

@@ -33,7 +33,7 @@ export function Objectives() {
   return (
     <div className="grid grid-cols-1 gap-8">
       {objectives.length === 0 ? (
-        <Empty title="No objectives">
+        <Empty title="No objectives" action={{ label: 'Read about objectives', href: '/guide/guides/objectives.html' }}>
           Add <Code>objectives</Code> to the configuration.
         </Empty>
       ) : (

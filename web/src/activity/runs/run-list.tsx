@@ -5,12 +5,14 @@ import { modelsQuery, sessionQuery, toolsQuery, useMay } from '../../api/queries
 import { Choice } from '../../parts/choice.tsx'
 import { count, inMoment, inMoney, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
-import { Empty } from '../../parts/states.tsx'
+import { Chip, Empty } from '../../parts/states.tsx'
 import { StopChip } from '../../testing/stop-chip.tsx'
 import { useAddress } from '../address.ts'
 import { SPANS } from '../audit/audit-view.ts'
 import { filtersOf } from '../list-view.ts'
 import { PagedList } from '../paged-list.tsx'
+import { OpenRuns } from './open-runs.tsx'
+import { RUN_COLUMNS } from './run-columns.ts'
 
 const NAMES = ['stop_reason', 'model', 'tool', 'caller', 'tenant']
 
@@ -43,7 +45,7 @@ export function RunList() {
     <FilterText label={label} value={filters[name] ?? ''} onChange={(value) => change({ [name]: value })} {...more} />
   )
   return (
-    <div className="grid grid-cols-1 gap-3">
+    <div className="grid grid-cols-1 gap-3 compact:gap-1">
       <h2 className="sr-only">Runs</h2>
       <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
         <Choice
@@ -58,6 +60,7 @@ export function RunList() {
         <Choice label="Time" value={filters.last ?? ''} options={TIME_OPTIONS} onChange={(last) => change({ last })} />
         {seesAll && text('tenant', 'Tenant', { placeholder: `Tenant (${session?.tenant ?? 'yours'})` })}
       </search>
+      <OpenRuns filters={filters} />
       <PagedList<ListedRun>
         path="/api/runs"
         part="runs"
@@ -66,28 +69,33 @@ export function RunList() {
         keyOf={({ id }) => id}
         row={(run) => <RunRow run={run} />}
         empty={
-          <Empty title="No runs yet">
-            Ask a model on{' '}
-            <Link href="/tools-testing" className="text-accent underline">
-              Testing
-            </Link>
-            , or send a question to /chat. Each run appears here.
+          <Empty title="No runs yet" action={{ label: 'Ask a model', href: '/tools-testing' }}>
+            Ask a model on Testing, or send a question to /chat. Each run appears here.
           </Empty>
         }
         onClear={clear}
+        head={
+          <div className={RUN_COLUMNS}>
+            <span>Question</span>
+            <span>Status</span>
+            <span>Model</span>
+            <span className="text-right">Calls</span>
+            <span className="text-right">Duration</span>
+            <span className="text-right">Cost</span>
+            <span className="text-right">Started</span>
+          </div>
+        }
       />
     </div>
   )
 }
 
 const RunRow = ({ run }: { readonly run: ListedRun }) => (
-  <Link
-    href={`/runs/${run.id}`}
-    className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 py-1.5 text-sm hover:bg-sunk md:grid-cols-[minmax(0,1fr)_9rem_11rem_5rem_4.5rem_5rem_9rem]"
-  >
+  <Link href={`/runs/${run.id}`} className={`${RUN_COLUMNS} py-1.5 text-sm hover:bg-sunk compact:py-0 compact:text-xs`}>
     <span className="truncate font-medium">{run.question || '(question not stored)'}</span>
-    <span className="justify-self-end md:justify-self-start">
+    <span className="flex gap-1 justify-self-end md:justify-self-start">
       <StopChip reason={run.stop_reason} />
+      {run.mocked && <Chip tone="warn">mock results</Chip>}
     </span>
     <span className="truncate text-muted max-md:hidden">{run.model}</span>
     <span className="text-right text-muted tabular-nums max-md:hidden">{count(run.tool_calls, 'call')}</span>

@@ -5,9 +5,9 @@ import type { FileCase } from '../../../../src/validation/suites/suite.ts'
 import { suitesQuery } from '../../api/queries.ts'
 import { request, requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
-import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
 import { count } from '../../parts/figures.ts'
 import { Empty, Failed, Loading, Note } from '../../parts/states.tsx'
+import { toast } from '../../parts/toast.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
 import { readCase } from './read-case.ts'
 
@@ -46,7 +46,11 @@ export function SavedSuitePage({ name }: { readonly name: string }) {
             </Link>
             .
           </p>
-          {data.cases.length === 0 && <Empty title="No tests">Save one from a call or a run.</Empty>}
+          {data.cases.length === 0 && (
+            <Empty title="No tests" action={{ label: 'Open the calls', href: '/activity/calls' }}>
+              Save one from a call or a run.
+            </Empty>
+          )}
           <ul aria-label="Tests" className="mt-4 grid grid-cols-1 gap-3">
             {data.cases.map((one) => (
               <li key={one.id}>
@@ -72,13 +76,22 @@ function Case({ suite, one, open, last }: CaseProps) {
   const client = useQueryClient()
   const [, goTo] = useLocation()
   const [editing, setEditing] = useState(open)
-  const [asking, setAsking] = useState(false)
   const address = `${addressOf(suite)}/cases/${encodeURIComponent(one.id ?? '')}`
   const done = () =>
     Promise.all([['saved', suite], suitesQuery.queryKey].map((queryKey) => client.invalidateQueries({ queryKey })))
+  const restore = async () => {
+    try {
+      await requestJson(`${addressOf(suite)}/cases`, { method: 'POST', body: { case: one } })
+      await done()
+      if (last) goTo(`/models/suites/${encodeURIComponent(suite)}`)
+    } catch (error) {
+      toast({ text: `The test could not be restored. ${(error as Error).message}` })
+    }
+  }
   const remove = useMutation({
     mutationFn: () => request(address, { method: 'DELETE' }),
     onSuccess: async () => {
+      toast({ text: `Removed the test ${one.id}`, undo: () => void restore() })
       if (!last) return done()
       // The suite is gone with its last case.
       await client.invalidateQueries({ queryKey: suitesQuery.queryKey })
@@ -97,24 +110,12 @@ function Case({ suite, one, open, last }: CaseProps) {
           </p>
         </div>
         {!editing && <Button onClick={() => setEditing(true)}>Edit</Button>}
-        <Button look="danger" disabled={remove.isPending} onClick={() => setAsking(true)}>
+        <Button look="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
           Remove
         </Button>
       </div>
       {remove.error && <Note tone="bad">{remove.error.message}</Note>}
       {editing && <Editor address={address} one={one} onSaved={done} onClose={() => setEditing(false)} />}
-      <ConfirmDialog
-        open={asking}
-        title={`Remove the test ${one.id}?`}
-        action="Remove it"
-        onConfirm={() => {
-          setAsking(false)
-          remove.mutate()
-        }}
-        onClose={() => setAsking(false)}
-      >
-        It is removed from the suite {suite} on the server.
-      </ConfirmDialog>
     </article>
   )
 }

@@ -8,6 +8,7 @@ import { CopyButton } from '../../parts/copy-button.tsx'
 import { inDate } from '../../parts/figures.ts'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
+import { MatrixView } from './matrix-view.tsx'
 import { StateChip } from './state-chip.tsx'
 import { SuiteProgressView } from './suite-progress.tsx'
 import { TrialList } from './trial-list.tsx'
@@ -53,6 +54,7 @@ export function SuiteRunPage({ id }: { readonly id: string }) {
       {report?.suites.map(
         ({ name, remark }) => remark !== undefined && <Note key={name}>{`On ${name}: ${remark}`}</Note>,
       )}
+      {report !== null && <MatrixView trials={report.trials} />}
       {report !== null && <TrialList trials={report.trials} />}
       {run.ended_at !== null && report?.complete !== true && (
         <Note>Not every case was judged. Run the same suites with the same models again to run the missing cases.</Note>
