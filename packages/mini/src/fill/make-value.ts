@@ -1,3 +1,4 @@
+import { wordsOfName } from '../base/tool-text.ts'
 import type { SpanScores } from '../engine/tool-reader.ts'
 import { inTimeUnit, timeUnit } from '../values/durations.ts'
 import { inUnit, unitAfter, unitWanted } from '../values/measures.ts'
@@ -91,10 +92,16 @@ function partsOf(text: string): string[] {
     .filter((part) => part !== '')
 }
 
-function textAt({ description }: Parameter, from: number, to: number, said: string): string | undefined {
+function textAt({ name, description }: Parameter, from: number, to: number, said: string): string | undefined {
   const written = said.slice(from, to).trim()
   if (/["'“‘]/.test(said[from - 1] ?? '')) return written || undefined
-  return withState(plainText(written), description) || undefined
+  return withState(withoutName(name, plainText(written)), description) || undefined
+}
+
+/** "the collection shop" for the parameter `collection` is "shop". */
+function withoutName(name: string, text: string): string {
+  const words = `${wordsOfName(name)} `
+  return text.toLowerCase().startsWith(words) ? text.slice(words.length) : text
 }
 
 /** Without quotes, brackets and "the". */
