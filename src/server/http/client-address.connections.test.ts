@@ -44,7 +44,7 @@ test.each([
   socket.on('data', (chunk) => {
     text += chunk
   })
-  await once(socket, 'close')
+  await new Promise((resolve) => socket.on('close', resolve))
   const answers = text.split('HTTP/1.1 200').length - 1
   expect(isAll ? answers === sent : answers <= 32).toBe(true)
 })
