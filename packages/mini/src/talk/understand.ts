@@ -28,8 +28,8 @@ export interface Understood {
  * A tool is called if this sum is reached: its relevance as a logit, and the weighted score of the required value that was
  * found worst. Chosen on requests of our own, each with its own tool and with others.
  */
-const LEAST_SUM = 1
-const WEIGHT_OF_VALUES = 1
+const LEAST_SUM = 2
+const WEIGHT_OF_VALUES = 0.8
 const MIN_OF_VALUES = -12
 const MAX_OF_VALUES = 10
 /** A tool that requires nothing is called if it is a third likely: others are at a tenth. */
