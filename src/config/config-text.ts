@@ -1,6 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
-import { createTwoFilesPatch } from 'diff'
-import { applyEdits, findNodeAtLocation, type JSONPath, type Node, parseTree, visit } from 'jsonc-parser'
+import { diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
@@ -33,37 +31,79 @@ const MAX_LINE = 100
 
 /** A formatter would change the lines around the value, too. */
 function added(text: string, path: readonly (string | number)[], value: unknown): string {
-  const root = parseTree(text) as Node
-  let depth = path.length - 1
-  let parent = findNodeAtLocation(root, path.slice(0, depth) as JSONPath)
-  while (parent === undefined) parent = findNodeAtLocation(root, path.slice(0, --depth) as JSONPath)
+  let depth = 0
+  let parent = placesOf(text)
+  for (const step of path.slice(0, -1)) {
+    const next = parent.entries.find(({ key }, index) => (typeof step === 'number' ? index === step : key === step))
+    if (next === undefined) break
+    parent = next.value
+    depth++
+  }
   const [step, ...missing] = path.slice(depth)
   const inner = missing.reduceRight((item, key) => (typeof key === 'number' ? [item] : { [key]: item }), value)
-  const { children = [], offset, length } = parent
-  const [first, last] = [children[0], children.at(-1)]
-  const end = offset + length - 1
+  const { entries, start } = parent
+  const [first, last] = [entries[0], entries.at(-1)]
+  const end = parent.end - 1
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const unit = /^([ \t]+)"/m.exec(text)?.[1] ?? '  '
-  const line = text.slice(text.lastIndexOf('\n', offset) + 1).split('\n', 1)[0] as string
+  const line = text.slice(text.lastIndexOf('\n', start) + 1).split('\n', 1)[0] as string
   const outside = /^[ \t]*/.exec(line)?.[0] as string
-  const isOpen = first !== undefined && text.slice(offset, first.offset).includes('\n')
-  const inside = isOpen ? (/[ \t]*$/.exec(text.slice(0, first.offset))?.[0] ?? '') : outside + unit
+  const isOpen = first !== undefined && text.slice(start, first.start).includes('\n')
+  const inside = isOpen ? (/[ \t]*$/.exec(text.slice(0, first.start))?.[0] ?? '') : outside + unit
   const key = typeof step === 'string' ? `${JSON.stringify(step)}: ` : ''
   const entry = inside + key + written(inner, { inside, unit, eol })
-  const put = (from: number, to: number, content: string) => ({ offset: from, length: to - from, content })
   if (first === undefined || last === undefined) {
-    return applyEdits(text, [put(offset + 1, end, `${eol}${entry}${eol}${outside}`)])
+    return `${text.slice(0, start + 1)}${eol}${entry}${eol}${outside}${text.slice(end)}`
   }
-  const lastEnd = last.offset + last.length
-  if (isOpen) return applyEdits(text, [put(lastEnd, lastEnd, `,${eol}${entry}`)])
+  const before = text.slice(0, last.value.end)
+  const after = text.slice(last.value.end)
+  if (isOpen) return `${before},${eol}${entry}${after}`
   const short = `, ${key}${inOneLine(inner)}`
   const isShort = !text.trimEnd().includes('\n') || line.length + short.length <= MAX_LINE
-  if (isShort) return applyEdits(text, [put(lastEnd, lastEnd, short)])
+  if (isShort) return before + short + after
   // What was on one line stays there.
-  return applyEdits(text, [
-    put(offset + 1, first.offset, `${eol}${inside}`),
-    put(lastEnd, end, `,${eol}${entry}${eol}${outside}`),
-  ])
+  const same = text.slice(first.start, last.value.end)
+  return `${text.slice(0, start + 1)}${eol}${inside}${same},${eol}${entry}${eol}${outside}${text.slice(end)}`
+}
+
+/** Where a value stands in a text. */
+interface Place {
+  readonly start: number
+  end: number
+  readonly entries: Entry[]
+  /** Of a string. */
+  readonly text?: string
+}
+
+interface Entry {
+  readonly key?: string
+  /** Of its key, or of an item. */
+  readonly start: number
+  readonly value: Place
+}
+
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]|[^\s{}[\],:"]+/g
+
+/** The places of all values in a text that JSON.parse can read. Keys that repeat are all there. */
+function placesOf(text: string): Place {
+  const open: Place[] = []
+  let root: Place | undefined
+  let key: { readonly key: string; readonly start: number } | undefined
+  const add = (value: Place): void => {
+    open.at(-1)?.entries.push({ start: value.start, ...key, value })
+    root ??= value
+    key = undefined
+  }
+  for (const { 0: token, 1: quoted, 2: colon, index: start } of text.matchAll(TOKEN)) {
+    const value: Place = { start, end: start + token.length, entries: [], ...(quoted && { text: JSON.parse(quoted) }) }
+    if (colon !== undefined) key = { key: value.text as string, start }
+    else if (token === '}' || token === ']') (open.pop() as Place).end = value.end
+    else {
+      add(value)
+      if (token === '{' || token === '[') open.push(value)
+    }
+  }
+  return root as Place
 }
 
 interface Layout {
@@ -107,25 +147,50 @@ function withEdit(parent: unknown, step: string | number, value: unknown): unkno
 
 const REDACTED = '[redacted]'
 
+const CONTEXT_LINES = 4
+
 /** The unified diff of two texts of a configuration file, without the secrets in them. */
 export function configDiff(before: string, after: string, name: string): string {
-  const patch = createTwoFilesPatch(name, name, withoutSecrets(before), withoutSecrets(after), '', '')
-  // Without the index, which repeats the name.
-  return patch.slice(patch.indexOf('---'))
+  const lines = diff(linesOf(withoutSecrets(after)), linesOf(withoutSecrets(before)))
+  const near = new Set<number>()
+  for (const [index, [op]] of lines.entries()) {
+    if (op !== 0) for (let at = index - CONTEXT_LINES; at <= index + CONTEXT_LINES; at++) near.add(at)
+  }
+  const hunks: { body: string[]; from: number; to: number; removed: number; added: number }[] = []
+  let [from, to] = [1, 1]
+  for (const [index, [op, line]] of lines.entries()) {
+    if (near.has(index)) {
+      if (index === 0 || !near.has(index - 1)) hunks.push({ body: [], from, to, removed: 0, added: 0 })
+      const hunk = hunks.at(-1) as (typeof hunks)[number]
+      hunk.body.push(`${op === 0 ? ' ' : op === 1 ? '+' : '-'}${line}`)
+      if (op !== 1) hunk.removed++
+      if (op !== -1) hunk.added++
+    }
+    if (op !== 1) from++
+    if (op !== -1) to++
+  }
+  const texts = hunks.map(
+    (hunk) => `@@ -${hunk.from},${hunk.removed} +${hunk.to},${hunk.added} @@\n${hunk.body.join('\n')}\n`,
+  )
+  return `--- ${name}\n+++ ${name}\n${texts.join('')}`
 }
+
+const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split('\n'))
 
 /** Replaces texts that look like secrets: the file may contain some that its operator wrote there. */
 function withoutSecrets(text: string): string {
-  const found: { offset: number; length: number; content: string }[] = []
-  visit(text, {
-    onLiteralValue(value, offset, length, _line, _character, path) {
-      const key = String(path().findLast((step) => typeof step === 'string') ?? '')
-      if (typeof value === 'string' && isSecretText(key, value)) {
-        found.push({ offset, length, content: JSON.stringify(REDACTED) })
-      }
-    },
-  })
-  return applyEdits(text, found)
+  if (text.trim() === '') return text
+  let clean = ''
+  let done = 0
+  const walk = (place: Place, key: string): void => {
+    if (place.text !== undefined && isSecretText(key, place.text)) {
+      clean += text.slice(done, place.start) + JSON.stringify(REDACTED)
+      done = place.end
+    }
+    for (const entry of place.entries) walk(entry.value, entry.key ?? key)
+  }
+  walk(placesOf(text), '')
+  return clean + text.slice(done)
 }
 
 /** Whether a text under a key is a secret, and not a reference to one. */

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { type ParseError, parse } from 'jsonc-parser'
+import { jsonrepair } from 'jsonrepair'
 import { isSecretText } from '../../config/config-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { type NewSecrets, serviceOf } from './references.ts'
@@ -16,11 +16,10 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_. -]{0,63}$/
 export function pastedServers(text: string): Entries {
   const trimmed = text.trim()
   if (/^https?:\/\/\S+$/i.test(trimmed)) return { [nameOf(trimmed)]: { url: trimmed } }
-  const errors: ParseError[] = []
   // A part of a file often has no braces around it.
   const whole = trimmed.startsWith('"') ? `{${trimmed}}` : trimmed
-  const value: unknown = parse(whole, errors, { allowTrailingComma: true })
-  if (errors.length > 0 || !isObject(value)) {
+  const value = readLoosely(whole)
+  if (!isObject(value)) {
     throw new SetupError(
       422,
       'This is neither JSON nor a URL: paste "mcpServers" of another client, or the URL of a server',
@@ -31,6 +30,18 @@ export function pastedServers(text: string): Entries {
   if (typeof value.command === 'string') return checkedServers({ [nameOf(value.command)]: value })
   if (typeof value.url === 'string') return checkedServers({ [nameOf(value.url)]: value })
   return checkedServers(value)
+}
+
+/** JSON that may have comments and commas at the end. */
+function readLoosely(text: string): unknown {
+  try {
+    const repaired = jsonrepair(text)
+    const ends = (one: string): number => one.split('}').length
+    // What is missing at the end is not made up.
+    return ends(repaired) > ends(text) ? undefined : JSON.parse(repaired)
+  } catch {
+    return undefined
+  }
 }
 
 /** A name for a server without one: its service, or its program. */
