@@ -37,7 +37,6 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
         members: [],
       },
     ]),
-  'packages/mini/src/fill/assign-spans.ts': () => undefined,
   'packages/mini/src/talk/conversation.ts': () => undefined,
   'packages/mini/src/values/arithmetic.ts': () => undefined,
   'packages/mini/src/values/durations.ts': ({ timeUnit }: typeof import('../packages/mini/src/values/durations.ts')) =>

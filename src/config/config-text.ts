@@ -49,7 +49,7 @@ function added(text: string, path: readonly (string | number)[], value: unknown)
   const line = text.slice(text.lastIndexOf('\n', start) + 1).split('\n', 1)[0] as string
   const outside = /^[ \t]*/.exec(line)?.[0] as string
   const isOpen = first !== undefined && text.slice(start, first.start).includes('\n')
-  const inside = isOpen ? (/[ \t]*$/.exec(text.slice(0, first.start))?.[0] ?? '') : outside + unit
+  const inside = isOpen ? text.slice(text.lastIndexOf('\n', first.start) + 1, first.start) : outside + unit
   const key = typeof step === 'string' ? `${JSON.stringify(step)}: ` : ''
   const entry = inside + key + written(inner, { inside, unit, eol })
   if (first === undefined || last === undefined) {

@@ -29,7 +29,8 @@ export async function readState({ read, write }: Files): Promise<ConfigState> {
   if (own !== undefined) return { text: own, base: hashOf(own), isNew: false }
   // The reference to the schema is relative to the shipped file.
   const shipped = read === undefined || read === write ? undefined : await textOf(read)
-  const text = (shipped ?? EMPTY).replace(/^(\{\s*?\r?\n)\s*"\$schema":[^\n]*\n/, '$1')
+  const lines = (shipped ?? EMPTY).split('\n')
+  const text = lines.filter((line, index) => index !== 1 || !line.trimStart().startsWith('"$schema"')).join('\n')
   return { text, base: hashOf(text), isNew: true }
 }
 

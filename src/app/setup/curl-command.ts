@@ -211,9 +211,11 @@ class CurlReader {
     if (bearer !== undefined) lines.push(`authorization: Bearer ${bearer}`)
     let contentType = this.#values.json === undefined ? '' : 'application/json'
     for (const line of lines) {
-      const [, name = '', value = ''] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*[:;]\s*(.*?)\s*$/s.exec(line) ?? []
-      const lower = name.toLowerCase()
-      if (name === '') throw new SetupError(422, 'A header of the command has no name: write it as "Name: value"')
+      const colon = line.search(/[:;]/)
+      const value = line.slice(colon + 1).trim()
+      const lower = line.slice(0, Math.max(colon, 0)).trim().toLowerCase()
+      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(lower))
+        throw new SetupError(422, 'A header of the command has no name: write it as "Name: value"')
       if (OWN_HEADERS.test(lower)) this.#isFromBrowser = true
       else if (lower === 'content-type') contentType = value
       else if (lower === 'authorization') this.#authorize(value)
@@ -234,7 +236,9 @@ class CurlReader {
   }
 
   #authorize(value: string): void {
-    const [, scheme = '', rest = ''] = /^(\S+)\s+(.*)$/s.exec(value) ?? []
+    const space = value.search(/\s/)
+    const scheme = value.slice(0, Math.max(space, 0))
+    const rest = value.slice(space).trim()
     if (/^bearer$/i.test(scheme)) {
       this.#auth = { type: 'bearer', token: this.#hide('token', rest, 'auth.token') }
     } else if (/^basic$/i.test(scheme) && /^[A-Za-z0-9+/=]+$/.test(rest)) {
@@ -342,7 +346,7 @@ class CurlReader {
     const subject = words.slice(-2).join('_') || serviceOf(this.#url.hostname)
     return `${VERBS[this.#method]}_${subject}`
       .replace(/[^A-Za-z0-9]+/g, '_')
-      .replace(/_+$/, '')
+      .replace(/(?<!_)_+$/, '')
       .toLowerCase()
       .slice(0, 64)
   }

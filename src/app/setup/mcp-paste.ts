@@ -51,7 +51,7 @@ function nameOf(reach: string): string {
   return (
     name
       .replace(/[^A-Za-z0-9_-]+/g, '-')
-      .replace(/^[-_]+|[-_]+$/g, '')
+      .replace(/^[-_]+|(?<![-_])[-_]+$/g, '')
       .slice(0, 40) || 'server'
   )
 }

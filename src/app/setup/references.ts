@@ -144,7 +144,7 @@ export class NewSecrets {
       .replace(/[^A-Z0-9]+/g, '_')
       .replace(/^[^A-Z]+/, '')
       .slice(0, 56)
-      .replace(/_+$/, '')
+      .replace(/(?<!_)_+$/, '')
     const base = isSecretName(plain) ? plain : 'SECRET'
     for (let at = 1; ; at++) {
       const name = at === 1 ? base : `${base}_${at}`

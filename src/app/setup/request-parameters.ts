@@ -7,7 +7,9 @@ const MAX_PARAMETERS = 200
 const MAX_DEPTH = 8
 const MAX_EXAMPLE = 200
 /** Ids in a path: numbers, UUIDs, long hexadecimal numbers, mixtures of letters and digits, addresses. */
-const ID = /^(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{12,}|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{10,}|[^/]+@[^/]+)$/i
+const isId = (part: string): boolean =>
+  /^(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{12,}|[^/@]+@[^/@]+)$/i.test(part) ||
+  (/^[\w-]{10,}$/.test(part) && /\d/.test(part) && /[a-z]/i.test(part))
 /** `{id}`, `:id` and `<id>` are how documentation writes them. */
 const TEMPLATE = /^(?:\{([\w-]+)\}|:([A-Za-z][\w-]*)|<([\w-]+)>)$/
 
@@ -32,7 +34,7 @@ export class RequestParameters {
       .map((segment, at) => {
         const [, ...named] = TEMPLATE.exec(segment) ?? []
         const given = named.find((one) => one !== undefined)
-        if (given === undefined && !ID.test(segment)) return encodeURIComponent(segment).replaceAll('%24', '$')
+        if (given === undefined && !isId(segment)) return encodeURIComponent(segment).replaceAll('%24', '$')
         const before = segments.slice(0, at).findLast((one) => /^[a-z][\w-]*$/i.test(one)) ?? ''
         const wanted = given ?? `${before.replace(/ies$/i, 'y').replace(/(?<![s])s$/i, '')}_id`
         const name = this.#free(wanted)
@@ -87,7 +89,7 @@ export class RequestParameters {
     const plain =
       wanted
         .replace(/[^\w-]+/g, '_')
-        .replace(/^_+|_+$/g, '')
+        .replace(/^_+|(?<!_)_+$/g, '')
         .slice(0, 60) || 'value'
     // A parameter must not be called like something that every object has.
     const base = plain in {} ? `${plain}_value` : plain

@@ -92,3 +92,14 @@ it.each(['{}', '[]', ' {"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {"c": [
     expect(jsonProblem(text)).toBeUndefined()
   },
 )
+
+it('refuses a body with more than 100,000 keys without parsing it, and counts none in strings', () => {
+  const body = (keys: number) => `{${Array.from({ length: keys }, (_, index) => `"k${index}":0`).join(',')}}`
+  expect(Object.keys(parseBody(Buffer.from(body(100_000)), 72) as object)).toHaveLength(100_000)
+  const text = { text: '":"\\'.repeat(200_000) }
+  expect(parseBody(Buffer.from(JSON.stringify(text)), 72)).toEqual(text)
+  const parse = vi.spyOn(JSON, 'parse')
+  onTestFinished(() => parse.mockRestore())
+  expect(() => parseBody(Buffer.from(body(100_001)), 72)).toThrow(new RefusedJsonError('has more than 100000 keys'))
+  expect(parse).not.toHaveBeenCalled()
+})

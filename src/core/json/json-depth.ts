@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
-const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a]
+/** Objects with 200,000 different keys take `JSON.parse` 0.3 s. */
+const MAX_BODY_KEYS = 100_000
 
 /** Why JSON is refused. The message continues "the body …". */
 export class RefusedJsonError extends SyntaxError {
@@ -14,16 +16,32 @@ export function parseJson(text: string, limit: number, parse: (text: string) => 
   return parse(text)
 }
 
-/** `parseJson` for a request body. Also refuses bytes and integers that would be changed. */
+/** `parseJson` for a request body. Also refuses too many keys, and bytes and integers that would be changed. */
 export function parseBody(bytes: Buffer, limit: number, parse?: (text: string) => unknown): unknown {
   if (!isUtf8(bytes)) throw new RefusedJsonError('is not valid UTF-8')
   const text = bytes.toString('utf8')
+  if (hasMoreKeys(text, MAX_BODY_KEYS)) throw new RefusedJsonError(`has more than ${MAX_BODY_KEYS} keys`)
   const value = parseJson(text, limit, parse)
   const rounded = LONG_NUMBER.test(text) ? roundedInteger(text) : undefined
   if (rounded === undefined) return value
   throw new RefusedJsonError(
     `has the integer ${rounded}, which is beyond 2^53 and would be rounded: send it as a string`,
   )
+}
+
+/** In a text that may not be JSON. */
+function hasMoreKeys(text: string, limit: number): boolean {
+  // The shortest key with its value is `"":0,`.
+  if (text.length < 5 * limit) return false
+  let keys = 0
+  let inString = false
+  for (let at = 0; at < text.length && keys <= limit; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) inString = !inString
+    else if (inString && code === BACKSLASH) at++
+    else if (!inString && code === COLON) keys++
+  }
+  return keys > limit
 }
 
 const LONG_NUMBER = /\d{16}/
