@@ -180,7 +180,7 @@ describe('with the key of another tenant', () => {
 
 describe('authorization', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing(\/:thread)?|models(\/runs\/:id|\/suites\/:name)?|activity(\/:part(\/:id)?)?|approvals(\/:id)?|settings|connect|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|api\/connections\/:provider\/callback|\.well-known\/oauth-protected-resource(\/mcp(\/:name)?)?)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing(\/:thread)?|models(\/runs\/:id|\/suites\/:name)?|activity(\/:part(\/:id)?)?|approvals(\/:id)?|settings|setup(\/:job)?|connect|runs\/:id|assets\/\*|guide(\/\*)?)?|api\/session(\/oidc(\/callback)?)?|api\/connections\/:provider\/callback|\.well-known\/oauth-protected-resource(\/mcp(\/:name)?)?)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

@@ -152,6 +152,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /tools-testing/:thread': open,
   'GET /models': open,
   'GET /models/runs/:id': open,
+  'GET /setup': open,
+  'GET /setup/:job': open,
   'GET /activity': open,
   'GET /activity/:part': open,
   'GET /activity/:part/:id': open,
