@@ -7,7 +7,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
 import { opensPage, unknownPath } from '../http/hooks.ts'
-import { PROBLEM_TYPE } from '../http/problem.ts'
+import { HttpProblem, PROBLEM_TYPE } from '../http/problem.ts'
 import { object } from '../http/route.ts'
 
 /** The built web UI. The path is the same from the sources and from the package. */
@@ -184,9 +184,11 @@ export async function guideRoutes(app: FastifyInstance, { folder = GUIDE }: { fo
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: null }
   })
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', ({ url }, reply, done) => {
     reply.headers({ 'content-security-policy': GUIDE_POLICY, 'referrer-policy': 'same-origin' })
-    done()
+    // Otherwise the answer would depend on whether the site is built.
+    if (url.includes('%00')) done(new HttpProblem(400, 'Bad Request', 'The path has a NUL character'))
+    else done()
   })
   await app.register(fastifyStatic, {
     root: folder,
