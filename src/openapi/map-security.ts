@@ -1,5 +1,6 @@
 import { quoted } from '../core/schema/problem-words.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
+import type { ToolDefinition } from '../core/tool.ts'
 import type { HttpAuth } from '../kinds/http/definition/http-implementation.ts'
 import { own, ownObject, ownText, type RawObject, Unmappable } from './documents.ts'
 import { shortHash, withoutMarks } from './tool-names.ts'
@@ -228,4 +229,17 @@ function familyOf(scheme: RawObject | undefined): Family {
   if (type === 'http' && ownText(scheme, 'scheme')?.toLowerCase() === 'basic') return 'basic'
   const flows = ownObject(scheme, 'flows')
   return type === 'oauth2' && Object.hasOwn(flows, 'clientCredentials') ? 'client' : 'token'
+}
+
+/** The hosts that get the value of a variable. */
+export function hostsOf(variable: string, definitions: readonly ToolDefinition[]): string[] {
+  const hosts = new Set<string>()
+  for (const { implementation } of definitions) {
+    const { url, headers, query, auth } = implementation
+    const isIn = (part: unknown): boolean => JSON.stringify([part]).includes(`\${${variable}}`)
+    const { token_url } = Object(auth) as { readonly token_url?: string }
+    if (isIn([headers, query])) hosts.add(new URL(String(url)).host)
+    if (isIn(auth)) hosts.add(new URL(token_url ?? String(url)).host)
+  }
+  return [...hosts].sort()
 }

@@ -7,6 +7,7 @@ import { download } from '../../kinds/http/exchange/download.ts'
 import { effectOf } from '../../kinds/http/request/http-problem-of.ts'
 import type { ImportReport } from '../../openapi/import-openapi.ts'
 import type { ImportTask } from '../../openapi/import-worker.ts'
+import { hostsOf } from '../../openapi/map-security.ts'
 import type { NamedSecret } from './references.ts'
 import { SetupError } from './setup-error.ts'
 
@@ -84,19 +85,6 @@ export async function openapiTools(
 
 const shownNotes = (notes: ImportReport['notes']): string[] =>
   [...new Set(notes.map(({ note }) => note))].slice(0, MAX_NOTES)
-
-/** The hosts that get the value of a variable. */
-function hostsOf(variable: string, definitions: readonly ToolDefinition[]): string[] {
-  const hosts = new Set<string>()
-  for (const { implementation } of definitions) {
-    const { url, headers, query, auth } = implementation
-    const isIn = (part: unknown): boolean => JSON.stringify([part]).includes(`\${${variable}}`)
-    const { token_url } = Object(auth) as { readonly token_url?: string }
-    if (isIn([headers, query])) hosts.add(new URL(String(url)).host)
-    if (isIn(auth)) hosts.add(new URL(token_url ?? String(url)).host)
-  }
-  return [...hosts].sort()
-}
 
 async function imported(source: OpenapiSource, context: SourceContext): Promise<ImportReport> {
   const { url, document, base_url, prefix } = source

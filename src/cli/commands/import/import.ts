@@ -13,6 +13,7 @@ import type { HttpSettings } from '../../../kinds/http/definition/http-implement
 import { type Comparison, compareDefinitions } from '../../../openapi/compare-definitions.ts'
 import { NotInDocument, own, type RawObject } from '../../../openapi/documents.ts'
 import { type ImportReport, importOpenapi as importDocument } from '../../../openapi/import-openapi.ts'
+import { hostsOf } from '../../../openapi/map-security.ts'
 import { CONFIG_NAME, configFile, SWITCHED_OFF, shippedConfig } from '../../common/open.ts'
 import {
   actions,
@@ -218,19 +219,6 @@ function concludeImport(
   const where = `${printableLine(file)} ${included ? now : 'already includes it'}`
   terminal.note(written ? `Written; ${where}.` : 'Dry run: nothing was written.')
   if (written && config.tools?.enabled !== true) terminal.note(SWITCHED_OFF)
-}
-
-/** The hosts that get the value of a variable. */
-function hostsOf(variable: string, definitions: readonly ToolDefinition[]): string[] {
-  const hosts = new Set<string>()
-  for (const { implementation } of definitions) {
-    const { url, headers, query, auth } = implementation
-    const isIn = (part: unknown): boolean => JSON.stringify([part]).includes(`\${${variable}}`)
-    const { token_url } = Object(auth) as { readonly token_url?: string }
-    if (isIn([headers, query])) hosts.add(new URL(String(url)).host)
-    if (isIn(auth)) hosts.add(new URL(token_url ?? String(url)).host)
-  }
-  return [...hosts].sort()
 }
 
 /** The configuration that an import adds to. */
