@@ -249,7 +249,13 @@ class CurlReader {
   #readUser(): void {
     if (this.#values.user !== undefined) this.#basic(this.#values.user)
     const { username, password } = this.#url
-    if (username !== '' || password !== '') this.#basic(decodeURIComponent(`${username}:${password}`))
+    if (username === '' && password === '') return
+    try {
+      this.#basic(decodeURIComponent(`${username}:${password}`))
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error
+      throw new SetupError(422, 'The user name or password in the URL has an invalid "%": write it as %25')
+    }
   }
 
   #basic(pair: string): void {
