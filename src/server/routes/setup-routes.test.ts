@@ -421,7 +421,7 @@ describe('on a server with keys', () => {
     const owner = await key('acme', 'admin', ['installation'])
     const servers = { x: { url: 'http://169.254.169.254/mcp' }, y: { url: 'http://localhost:9/mcp' } }
     const { body } = await ask('POST', '/mcp-servers/test', { servers }, owner)
-    for (const tested of body.servers) expect(tested).toMatchObject({ ok: false, error: expect.stringContaining('was refused') })
+    for (const { error } of body.servers) expect(error).toContain('was refused')
     const { status, body: written } = await change({ kind: 'mcp_servers', servers }, { write: true }, owner)
     expect([status, written.error]).toEqual([422, expect.stringContaining('http.allow_private')])
     const provider = { kind: 'provider', name: 'ollama', base_url: 'http://10.0.0.1' }
