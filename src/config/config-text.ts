@@ -1,4 +1,4 @@
-import { diff, isDeepStrictEqual } from 'node:util'
+import { type DiffEntry, diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
@@ -151,7 +151,7 @@ const CONTEXT_LINES = 4
 
 /** The unified diff of two texts of a configuration file, without the secrets in them. */
 export function configDiff(before: string, after: string, name: string): string {
-  const lines = diff(linesOf(withoutSecrets(after)), linesOf(withoutSecrets(before)))
+  const lines = removedFirst(diff(linesOf(withoutSecrets(after)), linesOf(withoutSecrets(before))))
   const near = new Set<number>()
   for (const [index, [op]] of lines.entries()) {
     if (op !== 0) for (let at = index - CONTEXT_LINES; at <= index + CONTEXT_LINES; at++) near.add(at)
@@ -173,6 +173,20 @@ export function configDiff(before: string, after: string, name: string): string 
     (hunk) => `@@ -${hunk.from},${hunk.removed} +${hunk.to},${hunk.added} @@\n${hunk.body.join('\n')}\n`,
   )
   return `--- ${name}\n+++ ${name}\n${texts.join('')}`
+}
+
+/** The lines of a diff, in each change the removed ones before the added ones, as readers expect. */
+function removedFirst(lines: readonly DiffEntry[]): DiffEntry[] {
+  const sorted: DiffEntry[] = []
+  const added: DiffEntry[] = []
+  for (const entry of lines) {
+    if (entry[0] === 1) added.push(entry)
+    else {
+      if (entry[0] === 0) sorted.push(...added.splice(0))
+      sorted.push(entry)
+    }
+  }
+  return [...sorted, ...added]
 }
 
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split('\n'))
