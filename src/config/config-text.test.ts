@@ -40,6 +40,11 @@ test('writes a key called __proto__ as any other', () => {
   expect(({} as { url?: string }).url).toBeUndefined()
 })
 
+test('shows removed lines before added ones', () => {
+  const diff = configDiff('{\n  "a": 1\n}\n', '{\n  "a": 1,\n  "b": 2\n}\n', 'toolyard.config.json')
+  expect(diff.split('\n').slice(3, -1)).toEqual([' {', '-  "a": 1', '+  "a": 1,', '+  "b": 2', ' }'])
+})
+
 test('shows no secrets in a diff', () => {
   const before = '{\n  "providers": {\n    "openai": { "api_key": "sk-live-0123456789abcdef" }\n  }\n}\n'
   const after = edit(before, ['providers', 'other'], { base_url: 'http://x', api_key: '${secret:OTHER}' })

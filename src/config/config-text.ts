@@ -1,4 +1,4 @@
-import { diff, isDeepStrictEqual } from 'node:util'
+import { type DiffEntry, diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
@@ -170,7 +170,7 @@ const CONTEXT_LINES = 4
 
 /** The unified diff of two texts of a configuration file, without the secrets in them. */
 export function configDiff(before: string, after: string, name: string): string {
-  const lines = changes(linesOf(withoutSecrets(before)), linesOf(withoutSecrets(after)))
+  const lines = removedFirst(changes(linesOf(withoutSecrets(before)), linesOf(withoutSecrets(after))))
   const near = new Set<number>()
   for (const [index, [op]] of lines.entries()) {
     if (op !== 0) for (let at = index - CONTEXT_LINES; at <= index + CONTEXT_LINES; at++) near.add(at)
@@ -197,10 +197,8 @@ export function configDiff(before: string, after: string, name: string): string 
 /** The time and the memory of `diff` grow with the square of the changed lines. */
 const MAX_COMPARED = 1_000
 
-type Line = readonly [op: -1 | 0 | 1, line: string]
-
 /** The lines of both texts in order: 1 is added, -1 is removed. */
-function changes(before: readonly string[], after: readonly string[]): Line[] {
+function changes(before: readonly string[], after: readonly string[]): DiffEntry[] {
   const shorter = Math.min(before.length, after.length)
   let head = 0
   while (head < shorter && before[head] === after[head]) head++
@@ -208,12 +206,26 @@ function changes(before: readonly string[], after: readonly string[]): Line[] {
   while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++
   const removed = before.slice(head, before.length - tail)
   const added = after.slice(head, after.length - tail)
-  const same = (line: string): Line => [0, line]
-  const changed: Line[] =
+  const same = (line: string): DiffEntry => [0, line]
+  const changed: DiffEntry[] =
     removed.length + added.length <= MAX_COMPARED
       ? diff(added, removed)
-      : [...removed.map((line): Line => [-1, line]), ...added.map((line): Line => [1, line])]
+      : [...removed.map((line): DiffEntry => [-1, line]), ...added.map((line): DiffEntry => [1, line])]
   return [...before.slice(0, head).map(same), ...changed, ...before.slice(before.length - tail).map(same)]
+}
+
+/** The lines of a diff, in each change the removed ones before the added ones, as readers expect. */
+function removedFirst(lines: readonly DiffEntry[]): DiffEntry[] {
+  const sorted: DiffEntry[] = []
+  const added: DiffEntry[] = []
+  for (const entry of lines) {
+    if (entry[0] === 1) added.push(entry)
+    else {
+      if (entry[0] === 0) sorted.push(...added.splice(0))
+      sorted.push(entry)
+    }
+  }
+  return [...sorted, ...added]
 }
 
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split('\n'))

@@ -26,7 +26,7 @@ export interface ApprovalView {
   readonly tool: string
   /** The parameters that the caller asked for. */
   readonly params: Params
-  /** The parameters that were approved, if they are others. */
+  /** The approved parameters, if they differ. */
   readonly approved_params: Params | null
   /** The id of the key that asked; empty for the application itself. */
   readonly caller: string
