@@ -18,9 +18,10 @@ export async function startServer(
   cwd: string,
   program = BIN,
 ): Promise<StartedServer> {
+  const { PATH, NODE_COMPILE_CACHE } = process.env
   const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--json'], {
     cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, TOOLYARD_LOG: 'warn', ...env },
+    env: { PATH, HOME: cwd, TOOLYARD_LOG: 'warn', ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [out, said] = ['', '']
