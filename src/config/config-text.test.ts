@@ -61,3 +61,19 @@ test('tells secrets from references to them', () => {
   expect(isSecretText('Authorization', 'Bearer ${secret:A}')).toBe(false)
   expect(isSecretText('LANG', 'en')).toBe(false)
 })
+
+test('adds many values in one step, to an array that exists or not', () => {
+  const edits = ['a', 'b'].map((value) => ({ path: ['tools', 'registry', -1], value }))
+  expect(editConfig('{}', edits, 'f')).toBe('{\n  "tools": { "registry": ["a", "b"] }\n}')
+  expect(editConfig('{"tools": {"registry": ["z"]}}', edits, 'f')).toBe('{"tools": {"registry": ["z", "a", "b"]}}')
+  const open = '{\n  "tools": {\n    "registry": [\n      "z"\n    ]\n  }\n}'
+  expect(JSON.parse(editConfig(open, edits, 'f'))).toEqual({ tools: { registry: ['z', 'a', 'b'] } })
+})
+
+test('shows a change of many lines without comparing each with each', () => {
+  const before = '{\n  "a": [\n    0\n  ]\n}\n'
+  const lines = Array.from({ length: 30_000 }, (_, index) => `    ${index}`)
+  const shown = configDiff(before, `{\n  "a": [\n    0,\n${lines.join(',\n')}\n  ]\n}\n`, 'f').split('\n')
+  expect(shown.slice(2, 8)).toEqual(['@@ -1,5 +1,30005 @@', ' {', '   "a": [', '-    0', '+    0,', '+    0,'])
+  expect(shown).toHaveLength(30_010)
+})
