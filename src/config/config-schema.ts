@@ -65,8 +65,14 @@ const MCP_SERVERS = {
           prompts: { type: 'boolean', description: 'Its prompts. Default: true.' },
           resources: { type: 'boolean', description: 'Its resources. Default: true.' },
           logging: { type: 'boolean', description: 'Its log messages. Default: false.' },
-          elicitation: { type: 'boolean', description: 'It may ask the user for input. Default: false.' },
-          sampling: { type: 'boolean', description: "It may ask the client's model. Default: false." },
+          elicitation: {
+            enum: [false, true, 'ask'],
+            description: 'true: it may ask the user of the client; ask: people in the web UI. Default: false.',
+          },
+          sampling: {
+            enum: [false, true, 'ask'],
+            description: "true: it may ask the client's model; ask: people in the web UI. Default: false.",
+          },
           roots: { type: 'boolean', description: "It may read the client's roots. Default: false." },
         },
       },

@@ -67,6 +67,7 @@ const PAGE_ROWS = 500
 const LARGE: ReadonlySet<string> = new Set([
   'chat_turns',
   'durable_runs',
+  'items',
   'jobs',
   'once',
   'pauses',

@@ -26,6 +26,7 @@ export type EventName =
   | 'key.restored'
   | 'key.revoked'
   | 'mcp.pinned'
+  | 'mcp.requested'
   | 'package.added'
   | 'package.removed'
   | 'rollout.promoted'
