@@ -98,7 +98,7 @@ async function keysSigning(terminal: Terminal): Promise<number> {
   else {
     terminal.result(fingerprint)
     terminal.note(
-      'It signs the packages of "toolyard pack". Tell those who add them this fingerprint by another channel.',
+      'It signs the packages of "toolyard pack". Publish the fingerprint where the users of your packages can find it.',
     )
   }
   return 0

@@ -18,7 +18,7 @@ import {
 } from '../common/terminal.ts'
 
 const HELP = `
-A rollout gives a part of the callers another version of a tool. A running server applies changes within a second.
+A rollout gives some of the callers another version of a tool. A running server applies changes within a second.
 
 Examples:
   $ toolyard rollout start get_weather --current 1.0.0 --candidate 2.0.0 --percent 10
@@ -42,10 +42,10 @@ export function defineRollout(rollout: Command, terminal: Terminal, done: Done):
     .command('start')
     .description('Give some of the callers another version, or change their share')
     .argument('<name>', TOOL)
-    .requiredOption('--candidate <version>', 'the version')
+    .requiredOption('--candidate <version>', 'the version to try')
     .option('--current <version>', 'the version that the other callers get (default: the current one)')
     .requiredOption('--percent <number>', 'the share of the callers in percent, 0 to 100', percentage)
-    .addOption(new Option('--by <side>', 'what stays on its side').choices(ROLLOUT_SIDES).default('session'))
+    .addOption(new Option('--by <side>', 'what always gets the same version').choices(ROLLOUT_SIDES).default('session'))
     .option('--min-calls <number>', 'guard: compare the versions after this many calls of each', wholeNumber)
     .option(
       '--max-error-increase <share>',
