@@ -57,7 +57,7 @@ export type SetupChange =
 export interface BuiltChange {
   readonly edits: readonly ConfigEdit[]
   /** To copy into a configuration. */
-  readonly fragment: object
+  readonly fragment: Config
   readonly secrets: readonly NewSecret[]
   readonly places: readonly SecretPlace[]
   readonly warnings: readonly string[]
@@ -68,8 +68,6 @@ export interface BuiltChange {
     readonly models?: readonly string[]
     readonly tools?: readonly string[]
   }
-  /** Addresses that the server connects to. */
-  readonly addresses: readonly string[]
 }
 
 /** What a change may do, and what there is. */
@@ -114,11 +112,7 @@ function mcpServers({ servers, text, secrets: given }: Of<'mcp_servers'>, contex
   return {
     ...built(context, secrets, { servers: names }),
     edits: [...enabling(context), ...names.map((name) => ({ path: ['mcpServers', name], value: added[name] }))],
-    fragment: { mcpServers: added },
-    addresses: Object.values(added).flatMap((entry) => {
-      const { url } = entry as { readonly url?: unknown }
-      return typeof url === 'string' ? [url] : []
-    }),
+    fragment: { mcpServers: added as Config['mcpServers'] & object },
   }
 }
 
@@ -136,7 +130,8 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
   const secrets = new NewSecrets(context)
   const usual = Object.hasOwn(USUAL_PROVIDERS, name) ? USUAL_PROVIDERS[name] : undefined
   // Its usual variable goes to its own address only.
-  const isOwn = (variable: string) => base_url === undefined && usual?.api_key === `\${${variable}}`
+  const isUsualPlace = base_url === undefined && (type === undefined || type === name)
+  const isOwn = (variable: string) => isUsualPlace && usual?.api_key === `\${${variable}}`
   const key = reference(api_key, secrets, `${place}.api_key`, (one) => isOwn(one) || context.mayName(one))
   const entry = {
     ...(type !== undefined && type !== name && { type }),
@@ -159,7 +154,6 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
       ...added.map((model) => ({ path: ['models', -1], value: model })),
     ],
     fragment: { ...(writes && { providers: { [name]: entry } }), ...(added.length > 0 && { models: added }) },
-    addresses: base_url === undefined ? [] : [base_url],
   }
 }
 
@@ -185,9 +179,7 @@ async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<B
   const written = new Map<string, string>()
   for (const variable of variables) {
     const given = Object.hasOwn(credentials, variable) ? credentials[variable] : undefined
-    // The importer names variables after the host that gets their value.
-    const mayName = (one: string) => one === variable || context.mayName(one)
-    const text = reference(given ?? { variable }, secrets, 'tools.registry', mayName)
+    const text = reference(given ?? { variable }, secrets, 'tools.registry', context.mayName)
     written.set(variable, text ?? '')
   }
   const tools = definitions.map((tool): ToolDefinition => {
@@ -197,6 +189,8 @@ async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<B
       implementation: JSON.parse(text.replace(/\$\{(\w+)\}/g, (whole, one) => written.get(one) ?? whole)),
     }
   })
+  const implementations = tools.map(({ implementation }) => implementation)
+  checkReferences(implementations, { secrets: secrets.names, variable: context.mayName })
   return { ...withTools(tools, secrets, context), warnings: [...disabled(context), ...notes] }
 }
 
@@ -233,7 +227,6 @@ function withTools(tools: readonly object[], secrets: NewSecrets, context: Chang
     ...built(context, secrets, { tools: names }),
     edits: [...enabling(context), ...tools.map((tool) => ({ path: ['tools', 'registry', -1], value: tool }))],
     fragment: { tools: { enabled: true, registry: tools } },
-    addresses: [],
   }
 }
 
@@ -275,6 +268,8 @@ type Entry = Readonly<Record<string, unknown>>
 export type Entries = Readonly<Record<string, Entry>>
 
 const MAX_SERVERS = 20
+/** Repairing takes quadratic time: about 100 ms for this length. */
+const MAX_REPAIRED = 32_768
 const MAX_ENTRY_CHARACTERS = 65_536
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_. -]{0,63}$/
 
@@ -300,6 +295,16 @@ export function pastedServers(text: string): Entries {
 
 /** JSON that may have comments and commas at the end. */
 function readLoosely(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    if (text.length > MAX_REPAIRED) {
+      throw new SetupError(
+        422,
+        'This is not valid JSON, and too long to be repaired: correct it, or paste a part of it',
+      )
+    }
+  }
   try {
     const repaired = jsonrepair(text)
     const ends = (one: string): number => one.split('}').length

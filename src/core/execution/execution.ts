@@ -163,11 +163,18 @@ class ExecutionContext implements HandlerContext {
 export class KindContext extends ExecutionContext {
   readonly child: NonNullable<HandlerContext['child']>
   readonly client: AskableClient | undefined
+  readonly whileAsking: NonNullable<HandlerContext['whileAsking']>
 
-  constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
+  constructor(
+    execution: Execution,
+    call: CallTool,
+    child: () => CallContext,
+    { client, whileAsking }: Required<Pick<HandlerContext, 'client' | 'whileAsking'>>,
+  ) {
     super(execution, call)
     this.child = child
     this.client = client
+    this.whileAsking = whileAsking
   }
 
   get cancellation(): CancelSignal {

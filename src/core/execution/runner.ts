@@ -182,12 +182,9 @@ export class Runner {
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
     const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
     if (tool.isCode) return handler(params, new CodeContext(execution, make))
-    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, this.#clientOf(call)))
-  }
-
-  #clientOf(call: Call): AskableClient | undefined {
-    const { client } = call.context
-    return client && { ...client, ask: (request) => call.whileAsking(client.ask(request), this.#clock) }
+    const whileAsking = <T>(answer: Promise<T>): Promise<T> => call.whileAsking(answer, this.#clock)
+    const asked = { client: clientOf(call, whileAsking), whileAsking }
+    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, asked))
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -235,6 +232,13 @@ export class Runner {
     execution.task = task
     return this.#isolate.run(task, execution.cancellation.signal)
   }
+}
+
+function clientOf(
+  { context: { client } }: Call,
+  whileAsking: <T>(answer: Promise<T>) => Promise<T>,
+): AskableClient | undefined {
+  return client && { ...client, ask: (request) => whileAsking(client.ask(request)) }
 }
 
 /** A write is retried only if nothing was sent. */
