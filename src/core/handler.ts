@@ -29,7 +29,7 @@ export interface HandlerContext {
   readonly progress?: { note: unknown } | undefined
   /** The client of the caller. While it is asked, the deadline of the call stops. Only for kinds. */
   readonly client?: AskableClient | undefined
-  /** Cheaper than `signal`, which it stands for. Only for kinds. */
+  /** Aborts with `signal`, and is cheaper to create. Only for kinds. */
   readonly cancellation?: CancelSignal | undefined
   /** Waits for a person: the deadline of the call stops. Only for kinds. */
   whileAsking?<T>(answer: Promise<T>): Promise<T>

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { curlSecrets, curlTool } from './curl-command.ts'
-import { shellWords } from './shell-words.ts'
+import { curlSecrets, curlTool, shellWords } from './curl-command.ts'
 
 const propose = (command: string, taken: readonly string[] = []) => curlTool(command, taken)
 

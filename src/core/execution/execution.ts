@@ -23,6 +23,8 @@ interface ExecutionCaller {
   readonly scope: string
   readonly idempotencyKey: string | undefined
   readonly progress: Progress | undefined
+  readonly timeoutMs: number
+  readonly traceparent: string | undefined
   readonly context: Pick<CallContext, 'caller' | 'app' | 'parent' | 'user'>
 }
 
@@ -38,8 +40,6 @@ export class Execution {
   key: string | undefined = undefined
   /** Set if a child process does the work. */
   task: IsolatedTask | undefined = undefined
-  traceparent: string | undefined = undefined
-  timeoutMs: number | undefined = undefined
   /** Details for the envelope of a failed call. */
   details: (() => FailureExtras['details']) | undefined = undefined
   #running = false
@@ -104,7 +104,14 @@ export class Execution {
   }
 }
 
+/** Handlers must not see it. */
+let executionOf: (context: ExecutionContext) => Execution
+
 class ExecutionContext implements HandlerContext {
+  static {
+    executionOf = (context) => context.#execution
+  }
+
   readonly #execution: Execution
   readonly #call: CallTool
 
@@ -138,11 +145,11 @@ class ExecutionContext implements HandlerContext {
   }
 
   get timeoutMs(): number | undefined {
-    return this.#execution.timeoutMs
+    return this.#execution.caller.timeoutMs
   }
 
   get traceparent(): string | undefined {
-    return this.#execution.traceparent
+    return this.#execution.caller.traceparent
   }
 
   /** Bound, so that a handler may destructure it. */
@@ -154,7 +161,6 @@ class ExecutionContext implements HandlerContext {
 
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
-  readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
   readonly client: AskableClient | undefined
   readonly whileAsking: NonNullable<HandlerContext['whileAsking']>
@@ -166,31 +172,30 @@ export class KindContext extends ExecutionContext {
     { client, whileAsking }: Required<Pick<HandlerContext, 'client' | 'whileAsking'>>,
   ) {
     super(execution, call)
-    this.#execution = execution
     this.child = child
     this.client = client
     this.whileAsking = whileAsking
   }
 
   get cancellation(): CancelSignal {
-    return this.#execution.cancellation
+    return executionOf(this).cancellation
   }
 
   get rights(): CallContext {
-    return this.#execution.caller.context
+    return executionOf(this).caller.context
   }
 
   get progress(): Progress | undefined {
-    return this.#execution.caller.progress
+    return executionOf(this).caller.progress
   }
 
   get callers(): readonly string[] | undefined {
-    return this.#execution.caller.context.parent?.path
+    return executionOf(this).caller.context.parent?.path
   }
 
   /** Bound, so that a kind may destructure it. */
   get onFailure(): NonNullable<HandlerContext['onFailure']> {
-    const execution = this.#execution
+    const execution = executionOf(this)
     return (details) => {
       execution.details = details
     }
@@ -199,20 +204,13 @@ export class KindContext extends ExecutionContext {
 
 /** The context of a tool in code. Others don't get the user: they may share results with another user. */
 export class CodeContext extends ExecutionContext {
-  readonly #caller: ExecutionCaller
-
-  constructor(execution: Execution, call: CallTool) {
-    super(execution, call)
-    this.#caller = execution.caller
-  }
-
   get user(): string | undefined {
-    const { user, caller } = this.#caller.context
+    const { user, caller } = executionOf(this).caller.context
     return user ?? caller
   }
 
   get app(): unknown {
-    return this.#caller.context.app
+    return executionOf(this).caller.context.app
   }
 }
 

@@ -10,7 +10,7 @@ import { type Log, writeLog } from '../log.ts'
 import type { OnceStore } from '../once-store.ts'
 import type { Rates } from '../rates.ts'
 import type { CallPayload, CallRecord, RecordSink } from '../records/recorder.ts'
-import { isTraceparent, type Tracer } from '../records/tracer.ts'
+import type { Tracer } from '../records/tracer.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { ApprovalParts } from './approvals.ts'
@@ -105,8 +105,6 @@ export class Runner {
 
     tool.checkConcurrency()
     const execution = call.join(new Execution(tool, params, call, this.#log))
-    execution.traceparent = call.span?.traceparent ?? passedOn(call.context.traceparent)
-    execution.timeoutMs = call.timeoutMs
     execution.begin()
     const value = this.#start(call, tool, execution)
     const work = promiseOf(value)
@@ -249,10 +247,6 @@ function mayRepeat({ code, repeat }: ToolExecutionError, { effect }: BoundTool):
   return repeat !== undefined || code === 'SERVICE_UNAVAILABLE'
 }
 
-/** Passed on even if this process doesn't trace. */
-const passedOn = (traceparent: string | undefined): string | undefined =>
-  isTraceparent(traceparent) ? traceparent : undefined
-
 function isAborted(signal: CancelSignal): boolean {
   if (typeof signal.addEventListener === 'function' && typeof signal.removeEventListener === 'function') {
     return signal.aborted
@@ -287,8 +281,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
   } = call.context
   call.id ??= randomUUID()
   const path = [...(caller.parent?.path ?? []), call.tool]
-  const { traceparent } = execution
-  const { idempotencyKey: key } = call
+  const { idempotencyKey: key, traceparent } = call
   const own = callId === undefined ? undefined : waitingPlace(call.context)
   return {
     ...caller,

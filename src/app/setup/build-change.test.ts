@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkedServers, pastedServers, withoutSecrets } from './mcp-paste.ts'
+import { checkedServers, pastedServers, withoutSecrets } from './build-change.ts'
 import { checkReferences, NewSecrets } from './references.ts'
 
 const FILES = { command: 'npx', args: ['-y', 'files'] }
