@@ -77,10 +77,10 @@ describe('Roles, keys and audit rows', () => {
     }
     expect(await noticeFrom(start)).toBe(null)
     expect(await noticeFrom(start - DAY)).toBe(
-      'Rows exist from 2026-01-01T00:00:00.000Z on: nothing was recorded before',
+      'The oldest row is from 2026-01-01T00:00:00.000Z: nothing was recorded before',
     )
     await ledger.expire(clock.wall() + 25 * DAY)
-    const removed = 'Rows exist from 2026-01-01T00:00:00.000Z on: older ones were removed after storage.audit_days'
+    const removed = 'The oldest row is from 2026-01-01T00:00:00.000Z: older ones were removed after storage.audit_days'
     expect(await noticeFrom(start)).toBe(removed)
     expect(await noticeFrom(clock.wall())).toBe(null)
   })

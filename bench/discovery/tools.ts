@@ -40,7 +40,7 @@ export const ownRequests = (): Request[] =>
     .map((line) => JSON.parse(line) as Request)
 
 /** Tools of MCP servers and functions of BFCL, then operations of OpenAPI documents. */
-export async function realTools(): Promise<RealTools> {
+export async function realTools(operations = OPERATIONS): Promise<RealTools> {
   const real = new Map<string, OfferedTool>()
   const published: Request[] = []
   for (const file of readdirSync(join(DATA, 'mcp-tools')).filter((one) => one.endsWith('.json'))) {
@@ -57,7 +57,7 @@ export async function realTools(): Promise<RealTools> {
     }
   }
   const tools = new Map(shuffled([...real.values()]).map((tool) => [tool.name, tool]))
-  for (const tool of await operationTools(OPERATIONS)) if (!tools.has(tool.name)) tools.set(tool.name, tool)
+  for (const tool of await operationTools(operations)) if (!tools.has(tool.name)) tools.set(tool.name, tool)
   return { tools, published }
 }
 

@@ -22,7 +22,7 @@ export interface MiniRow {
 export interface MiniResult {
   /** From the first question to its answer, on a process that was not there. */
   readonly firstMs: number
-  /** The first question to a process that was started in the background. */
+  /** A question with 16 tools to a process that has answered one before. */
   readonly firstWarmMs: number
   readonly rows: readonly MiniRow[]
   readonly batchMs: number
@@ -63,7 +63,7 @@ export async function mini({ tools: sizes, queries, batch }: MiniOptions): Promi
   return { firstMs, firstWarmMs, rows, batchMs, childMb, parentMb: process.memoryUsage.rss() / 2 ** 20 }
 }
 
-/** The first question with the 16 tools that a server embedded after its start. */
+/** A question with 16 tools, after one that loaded the model and embedded the tools. */
 async function firstAfterStart(): Promise<number> {
   const wire = await miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
   const model: Model = { id: 'mini:v1', stream: (request) => wire.stream('v1', request) }

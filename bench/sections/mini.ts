@@ -34,7 +34,7 @@ export const mini: Section = {
         `${table(['offered tools', 'a question, p50 ms', 'p99 ms', 'version 0, p50 ms', 'share of its time'], rows)}\n\n` +
         `${settings.queries} questions each, in sequence. ${settings.batch} concurrent questions, each with one tool: ` +
         `${figure(raw.batchMs)} ms for all${was(former?.batchMs, 'ms')}. The first question, including loading the model: ` +
-        `${figure(raw.firstMs)} ms${was(former?.firstMs, 'ms')}; after loading it in the background, as a server does: ` +
+        `${figure(raw.firstMs)} ms${was(former?.firstMs, 'ms')}; with the model already loaded by an earlier question: ` +
         `${figure(raw.firstWarmMs)} ms. The process of the model uses ${child}${was(former?.childMb, 'MB')}, ` +
         `the asking process ${figure(raw.parentMb)} MB.`,
     }

@@ -35,7 +35,7 @@ export const pipeline: Section = {
     ])
     const header = ['pipeline', 'µs', 'its calls without it, µs', '× direct calls', 'overhead per step, µs']
     const note =
-      'The calls without the pipeline are made one after the other by `executor.execute`. Each step is a call of its own, with its checks and its record.'
+      'Without the pipeline, `executor.execute` makes the calls one after the other. Each step is a complete call, with its checks and its record.'
     const raw = measured.map(({ contender: { id }, rounds }) => ({ id, rounds }))
     return { raw, markdown: `${table(header, rows)}\n\n${note}` }
   },

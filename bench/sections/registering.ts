@@ -28,7 +28,7 @@ export const registering: Section = {
       row('memory that compiling adds, bytes', ({ compiledBytes }) => compiledBytes),
     ]
     const bytes = count(raw[0]?.schemaBytes ?? Number.NaN)
-    const what = `${count(settings.tools)} tools, each with a schema of its own of ${bytes} bytes; ${count(settings.compiled)} of them compiled.`
+    const what = `${count(settings.tools)} tools, each with its own schema of ${bytes} bytes; ${count(settings.compiled)} of them are compiled.`
     return { raw, markdown: `${what}\n\n${table(['per tool', 'median (min–max)'], rows)}` }
   },
 }

@@ -24,9 +24,9 @@ export const server: Section = {
     return {
       raw: measured.map(({ contender: { id }, rounds }) => ({ id, rounds })),
       markdown:
-        `${CONNECTIONS} connections that are kept open, each asking again as soon as it is answered.\n\n` +
+        `${CONNECTIONS} persistent connections. Each sends its next request as soon as it has the response.\n\n` +
         `${full(measured)}\n\n` +
-        `At a fixed rate, half of what the bare handler can answer. Times count from when a request was due.\n\n` +
+        `A fixed rate of requests, half of what the bare handler can serve. Times count from when a request was due.\n\n` +
         paced(measured.filter(({ contender }) => contender.paced)),
     }
   },

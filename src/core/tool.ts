@@ -54,7 +54,7 @@ export interface Rollout {
   /** The version that `percent` of the callers get. */
   readonly candidate?: string
   readonly percent?: number
-  /** What stays on its side: each call is drawn, or a session, or a tenant. Default: `session`. */
+  /** What always gets the same version: a session, a tenant, or only one call. Default: `session`. */
   readonly by?: (typeof ROLLOUT_SIDES)[number]
   /** Rolls back by itself if the candidate fails more often, by more than `max_error_increase`. */
   readonly guard?: { readonly min_calls?: number; readonly max_error_increase?: number }

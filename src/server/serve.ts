@@ -29,6 +29,7 @@ import { executeRoute } from './routes/execute-route.ts'
 import { historyRoutes } from './routes/history-routes.ts'
 import { keyRoutes, tenantRoutes, userRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
+import { mcpServerRoutes } from './routes/mcp-server-routes.ts'
 import { costRoutes, limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
@@ -36,8 +37,9 @@ import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
-import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
+import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
+import { threadRoutes } from './saved/thread-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -68,6 +70,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   prometheusRoutes,
   auditRoutes,
   historyRoutes,
+  threadRoutes,
   keyRoutes,
   userRoutes,
   tenantRoutes,

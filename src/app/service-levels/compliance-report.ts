@@ -73,8 +73,8 @@ async function modelCosts(
 
 function noticeOf({ first_row, removed_until }: AuditSummary, from: number): string | null {
   if (removed_until !== null && Date.parse(removed_until) >= from) {
-    return `Rows exist from ${removed_until} on: older ones were removed after storage.audit_days`
+    return `The oldest row is from ${removed_until}: older ones were removed after storage.audit_days`
   }
   if (first_row === null) return 'The audit log has no rows'
-  return Date.parse(first_row) > from ? `Rows exist from ${first_row} on: nothing was recorded before` : null
+  return Date.parse(first_row) > from ? `The oldest row is from ${first_row}: nothing was recorded before` : null
 }

@@ -7,9 +7,9 @@ import { effectOf, problemOf } from '../../kinds/http/request/http-problem-of.ts
 import { type NewSecret, NewSecrets, type SecretPlace, serviceOf } from './references.ts'
 import { inferredSchema, RequestParameters, typedText } from './request-parameters.ts'
 import { SetupError } from './setup-error.ts'
-import { shellWords } from './shell-words.ts'
 
 const MAX_CHARACTERS = 100_000
+const MAX_WORDS = 1_000
 
 const text = (short?: string) => ({ type: 'string' as const, ...(short && { short }) })
 const texts = (short?: string) => ({ ...text(short), multiple: true as const })
@@ -94,6 +94,8 @@ function read(command: string, taken: readonly string[]) {
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(words[0] ?? '')) {
     throw new SetupError(422, 'This is not a curl command: it must begin with "curl"')
   }
+  // The parser of options takes quadratic time.
+  if (words.length > MAX_WORDS) throw new SetupError(422, `The command has more than ${MAX_WORDS} words: shorten it`)
   const { values, positionals } = parsed(words.slice(1))
   const warnings = rest ? ['Only the curl command was read: what follows it was left out.'] : []
   return new CurlReader(values, positionals, new NewSecrets({ taken }), warnings).read()
@@ -249,7 +251,13 @@ class CurlReader {
   #readUser(): void {
     if (this.#values.user !== undefined) this.#basic(this.#values.user)
     const { username, password } = this.#url
-    if (username !== '' || password !== '') this.#basic(decodeURIComponent(`${username}:${password}`))
+    if (username === '' && password === '') return
+    try {
+      this.#basic(decodeURIComponent(`${username}:${password}`))
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error
+      throw new SetupError(422, 'The user name or password in the URL has an invalid "%": write it as %25')
+    }
   }
 
   #basic(pair: string): void {
@@ -364,4 +372,80 @@ function jsonIn(content: string): boolean {
   } catch {
     return false
   }
+}
+
+/** The escapes of `$'…'` that stand for one character. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  e: '\x1b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+}
+const CODE = /\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|(.))/gs
+
+/** What a shell word can begin with. The last one takes a single character. */
+const PIECE =
+  /(\\\r?\n)|(\s+)|'([^']*)'|\$'((?:\\.|[^'\\])*)'|\$?"((?:\\.|[^"\\])*)"|\\(.)|\$\{?([A-Za-z_]\w*)\}?|(.)/gsy
+
+/**
+ * Splits a command as a POSIX shell does, without running anything: `$NAME` becomes `${NAME}`. Ends at a pipe or a
+ * redirection. Throws if the command has more than one, or a substitution.
+ */
+export function shellWords(command: string): { readonly words: string[]; readonly rest: boolean } {
+  if (/\^[\r\n]|\^"/.test(command)) {
+    throw new SetupError(422, 'This is a command for cmd.exe: copy it as curl for bash')
+  }
+  const words: string[] = []
+  let word: string | undefined
+  for (const match of command.trim().matchAll(PIECE)) {
+    const [whole, joined, space, single, coded, double, escaped, variable, other] = match
+    if (joined !== undefined) continue
+    if (space !== undefined) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+      continue
+    }
+    if (other !== undefined && /[|<>;`()'"\n]|\$/.test(other)) {
+      const isEnd = /[|<>]/.test(other)
+      if (!isEnd) throw unreadable(other)
+      if (word !== undefined) words.push(word)
+      return { words, rest: true }
+    }
+    const text: string = single ?? escaped ?? other ?? ''
+    word ??= ''
+    if (coded !== undefined) word += decoded(coded)
+    else if (double !== undefined) word += unquoted(double)
+    else word += variable === undefined ? text : `\${${variable}}`
+    if (whole === '&' && word === '&') return { words, rest: true }
+  }
+  if (word !== undefined) words.push(word)
+  return { words, rest: false }
+}
+
+function unreadable(found: string): SetupError {
+  const problem = /['"]/.test(found) ? `A quote ${found} isn't closed` : `"${found}" in the command isn't supported`
+  return new SetupError(422, `${problem}: paste one curl command, without other programs`)
+}
+
+/** Inside double quotes a backslash escapes only these. */
+function unquoted(text: string): string {
+  return text.replace(/\\([$`"\\])|\\\r?\n|\$\{?([A-Za-z_]\w*)\}?|`|\$\(/g, (whole, escaped, variable) => {
+    if (escaped !== undefined) return escaped
+    if (variable !== undefined) return `\${${variable}}`
+    if (whole.startsWith('\\')) return ''
+    throw unreadable(whole)
+  })
+}
+
+function decoded(text: string): string {
+  return text.replace(CODE, (_, hex, four, eight, octal, other) => {
+    const digits = hex ?? four ?? eight
+    const code = octal === undefined ? Number.parseInt(digits ?? '', 16) : Number.parseInt(octal, 8)
+    if (Number.isNaN(code)) return ESCAPED[other] ?? other
+    return code <= 0x10ffff ? String.fromCodePoint(code) : ''
+  })
 }

@@ -42,7 +42,7 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .command('create')
     .description('Create a key and print it once')
     .option('--tenant <id>', 'the tenant that the key belongs to (default local)')
-    .option('--name <name>', 'a name for people')
+    .option('--name <name>', 'a display name')
     .option('--role <role>', 'what the key may do: user, operator, admin, or a role of the configuration', 'user')
     .addOption(new Option('--scope <scopes...>', 'only these scopes of the role').choices(SCOPES.slice(0, -1)))
     .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
@@ -57,13 +57,13 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .command('edit')
     .description('Change the name and the rights of a key')
     .argument('<id>', 'the id that "keys list" shows')
-    .option('--name <name>', 'a name for people')
+    .option('--name <name>', 'a display name')
     .option('--role <role>', 'what the key may do: user, operator, admin, or a role of the configuration')
     .addOption(
       new Option('--scope <scopes...>', 'only these scopes of the role, or all').choices([...SCOPES.slice(0, -1), ALL]),
     )
     .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
-    .option('--no-all-tenants', 'may not read those of other tenants')
+    .option('--no-all-tenants', 'may not read the records of other tenants')
     .option('--tools <patterns...>', 'only these tools; "*": all')
     .option('--models <patterns...>', 'only these models; "*": all')
     .option('--calls-per-minute <n>', 'rate limit; "default": the one in the configuration')
@@ -98,7 +98,7 @@ async function keysSigning(terminal: Terminal): Promise<number> {
   else {
     terminal.result(fingerprint)
     terminal.note(
-      'It signs the packages of "toolyard pack". Tell those who add them this fingerprint by another channel.',
+      'It signs the packages of "toolyard pack". Publish the fingerprint where the users of your packages can find it.',
     )
   }
   return 0

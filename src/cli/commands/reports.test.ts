@@ -48,7 +48,7 @@ test('report writes a file, and exits with 1 if a row was changed', async () => 
   expect(await toolyard('report', '--from', '2020-01-01', '--out', out)).toMatchObject({
     code: 0,
     out: '',
-    err: expect.stringMatching(/^Rows exist from .* on: nothing was recorded before\.\nThe audit log is intact: /),
+    err: expect.stringMatching(/^The oldest row is from .*: nothing was recorded before\.\nThe audit log is intact: /),
   })
   expect(await readFile(out, 'utf8')).toContain('<td>weather</td>')
   const database = new DatabaseSync(join(data, 'toolyard.db'))

@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
 import type { Progress } from '../progress.ts'
 import type { CallPayload, CallRecord } from '../records/recorder.ts'
 import { boundedJson, knownKey, redactText } from '../records/redact.ts'
-import type { Span, Tracer } from '../records/tracer.ts'
+import { isTraceparent, type Span, type Tracer } from '../records/tracer.ts'
 import type { ParamsSnapshot } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
 import type { Effect, Params } from '../tool.ts'
@@ -157,6 +157,12 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   get deadline(): number {
     return this.startedMs + this.timeoutMs
+  }
+
+  /** Passed on even if this process doesn't trace. */
+  get traceparent(): string | undefined {
+    const { traceparent } = this.context
+    return this.span?.traceparent ?? (isTraceparent(traceparent) ? traceparent : undefined)
   }
 
   /** A failing tracer must not fail the call. */

@@ -1,4 +1,5 @@
 import type { AskableClient, CallContext } from '../call-context.ts'
+import { Cancellation, type CancelSignal } from '../cancellation.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Progress } from '../progress.ts'
@@ -22,6 +23,8 @@ interface ExecutionCaller {
   readonly scope: string
   readonly idempotencyKey: string | undefined
   readonly progress: Progress | undefined
+  readonly timeoutMs: number
+  readonly traceparent: string | undefined
   readonly context: Pick<CallContext, 'caller' | 'app' | 'parent' | 'user'>
 }
 
@@ -33,18 +36,15 @@ export class Execution {
   readonly log: Log
   /** Set when identical calls may join. */
   work: Promise<unknown> | undefined = undefined
-  /** The key of identical calls, computed when the first of them arrives. */
+  /** The key of identical calls, computed when another call arrives. */
   key: string | undefined = undefined
   /** Set if a child process does the work. */
   task: IsolatedTask | undefined = undefined
-  traceparent: string | undefined = undefined
-  timeoutMs: number | undefined = undefined
   /** Details for the envelope of a failed call. */
   details: (() => FailureExtras['details']) | undefined = undefined
   #running = false
   #callers = 0
-  #controller: AbortController | undefined = undefined
-  #cancelled: ToolExecutionError | undefined = undefined
+  #cancellation: Cancellation | undefined = undefined
   #reports: Report[] | undefined = undefined
 
   constructor(host: ExecutionHost, params: Params, caller: ExecutionCaller, log: Log) {
@@ -60,17 +60,14 @@ export class Execution {
     this.host.running++
   }
 
-  /** Created lazily: an AbortController is expensive, and most handlers never use it. */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled)
-    }
-    return this.#controller.signal
+  /** Created lazily: most handlers never use it. */
+  get cancellation(): Cancellation {
+    this.#cancellation ??= new Cancellation()
+    return this.#cancellation
   }
 
   get cancelled(): boolean {
-    return this.#cancelled !== undefined
+    return this.#cancellation?.aborted === true
   }
 
   join(report: Report | undefined): void {
@@ -83,9 +80,8 @@ export class Execution {
   leave(reason: ToolExecutionError, report: Report | undefined): void {
     if (report !== undefined) this.#reports = this.#reports?.filter((other) => other !== report)
     if (--this.#callers > 0) return
-    this.#cancelled = reason
     this.end()
-    this.#controller?.abort(reason)
+    this.cancellation.abort(reason)
   }
 
   /** Frees the concurrency slot, even if a cancelled handler continues. */
@@ -108,7 +104,14 @@ export class Execution {
   }
 }
 
+/** Handlers must not see it. */
+let executionOf: (context: ExecutionContext) => Execution
+
 class ExecutionContext implements HandlerContext {
+  static {
+    executionOf = (context) => context.#execution
+  }
+
   readonly #execution: Execution
   readonly #call: CallTool
 
@@ -122,7 +125,7 @@ class ExecutionContext implements HandlerContext {
   }
 
   get signal(): AbortSignal {
-    return this.#execution.signal
+    return this.#execution.cancellation.signal
   }
 
   get idempotencyKey(): string | undefined {
@@ -142,11 +145,11 @@ class ExecutionContext implements HandlerContext {
   }
 
   get timeoutMs(): number | undefined {
-    return this.#execution.timeoutMs
+    return this.#execution.caller.timeoutMs
   }
 
   get traceparent(): string | undefined {
-    return this.#execution.traceparent
+    return this.#execution.caller.traceparent
   }
 
   /** Bound, so that a handler may destructure it. */
@@ -158,32 +161,41 @@ class ExecutionContext implements HandlerContext {
 
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
-  readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
   readonly client: AskableClient | undefined
+  readonly whileAsking: NonNullable<HandlerContext['whileAsking']>
 
-  constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
+  constructor(
+    execution: Execution,
+    call: CallTool,
+    child: () => CallContext,
+    { client, whileAsking }: Required<Pick<HandlerContext, 'client' | 'whileAsking'>>,
+  ) {
     super(execution, call)
-    this.#execution = execution
     this.child = child
     this.client = client
+    this.whileAsking = whileAsking
+  }
+
+  get cancellation(): CancelSignal {
+    return executionOf(this).cancellation
   }
 
   get rights(): CallContext {
-    return this.#execution.caller.context
+    return executionOf(this).caller.context
   }
 
   get progress(): Progress | undefined {
-    return this.#execution.caller.progress
+    return executionOf(this).caller.progress
   }
 
   get callers(): readonly string[] | undefined {
-    return this.#execution.caller.context.parent?.path
+    return executionOf(this).caller.context.parent?.path
   }
 
   /** Bound, so that a kind may destructure it. */
   get onFailure(): NonNullable<HandlerContext['onFailure']> {
-    const execution = this.#execution
+    const execution = executionOf(this)
     return (details) => {
       execution.details = details
     }
@@ -192,20 +204,13 @@ export class KindContext extends ExecutionContext {
 
 /** The context of a tool in code. Others don't get the user: they may share results with another user. */
 export class CodeContext extends ExecutionContext {
-  readonly #caller: ExecutionCaller
-
-  constructor(execution: Execution, call: CallTool) {
-    super(execution, call)
-    this.#caller = execution.caller
-  }
-
   get user(): string | undefined {
-    const { user, caller } = this.#caller.context
+    const { user, caller } = executionOf(this).caller.context
     return user ?? caller
   }
 
   get app(): unknown {
-    return this.#caller.context.app
+    return executionOf(this).caller.context.app
   }
 }
 
@@ -219,7 +224,8 @@ export class JoinableExecutions {
   }
 
   add(execution: Execution): void {
-    this.#unkeyed.add(execution)
+    if (execution.key === undefined) this.#unkeyed.add(execution)
+    else this.#keyed.set(execution.key, execution)
   }
 
   delete(execution: Execution): void {

@@ -131,6 +131,16 @@ export interface McpTraffic {
   readonly stderr: string
 }
 
+/** The answer of an MCP server to a request by hand. */
+export interface McpAnswer {
+  readonly method: string
+  readonly ms: number
+  readonly result?: unknown
+  /** Whether a part of the result was left out. */
+  readonly shortened?: boolean
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
 /** A row of the audit log, with what is stored of its call. */
 export interface ShownCall {
   readonly row: AuditRow
@@ -294,6 +304,25 @@ export interface ShownUser {
   readonly role: string
   readonly issued_at: string | null
   readonly revoked_at: string | null
+}
+
+/** A conversation of the page Testing, in a list. */
+export interface ListedThread {
+  readonly id: string
+  readonly name: string
+  readonly questions: number
+  /** Its version. */
+  readonly updated_at: number
+}
+
+export interface StoredThread extends ListedThread {
+  readonly content: { readonly settings: object; readonly turns: readonly object[] }
+}
+
+export interface ThreadsView {
+  /** Whether the server stores threads. */
+  readonly stored: boolean
+  readonly threads: readonly ListedThread[]
 }
 
 /** What `GET /api/objectives` answers. */

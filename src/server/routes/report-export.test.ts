@@ -11,7 +11,7 @@ const REPORT: ComplianceReport = {
   from: TIME,
   to: '2026-02-01T00:00:00.000Z',
   tenant: null,
-  notice: 'Rows exist from 2026-01-05T00:00:00.000Z on: nothing was recorded before',
+  notice: 'The oldest row is from 2026-01-05T00:00:00.000Z: nothing was recorded before',
   keys: { 'key-1': { name: HOSTILE, role: 'user' } },
   models: [{ model: 'openai:gpt-4o', turns: 4, unknown: 1, cost: 0.25 }],
   objectives: [
@@ -59,7 +59,7 @@ test('HTML escapes every value, loads nothing and says what is missing', () => {
   expect(html).not.toContain('<img')
   expect(html).toContain("default-src 'none'; style-src 'sha256-")
   for (const shown of [
-    'Rows exist from 2026-01-05',
+    'The oldest row is from 2026-01-05',
     'The audit log is not intact (1 fault)',
     'Row 2 is missing',
     '7 more are left out',

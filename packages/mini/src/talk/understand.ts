@@ -28,7 +28,7 @@ export interface Understood {
  * A tool is called if this sum is reached: its relevance as a logit, and the weighted score of the required value that was
  * found worst. Chosen on requests of our own, each with its own tool and with others.
  */
-const LEAST_SUM = 2
+const LEAST_SUM = 2.5
 const WEIGHT_OF_VALUES = 0.8
 const MIN_OF_VALUES = -12
 const MAX_OF_VALUES = 10
@@ -282,7 +282,7 @@ const wordsIn = (text: string): Set<string> => new Set(text.toLowerCase().match(
 /** A tool is likely if the message says its whole name: "set a timer". */
 function namedShare({ as }: Use, said: string): number {
   const words = wordsIn(wordsOfName(as.name))
-  return words.size > 1 && words.isSubsetOf(wordsIn(said)) ? 0.9 : 0
+  return words.size > 1 && words.isSubsetOf(wordsIn(said)) ? 0.94 : 0
 }
 
 /** The uses whose meaning is nearest to that of the message; a tool that it calls by name comes first. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkedServers, pastedServers, withoutSecrets } from './mcp-paste.ts'
+import { checkedServers, pastedServers, withoutSecrets } from './build-change.ts'
 import { checkReferences, NewSecrets } from './references.ts'
 
 const FILES = { command: 'npx', args: ['-y', 'files'] }
@@ -93,4 +93,11 @@ test('a secret keeps one value and never replaces a stored one', () => {
   expect(() => new NewSecrets({ taken: [] }, twice)).toThrow('has two values')
   expect(() => new NewSecrets({ taken: [] }, [{ name: '../A', value: 'x' }])).toThrow('is not a name for a secret')
   expect(() => new NewSecrets({ taken: [] }, [{ name: 'A', value: ' ' }])).toThrow('is empty')
+})
+
+test('repairs short texts only', () => {
+  const entry = '"a": { "url": "https://a.example/mcp", },'
+  expect(pastedServers(`{${entry}}`)).toEqual({ a: { url: 'https://a.example/mcp' } })
+  const long = `{"note": "${'x'.repeat(40_000)}", ${entry}}`
+  expect(() => pastedServers(long)).toThrow('too long to be repaired')
 })

@@ -4,7 +4,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { OnceState, OnceStore } from '../../core/once-store.ts'
 import type { DurableRun, DurableRunStore } from '../../core/storage/durable-run-store.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
-import { LostRun, RunLedger } from './run-ledger.ts'
+import { LostRun, RunLedger } from './owned-runs.ts'
 
 const step = { kind: 'answer', data: '', shown: '[]' }
 const claim = (key: string) => ({ tenant: 'acme', caller: 'k', key, fingerprint: 'f', expiresAt: 1 })
