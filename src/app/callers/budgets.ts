@@ -28,7 +28,7 @@ const MAX_REQUESTS = 500
 const GIVE_BACK_AFTER_MS = 1_000
 /** More requests than a server has in flight. */
 const MAX_LOST = 10_000
-/** The last costs of this many tools and models are known. */
+/** The last costs of this many tools and models are known. `max` would reserve memory for all at the start. */
 const KNOWN_COSTS = 10_000
 
 interface BudgetParts {
@@ -52,8 +52,8 @@ type Applied = HoldRequest['counters'][number]
 /** The budgets of the configuration and of keys. Each is counted in the store, for all servers together. */
 export class Budgets implements BudgetsPort, RecordSink {
   readonly #parts: BudgetParts
-  readonly #lastCosts = new LRUCache<string, number>({ max: KNOWN_COSTS })
-  readonly #warned = new LRUCache<string, true>({ max: KNOWN_COSTS })
+  readonly #lastCosts = new LRUCache<string, number>({ maxSize: KNOWN_COSTS, sizeCalculation: () => 1 })
+  readonly #warned = new LRUCache<string, true>({ maxSize: KNOWN_COSTS, sizeCalculation: () => 1 })
   #budgets: readonly BudgetConfig[] = []
   #currency = DEFAULT_CURRENCY
   #waiting: Waiting[] = []

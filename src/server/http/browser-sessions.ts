@@ -13,6 +13,7 @@ const MAX_AGE_MS = 7 * 24 * HOUR_MS
 /** A session in use is extended once a minute, not with every request. */
 const EXTEND_EVERY_MS = 60_000
 const MAX_PER_KEY = 100
+// Used as `maxSize`: `max` would reserve the memory at the start.
 const MAX_REMEMBERED = 10_000
 
 const NAME = 'toolyard_session'
@@ -27,7 +28,7 @@ export class BrowserSessions {
   readonly #proxies: TrustedProxies
   readonly #unknown: UnknownCallers
   /** Hashes of sessions that were valid here. Unknown ones are looked up only while their address may send more. */
-  readonly #seen = new LRUCache<string, true>({ max: MAX_REMEMBERED })
+  readonly #seen = new LRUCache<string, true>({ maxSize: MAX_REMEMBERED, sizeCalculation: () => 1 })
 
   constructor(installation: Installation, proxies: TrustedProxies, unknown: UnknownCallers) {
     this.#installation = installation

@@ -18,6 +18,7 @@ import { HttpProblem } from './problem.ts'
 
 const PER_SECOND = 20
 const BURST = 100
+// Used as `maxSize`: `max` would reserve the memory at the start.
 const MAX_ADDRESSES = 10_000
 /** Providers give a customer at least this much of IPv6: limiting single addresses would limit nothing. */
 const IPV6_PREFIX = 64
@@ -33,7 +34,7 @@ interface Bucket {
 export class UnknownCallers {
   readonly #clock: Clock
   readonly #proxies: TrustedProxies
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_ADDRESSES })
+  readonly #buckets = new LRUCache<string, Bucket>({ maxSize: MAX_ADDRESSES, sizeCalculation: () => 1 })
 
   constructor(installation: Pick<Installation, 'config' | 'clock'>, proxies = new TrustedProxies(installation)) {
     this.#clock = installation.clock

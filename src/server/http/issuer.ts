@@ -20,6 +20,7 @@ const STALE_KEYS_MS = 3_600_000
 const METADATA_MS = 3_600_000
 /** A verified token is not verified again for so long. A withdrawn signing key counts until then. */
 const VERIFIED_MS = 300_000
+// Used as `maxSize`: `max` would reserve the memory at the start.
 const MAX_VERIFIED = 10_000
 const TOLERANCE_S = CLOCK_TOLERANCE_MS / 1_000
 const MAX_NAME_LENGTH = 100
@@ -74,7 +75,7 @@ export class Issuer {
   readonly settings: OidcConfig
   readonly #installation: Installation
   readonly #fetches: Readonly<Record<Endpoint, Fetch>>
-  readonly #verified = new LRUCache<string, Verified>({ max: MAX_VERIFIED })
+  readonly #verified = new LRUCache<string, Verified>({ maxSize: MAX_VERIFIED, sizeCalculation: () => 1 })
   #metadata: { readonly found: Promise<AuthorizationServer>; readonly until: number } | undefined
   readonly #pausedUntil = new Map<Endpoint, number>()
   #keys: { readonly text: string; readonly at: number } | undefined
