@@ -2,7 +2,7 @@ import { diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
-/** Adds a value at a path, which ends in a new key, or in -1 for the end of an array. Missing parents are created. */
+/** Sets the value at a path, which ends in a key, or in -1 for the end of an array. Missing parents are created. */
 export interface ConfigEdit {
   readonly path: readonly (string | number)[]
   readonly value: unknown
@@ -10,7 +10,7 @@ export interface ConfigEdit {
 
 const BOM = '\uFEFF'
 
-/** Adds to the text of a configuration, and keeps the formatting of the rest. `name` is that of the file in errors. */
+/** Edits the text of a configuration, and keeps the formatting of the rest. `name` is that of the file in errors. */
 export function editConfig(text: string, edits: readonly ConfigEdit[], name: string): string {
   const mark = text.startsWith(BOM) ? BOM : ''
   let edited = text.slice(mark.length)
@@ -40,6 +40,8 @@ function added(text: string, path: readonly (string | number)[], value: unknown)
     depth++
   }
   const [step, ...missing] = path.slice(depth)
+  const known = missing.length === 0 && typeof step === 'string' && parent.entries.find(({ key }) => key === step)
+  if (known) return text.slice(0, known.value.start) + inOneLine(value) + text.slice(known.value.end)
   const inner = missing.reduceRight((item, key) => (typeof key === 'number' ? [item] : { [key]: item }), value)
   const { entries, start } = parent
   const [first, last] = [entries[0], entries.at(-1)]

@@ -289,4 +289,19 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     ALTER TABLE toolyard.runs ADD COLUMN mocked smallint;
     ALTER TABLE toolyard.chat_turns ADD COLUMN run_id text;`,
   },
+  // The former secret of a key that was rotated.
+  {
+    sqlite: `
+    CREATE TABLE former_secrets (
+      id TEXT PRIMARY KEY,
+      hash TEXT NOT NULL UNIQUE,
+      until TEXT NOT NULL
+    ) STRICT`,
+    postgres: `
+    CREATE TABLE toolyard.former_secrets (
+      id text COLLATE "C" PRIMARY KEY,
+      hash text COLLATE "C" NOT NULL UNIQUE,
+      until text NOT NULL
+    );`,
+  },
 ]
