@@ -1,4 +1,5 @@
 import type { AskableClient, CallContext } from './call-context.ts'
+import type { CancelSignal } from './cancellation.ts'
 import type { Log } from './log.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
@@ -28,6 +29,8 @@ export interface HandlerContext {
   readonly progress?: { note: unknown } | undefined
   /** The client of the caller. While it is asked, the deadline of the call stops. Only for kinds. */
   readonly client?: AskableClient | undefined
+  /** Cheaper than `signal`, which it stands for. Only for kinds. */
+  readonly cancellation?: CancelSignal | undefined
   /** Waits for a person: the deadline of the call stops. Only for kinds. */
   whileAsking?<T>(answer: Promise<T>): Promise<T>
   /** The context of calls that this call makes. Only for kinds. */

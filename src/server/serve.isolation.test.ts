@@ -95,6 +95,8 @@ async function furnish(): Promise<Estate> {
   const { rows } = await json<{ rows: { id: string }[] }>(ask(owner, 'GET', { path: '/audit?tool=tool_of_a' }))
   const callId = String(rows[0]?.id)
   await ask(owner, 'POST', { path: '/api/suites/saved/of-a/cases', body: { call_id: callId } })
+  const thread = { name: 'thread-of-a', before: null, content: { settings: {}, turns: [{ query: 'question-of-a' }] } }
+  expect((await ask(owner, 'PUT', { path: '/api/threads/thread-of-a', body: thread })).status).toBe(200)
   const opened = await ask(owner, 'POST', { path: '/mcp', body: INITIALIZE, headers: POST_HEADERS })
   const session = String(opened.headers.get('mcp-session-id'))
   return {

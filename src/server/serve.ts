@@ -39,6 +39,7 @@ import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes, userRoutes } from './routes/sign-in-routes.ts'
 import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
+import { threadRoutes } from './saved/thread-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -69,6 +70,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   prometheusRoutes,
   auditRoutes,
   historyRoutes,
+  threadRoutes,
   keyRoutes,
   userRoutes,
   tenantRoutes,

@@ -50,6 +50,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     spending: part('spending'),
     connections: part('connections'),
     chats: part('chats'),
+    items: part('items'),
     pauses: part('pauses'),
     durableRuns: part('durableRuns'),
     knowledge: {

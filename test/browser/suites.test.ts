@@ -103,6 +103,39 @@ describe('a run of suites', () => {
     await checkLooks('models-suites')
   })
 
+  test('is compared with an earlier run, case by case', async () => {
+    let wrong = 'Rome'
+    const server = await serve((request) => lookAt(cityOf(request) === wrong ? 'Nowhere' : cityOf(request)))
+    const { page, checkLooks } = await open()
+    const ask = async () => {
+      const body = JSON.stringify({ models: [server.model.id], suites: ['cities.json'], fresh: true })
+      const headers = { 'content-type': 'application/json' }
+      const made = await fetch(`${server.url}/api/validations/runs`, { method: 'POST', headers, body })
+      const { id } = (await made.json()) as { id: string }
+      await (
+        await fetch(`${server.url}/api/validations/runs/${id}`, { headers: { accept: 'text/event-stream' } })
+      ).text()
+      return id
+    }
+    const baseline = await ask()
+    wrong = 'Oslo'
+    const contender = await ask()
+    await page.goto(`${server.url}/models/runs/${contender}`)
+    await page.getByLabel('The run to compare with').selectOption(baseline)
+    await page.getByText('No certain difference: +0.0 percentage points').waitFor()
+    expect(new URL(page.url()).search).toBe(`?baseline=${baseline}`)
+    const compared = page.getByRole('region', { name: 'Compared cases' })
+    await compared.getByText('What is in Rome?').waitFor()
+    expect(await compared.getByRole('row').count()).toBe(3)
+    await page.getByRole('button', { name: 'Worse (1)' }).click()
+    await compared.getByText('What is in Oslo?').waitFor()
+    expect(await compared.getByText('What is in Rome?').count()).toBe(0)
+    await checkLooks('suite-compared')
+    await page.reload()
+    await page.getByRole('button', { name: 'All (4)' }).click()
+    expect(await compared.getByRole('row').count()).toBe(5)
+  })
+
   test.runIf(FULL)('shows several models side by side, and the cases where they differ', async () => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
     const { page, checkLooks } = await open()

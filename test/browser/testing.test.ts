@@ -169,8 +169,37 @@ describe('a thread', () => {
     await expect.poll(() => threads.getByRole('link').count()).toBe(2)
     await threads.getByRole('link').last().click()
     await page.getByText('Sunny.').waitFor()
-    await page.goto(`${server.url}/tools-testing/unknown`)
-    await page.getByText('This thread is not in this browser').waitFor()
+
+    await threads
+      .getByRole('button', { name: /^Rename the thread/ })
+      .last()
+      .click()
+    await page.getByLabel('Name of the thread').fill('Berlin')
+    await page.keyboard.press('Enter')
+    await threads.getByText('Berlin').waitFor()
+    await expect
+      .poll(async () => (await (await fetch(`${server.url}/api/threads`)).text()).includes('Berlin'))
+      .toBe(true)
+    const other = await open({ fresh: true, mayComplain: /404/ })
+    await other.page.goto(page.url())
+    await other.page.getByText('Sunny.').waitFor()
+    expect(await other.page.title()).toContain('Berlin')
+    await other.page.getByText('You can open them in another browser.').waitFor()
+    await other.page.goto(`${server.url}/tools-testing/unknown`)
+    await other.page.getByText('Thread not found').waitFor()
+  })
+
+  test.runIf(FULL)('stays in the browser if the server stores no contents', async () => {
+    const server = await openScriptedServer(['Fine.'], { config: { storage: { payloads: 'off' } } })
+    const { page } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await page.getByText('Threads stay in this browser').waitFor()
+    await query(page).fill('How are you?')
+    await page.keyboard.press('Enter')
+    await page.getByText('Fine.').waitFor()
+    await page.reload()
+    await page.getByText('Fine.').waitFor()
+    expect(await (await fetch(`${server.url}/api/threads`)).json()).toEqual({ stored: false, threads: [] })
   })
 
   test('asks before a write, and goes on when it is approved', async () => {

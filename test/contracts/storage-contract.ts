@@ -5,6 +5,7 @@ import { chatClauses } from './storage/chat-clauses.ts'
 import { connectionClauses } from './storage/connection-clauses.ts'
 import { type Clauses, ContractStore, type StorageUnderTest } from './storage/contract-store.ts'
 import { durableRunClauses } from './storage/durable-run-clauses.ts'
+import { itemClauses } from './storage/item-clauses.ts'
 import { jobClauses } from './storage/job-clauses.ts'
 import { keyClauses } from './storage/key-clauses.ts'
 import { ledgerClauses } from './storage/ledger-clauses.ts'
@@ -29,6 +30,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...onceClauses,
     ...jobClauses,
     ...chatClauses,
+    ...itemClauses,
     ...pauseClauses,
     ...durableRunClauses,
     ...runClauses,

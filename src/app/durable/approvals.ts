@@ -29,7 +29,7 @@ export interface ApprovalView {
   readonly question: { readonly kind: 'elicitation' | 'sampling'; readonly server: string } | null
   /** The parameters that the caller asked for, or those of the question. */
   readonly params: Params
-  /** The parameters that were approved, if they are others, or the answer to the question. */
+  /** The approved parameters, if they differ, or the answer to the question. */
   readonly approved_params: Params | null
   /** The id of the key that asked; empty for the application itself. */
   readonly caller: string

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { VersionCall } from '../../core/storage/ledger.ts'
-import { compareCalls, difference, figuresOf, normalQuantile, quantileInterval, wilson } from './comparison.ts'
+import { difference, normalQuantile, wilson } from '../../validation/intervals.ts'
+import { compareCalls, figuresOf, quantileInterval } from './comparison.ts'
 
 const Z = normalQuantile(0.975)
 

@@ -29,6 +29,7 @@ import {
   type Terminal,
   UsageError,
 } from '../common/terminal.ts'
+import { validationsCompare } from './validate/validations-compare.ts'
 
 export function defineModels(models: Command, terminal: Terminal, done: Done): void {
   const run = actions(terminal, done)
@@ -169,7 +170,8 @@ const HELP = `
 Examples:
   $ toolyard validations list
   $ toolyard validations export results.json
-  $ toolyard validations import results.json`
+  $ toolyard validations import results.json
+  $ toolyard validations compare before.json after.json`
 
 export function defineValidations(validations: Command, terminal: Terminal, done: Done): void {
   const run = actions(terminal, done)
@@ -194,6 +196,15 @@ export function defineValidations(validations: Command, terminal: Terminal, done
     .argument('<file>', 'a file that "validations export" wrote')
     .option(...TENANT_OPTION)
     .action(run(validationsImport))
+
+  validations
+    .command('compare')
+    .description('Compare two runs of suites, case by case')
+    .argument('<baseline>', 'a report file of "validate --report", or the id of a suite run')
+    .argument('<contender>', 'the report or run to compare with it')
+    .option('--all', 'also list cases without a difference')
+    .option(...TENANT_OPTION)
+    .action(run(validationsCompare))
 }
 
 const HEAD = ['MODEL', 'TOOL', 'RIGHT', 'AT LEAST', 'WELL-FORMED', 'LAST', 'SCHEMA', 'FAILED BY']

@@ -80,6 +80,11 @@ export function redactedJson(value: unknown): string {
   return JSON.stringify(value, withoutSecret)
 }
 
+/** The same, but numbers stay: the number of tokens is no token. */
+export function redactedTexts(value: unknown): string {
+  return JSON.stringify(value, (key, given) => (typeof given === 'number' ? given : withoutSecret(key, given)))
+}
+
 function withoutSecret(key: string, given: unknown): unknown {
   if (knownKey(key).secret) return REDACTED
   const value = withoutMedia(given)

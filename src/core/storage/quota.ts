@@ -8,7 +8,7 @@ export interface Quota {
   readonly durable_runs: number
   /** Documents of all collections. */
   readonly documents: number
-  /** Texts and vectors of documents, parameters and results of jobs, messages of chats, requests and steps of durable runs. */
+  /** Texts and vectors of documents, jobs, chats and durable runs, and what people save in the web UI. */
   readonly storage_bytes: number
   /** Runs: the oldest ones are removed, so that none is refused. */
   readonly stored_runs: number

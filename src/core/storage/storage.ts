@@ -2,6 +2,7 @@ import type { OnceStore } from '../once-store.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { ConnectionStore } from './connection-store.ts'
 import type { DurableRunStore } from './durable-run-store.ts'
+import type { ItemStore } from './item-store.ts'
 import type { JobStore } from './job-store.ts'
 import type { KeyStore, SessionStore } from './key-store.ts'
 import type { KnowledgeStore } from './knowledge-store.ts'
@@ -38,6 +39,7 @@ export interface Storage {
   readonly once: OnceStore
   readonly jobs: JobStore
   readonly chats: ChatStore
+  readonly items: ItemStore
   readonly pauses: PauseStore
   readonly durableRuns: DurableRunStore
   readonly spending: SpendingStore

@@ -8,7 +8,7 @@ export interface McpServerSettings {
   /** Rejects tools whose definition changed until the operator approves them. */
   readonly pin?: boolean
   readonly check?: string
-  /** By tool: the server's name of each parameter that models call otherwise. */
+  /** By tool: what the server calls the parameters that models see under another name. */
   readonly parameterNames?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly forward?: Partial<Forwarding>
   /** What Toolyard declares to the server. Default: what `forward` allows. */

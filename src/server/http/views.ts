@@ -308,6 +308,25 @@ export interface ShownUser {
   readonly revoked_at: string | null
 }
 
+/** A conversation of the page Testing, in a list. */
+export interface ListedThread {
+  readonly id: string
+  readonly name: string
+  readonly questions: number
+  /** Its version. */
+  readonly updated_at: number
+}
+
+export interface StoredThread extends ListedThread {
+  readonly content: { readonly settings: object; readonly turns: readonly object[] }
+}
+
+export interface ThreadsView {
+  /** Whether the server stores threads. */
+  readonly stored: boolean
+  readonly threads: readonly ListedThread[]
+}
+
 /** What `GET /api/objectives` answers. */
 export interface ObjectivesView {
   readonly objectives: readonly ObjectiveReport[]

@@ -23,7 +23,7 @@ const APPROVAL = {
   approved_params: {
     ...PARAMS,
     type: ['object', 'null'],
-    description: 'The parameters that were approved, if they are others, or the answer.',
+    description: 'The approved parameters, if they differ, or the answer.',
   },
   caller: { type: 'string', description: 'The id of the API key that asked.' },
   caller_name: TEXT,

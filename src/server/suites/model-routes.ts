@@ -6,6 +6,8 @@ import { UnknownModelError } from '../../models/model-error.ts'
 import type { ModelInfo } from '../../models/model-info.ts'
 import { MODEL_SCORES_SCHEMA } from '../../models/model-scores.ts'
 import { ModelValidationTracker, modelValidation } from '../../validation/model-validation.ts'
+import type { ValidationReport } from '../../validation/reports/build-report.ts'
+import { compareReports } from '../../validation/reports/compare-reports.ts'
 import { currentTool, schemaHash } from '../../validation/tool-use/tool-use.ts'
 import { effectiveGate } from '../../validation/tool-use/tool-use-gate.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked } from '../http/context.ts'
@@ -105,6 +107,39 @@ const SUITE_RUN_SCHEMA = object(
   'The run',
 )
 
+const RUN_ID = { type: 'string', pattern: '^[\\w-]{1,64}$' }
+
+const COMPARED_SIDE = object({
+  passed: AMOUNT,
+  judged: AMOUNT,
+  rate: { type: ['number', 'null'] },
+  models: { type: 'array', items: TEXT },
+  tokens: AMOUNT,
+  cost: { type: ['number', 'null'] },
+})
+
+const COMPARISON_SCHEMA = object(
+  {
+    baseline: COMPARED_SIDE,
+    contender: COMPARED_SIDE,
+    difference: {
+      type: ['object', 'null'],
+      properties: { rate: { type: 'number' }, low: { type: 'number' }, high: { type: 'number' } },
+      description: 'How much higher the rate of the contender is, with a 95 % confidence interval.',
+    },
+    verdict: { enum: ['better', 'worse', 'no_difference', 'nothing_to_compare'] },
+    sentence: TEXT,
+    counts: { type: 'object', additionalProperties: AMOUNT },
+    changed_suites: { type: 'array', items: TEXT, description: 'Suites whose cases have changed between the runs.' },
+    cases: {
+      type: 'array',
+      items: { type: 'object', additionalProperties: true },
+      description: 'Each case with both outcomes and `change`: better, worse, same, or null.',
+    },
+  },
+  'The comparison',
+)
+
 /** Suites, and runs of models with them. */
 export function suiteRoutes(app: FastifyInstance): void {
   const { installation, jobs, streams } = app
@@ -163,6 +198,24 @@ export function suiteRoutes(app: FastifyInstance): void {
       if (stream === undefined) return run
       await streamJob(stream, runs.events(caller, params.id, stream.signal), params.id, installation.log)
       return reply
+    },
+  )
+
+  app.get<{ Params: { id: string; contender: string } }>(
+    '/api/validations/runs/:id/compare/:contender',
+    route('observe', 'models', 'Compares two suite runs, case by case: the first one is the baseline', {
+      params: object({ id: RUN_ID, contender: RUN_ID }),
+      response: { 200: COMPARISON_SCHEMA },
+    }),
+    async ({ caller, params }) => {
+      const [baseline, contender] = await Promise.all(
+        [params.id, params.contender].map(async (id) => {
+          const { report } = orNotFound(await runs.get(caller, id), id)
+          if (report !== null) return report
+          throw new HttpProblem(409, `Run '${id}' has no report`, 'wait until it has ended, or choose another one')
+        }),
+      )
+      return compareReports(baseline as ValidationReport, contender as ValidationReport)
     },
   )
 

@@ -289,6 +289,45 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     ALTER TABLE toolyard.runs ADD COLUMN mocked smallint;
     ALTER TABLE toolyard.chat_turns ADD COLUMN run_id text;`,
   },
+  // Threads, saved views and ratings of the web UI.
+  {
+    sqlite: `
+    CREATE TABLE items (
+      tenant TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      id TEXT NOT NULL,
+      owner_name TEXT NOT NULL,
+      subject TEXT,
+      label TEXT,
+      name TEXT NOT NULL,
+      content TEXT NOT NULL,
+      bytes INTEGER NOT NULL,
+      created_at REAL NOT NULL,
+      updated_at REAL NOT NULL,
+      PRIMARY KEY (tenant, kind, owner, id)
+    ) STRICT;
+    CREATE INDEX items_by_subject ON items (tenant, kind, subject, label) WHERE subject IS NOT NULL;
+    CREATE INDEX items_by_time ON items (updated_at)`,
+    postgres: `
+    CREATE TABLE toolyard.items (
+      tenant text COLLATE "C" NOT NULL,
+      kind text COLLATE "C" NOT NULL,
+      owner text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      owner_name text NOT NULL,
+      subject text COLLATE "C",
+      label text COLLATE "C",
+      name text NOT NULL,
+      content text NOT NULL,
+      bytes bigint NOT NULL,
+      created_at double precision NOT NULL,
+      updated_at double precision NOT NULL,
+      PRIMARY KEY (tenant, kind, owner, id)
+    );
+    CREATE INDEX items_by_subject ON toolyard.items (tenant, kind, subject, label) WHERE subject IS NOT NULL;
+    CREATE INDEX items_by_time ON toolyard.items (updated_at);`,
+  },
   // The former secret of a key that was rotated.
   {
     sqlite: `

@@ -65,7 +65,7 @@ export const USAGE = `
       FROM toolyard.knowledge_collections WHERE tenant = ? AND NOT gone)
       + coalesce((SELECT bytes FROM toolyard.job_bytes WHERE tenant = ?), 0) AS storage_bytes`
 
-/** Counts the bytes of the jobs, chats and durable runs of a tenant. Older versions did not count those of durable runs. */
+/** Counts the bytes of the jobs, chats, items and durable runs of a tenant. Older versions did not count those of durable runs. */
 export const ADD_BYTES = `
   INSERT INTO toolyard.job_bytes (tenant, bytes) VALUES (?, ?)
   ON CONFLICT (tenant) DO UPDATE SET bytes =

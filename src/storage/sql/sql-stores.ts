@@ -15,6 +15,7 @@ import { Connections } from './connections.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, Where } from './database.ts'
 import { DurableRuns } from './durable-runs.ts'
 import type { Engine } from './engine.ts'
+import { Items } from './items.ts'
 import { Once } from './once.ts'
 import { Pauses } from './pauses.ts'
 import { PAYLOAD_DAYS, sweepPayloads } from './payloads.ts'
@@ -36,6 +37,7 @@ type Stores = Pick<
   | 'once'
   | 'jobs'
   | 'chats'
+  | 'items'
   | 'pauses'
   | 'durableRuns'
   | 'spending'
@@ -51,6 +53,7 @@ export function sqlStores(
   const once = new Once(database, clock)
   const jobs = new Jobs(database)
   const chats = new Chats(database, clock)
+  const items = new Items(database)
   const pauses = new Pauses(database)
   const durableRuns = new DurableRuns(database)
   const spending = new Spending(database)
@@ -66,6 +69,7 @@ export function sqlStores(
     once,
     jobs,
     chats,
+    items,
     pauses,
     durableRuns,
     spending,
@@ -75,6 +79,7 @@ export function sqlStores(
       const before = clock.wall() - keepDays * DAY_MS
       await jobs.sweep(before)
       await chats.sweep(before)
+      await items.sweep(before)
       await pauses.sweep(before, SWEEP_LIMIT)
       await durableRuns.sweep(clock.wall() - DAY_MS)
       await spending.sweep(clock.wall())

@@ -112,6 +112,7 @@ export const STORAGE_PARTS: {
   once: { claim: true, look: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
   chats: { turns: true, add: true, addResponse: true, update: true, remove: true, list: true },
+  items: { list: true, get: true, put: true, remove: true },
   pauses: {
     ask: true,
     open: true,

@@ -1,5 +1,5 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
 import { modelsQuery, sessionQuery, toolQuery, toolsQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
@@ -24,6 +24,20 @@ export function TestingPage({ thread: id }: { readonly thread?: string | undefin
   const threads = useThreads()
   const thread = threads.find((one) => one.id === id)
   usePageTitle(thread === undefined ? 'Testing' : titleOf(thread))
+  const signedIn = session !== undefined
+  useEffect(() => {
+    if (signedIn) void threadStore().sync()
+  }, [signedIn])
+  // Another browser may have made the thread.
+  const [looked, setLooked] = useState<string>()
+  const isHere = thread !== undefined && thread.questions === undefined
+  useEffect(() => {
+    if (id !== undefined && signedIn && !isHere)
+      void threadStore()
+        .load(id)
+        .then(() => setLooked(id))
+  }, [id, signedIn, isHere])
+  const isComing = id !== undefined && !isHere && looked !== id
   const [, navigate] = useLocation()
   const open = (next?: string) => navigate(next === undefined ? '/tools-testing' : threadAddress(next))
   return (
@@ -32,7 +46,8 @@ export function TestingPage({ thread: id }: { readonly thread?: string | undefin
       <p className="mt-1 text-muted">
         Find out which models can use your tools: ask, watch the calls, and record the result.
       </p>
-      <Conversation id={id} thread={thread} open={open} />
+      {/* A thread that was loaded sets the models and tools. */}
+      <Conversation key={isComing ? 'coming' : 'here'} id={id} thread={thread} isComing={isComing} open={open} />
     </>
   )
 }
@@ -40,10 +55,12 @@ export function TestingPage({ thread: id }: { readonly thread?: string | undefin
 interface ConversationProps {
   readonly id: string | undefined
   readonly thread: Thread | undefined
+  /** The thread is read from the server. */
+  readonly isComing: boolean
   readonly open: (id?: string) => void
 }
 
-function Conversation({ id, thread, open }: ConversationProps) {
+function Conversation({ id, thread, isComing, open }: ConversationProps) {
   const models = useQuery(modelsQuery)
   const mayChat = useMay('chat')
   const [, navigate] = useLocation()
@@ -106,7 +123,7 @@ function Conversation({ id, thread, open }: ConversationProps) {
     toast({ text: 'This is a branch. The thread that it comes from is unchanged.' })
   }
   const isEmpty = thread === undefined || thread.turns.length === 0
-  const lost = id !== undefined && thread === undefined
+  const lost = id !== undefined && thread === undefined && !isComing
   return (
     <div className="mt-4 grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[14rem_minmax(0,1fr)_20rem]">
       <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-1 xl:sticky xl:top-16">
@@ -129,12 +146,14 @@ function Conversation({ id, thread, open }: ConversationProps) {
               branch={branch}
             />
           )}
-          {isEmpty && !lost && (
+          {isComing && <Loading what="the thread" />}
+          {isEmpty && !lost && !isComing && (
             <p className="mt-1 text-sm text-muted">Ask something to see the answer and the calls here.</p>
           )}
           {lost && (
-            <Empty title="This thread is not in this browser">
-              <p>Threads are stored in the browser that made them. Share the link of a run instead.</p>
+            <Empty title="Thread not found">
+              <p>It was deleted, it is another user’s, or it is only in the browser that made it.</p>
+              <p>To show somebody an answer, share the link of its run.</p>
               <Button className="mt-3" onClick={() => open()}>
                 New thread
               </Button>

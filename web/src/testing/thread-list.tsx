@@ -1,10 +1,12 @@
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { Button } from '../parts/button.tsx'
 import { count, inDate } from '../parts/figures.ts'
-import { CrossIcon, PlusIcon } from '../parts/icons.tsx'
+import { CrossIcon, PencilIcon, PlusIcon } from '../parts/icons.tsx'
 import { toast } from '../parts/toast.tsx'
-import { threadStore, useThreads } from './thread-store.ts'
-import { isRunning, type Thread, titleOf } from './threads.ts'
+import { threadStore, useThreadPlace, useThreads } from './thread-store.ts'
+import type { Place } from './thread-sync.ts'
+import { isRunning, MAX_TITLE, type Thread, titleOf } from './threads.ts'
 
 export const threadAddress = (id: string): string => `/tools-testing/${id}`
 
@@ -14,10 +16,21 @@ interface ThreadListProps {
   readonly open: (id?: string) => void
 }
 
-/** The threads of this browser. */
+const PLACES: Readonly<Record<Place, string>> = {
+  unknown: '',
+  server: 'Threads are stored on the server. You can open them in another browser.',
+  browser:
+    'Threads stay in this browser, because the server doesn’t store contents (storage.payloads). Their runs are on the server.',
+}
+
+/** The threads of the user, with the ones that are on the server. */
 export function ThreadList({ current, open }: ThreadListProps) {
   const threads = useThreads()
-  const remove = (thread: Thread) => {
+  const place = useThreadPlace()
+  const [renamed, setRenamed] = useState<string>()
+  const remove = async (thread: Thread) => {
+    // Undo needs all of it.
+    await threadStore().load(thread.id)
     const removed = threadStore().remove(thread.id)
     if (removed === undefined) return
     if (thread.id === current) open()
@@ -36,39 +49,84 @@ export function ThreadList({ current, open }: ThreadListProps) {
       </Button>
       <p className="px-2 pt-2 text-xs text-muted">
         {threads.length === 0 && 'Your threads appear here. '}
-        Threads are stored in this browser only. Their runs are on the server.
+        {PLACES[place]}
       </p>
       {threads.length > 0 && (
         <ul className="mt-2 grid max-h-64 gap-0.5 overflow-y-auto xl:max-h-[calc(100dvh-14rem)]">
           {threads.map((thread) => (
             <li key={thread.id} className="group flex min-w-0 items-center">
-              <Link
-                href={threadAddress(thread.id)}
-                aria-current={thread.id === current ? 'page' : undefined}
-                title={inDate(new Date(thread.updatedAt).toISOString())}
-                className="min-w-0 flex-1 rounded-md px-2 py-1 hover:bg-sunk aria-[current]:bg-sunk"
-              >
-                <span className="block truncate text-sm">{titleOf(thread)}</span>
-                <span className="block text-xs text-muted">
-                  {isRunning(thread) ? (
-                    <span className="moving">running …</span>
-                  ) : (
-                    count(thread.turns.length, 'question')
-                  )}
-                </span>
-              </Link>
-              <button
-                type="button"
-                aria-label={`Delete the thread ${titleOf(thread)}`}
-                className="min-h-8 min-w-8 rounded-md p-1.5 text-muted hover:bg-sunk hover:text-ink"
-                onClick={() => remove(thread)}
-              >
-                <CrossIcon />
-              </button>
+              {renamed === thread.id ? (
+                <Rename thread={thread} done={() => setRenamed(undefined)} />
+              ) : (
+                <>
+                  <Link
+                    href={threadAddress(thread.id)}
+                    aria-current={thread.id === current ? 'page' : undefined}
+                    title={inDate(new Date(thread.updatedAt).toISOString())}
+                    className="min-w-0 flex-1 rounded-md px-2 py-1 hover:bg-sunk aria-[current]:bg-sunk"
+                  >
+                    <span className="block truncate text-sm">{titleOf(thread)}</span>
+                    <span className="block text-xs text-muted">
+                      {isRunning(thread) ? (
+                        <span className="moving">running …</span>
+                      ) : (
+                        count(thread.questions ?? thread.turns.length, 'question')
+                      )}
+                    </span>
+                  </Link>
+                  <button
+                    type="button"
+                    aria-label={`Rename the thread ${titleOf(thread)}`}
+                    className="min-h-8 min-w-8 rounded-md p-1.5 text-muted hover:bg-sunk hover:text-ink"
+                    onClick={() =>
+                      void threadStore()
+                        .load(thread.id)
+                        .then(() => setRenamed(thread.id))
+                    }
+                  >
+                    <PencilIcon />
+                  </button>
+                  <button
+                    type="button"
+                    aria-label={`Delete the thread ${titleOf(thread)}`}
+                    className="min-h-8 min-w-8 rounded-md p-1.5 text-muted hover:bg-sunk hover:text-ink"
+                    onClick={() => void remove(thread)}
+                  >
+                    <CrossIcon />
+                  </button>
+                </>
+              )}
             </li>
           ))}
         </ul>
       )}
     </nav>
+  )
+}
+
+/** Enter and leaving the field save, Esc doesn’t. */
+function Rename({ thread, done }: { readonly thread: Thread; readonly done: () => void }) {
+  const [title, setTitle] = useState(titleOf(thread))
+  const save = () => {
+    const next = title.trim()
+    if (next !== '' && next !== titleOf(thread)) threadStore().rename(thread.id, next)
+    done()
+  }
+  return (
+    <input
+      aria-label="Name of the thread"
+      // biome-ignore lint/a11y/noAutofocus: the user has just asked for it.
+      autoFocus
+      className="field m-1"
+      maxLength={MAX_TITLE}
+      value={title}
+      onChange={(event) => setTitle(event.target.value)}
+      onFocus={(event) => event.target.select()}
+      onBlur={save}
+      onKeyDown={({ key }) => {
+        if (key === 'Enter') save()
+        if (key === 'Escape') done()
+      }}
+    />
   )
 }

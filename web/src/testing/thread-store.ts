@@ -1,7 +1,11 @@
 import { useSyncExternalStore } from 'react'
+import type { ListedThread, StoredThread, ThreadsView } from '../../../src/server/http/views.ts'
+import { ApiProblem } from '../api/api-problem.ts'
 import { readEvents } from '../api/read-events.ts'
-import { request } from '../api/request.ts'
+import { type RequestOptions, request, requestJson } from '../api/request.ts'
+import { toast } from '../parts/toast.tsx'
 import { type Answer, answered, failed, newRun, nextRun } from './run-state.ts'
+import { goesOnFrom, isReady, loaded, merged, newestFirst, type Place, threadBody } from './thread-sync.ts'
 import {
   branched,
   isRunning,
@@ -13,6 +17,7 @@ import {
   type Thread,
   type ThreadSettings,
   type Turn,
+  titleOf,
   withReply,
   withTurn,
 } from './threads.ts'
@@ -21,6 +26,9 @@ interface StoreParts {
   readonly storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>
   readonly events: typeof readEvents
   readonly send: (path: string, options: { readonly method: 'DELETE' }) => Promise<unknown>
+  readonly json: <Answer>(path: string, options?: RequestOptions) => Promise<Answer>
+  /** Tells the user. */
+  readonly say: (text: string) => void
   readonly now: () => number
   readonly id: () => string
 }
@@ -28,7 +36,7 @@ interface StoreParts {
 const KEY = 'toolyard-threads'
 const LOST = 'The run ended without an answer.'
 
-/** The threads of this browser. Runs go on while other pages are shown. */
+/** The threads of this browser, and of the server if it stores threads. Runs go on while other pages are shown. */
 export class ThreadStore {
   readonly #parts: StoreParts
   readonly #listeners = new Set<() => void>()
@@ -37,6 +45,9 @@ export class ThreadStore {
   #threads: readonly Thread[]
 
   #owner = ''
+  #place: Place = 'unknown'
+  /** One request at a time changes threads on the server. */
+  #sent: Promise<unknown> = Promise.resolve()
 
   constructor(parts: StoreParts) {
     this.#parts = parts
@@ -54,6 +65,11 @@ export class ThreadStore {
   /** The newest first. */
   get threads(): readonly Thread[] {
     return this.#threads
+  }
+
+  /** Where threads are stored. */
+  get place(): Place {
+    return this.#place
   }
 
   get(id: string): Thread | undefined {
@@ -78,7 +94,7 @@ export class ThreadStore {
       replies: models.map((model) => newRun(model, query, performance.now())),
     }
     const at = Math.min(kept ?? thread.turns.length, thread.turns.length)
-    const next = withTurn({ ...thread, settings }, at, turn, now())
+    const next = { ...withTurn({ ...thread, settings }, at, turn, now()), dirty: true }
     this.#change([next, ...this.#threads.filter((one) => one.id !== next.id)])
     for (const [column, model] of models.entries()) void this.#run(next, turn, at, column, model)
     return next.id
@@ -115,6 +131,7 @@ export class ThreadStore {
     if (thread === undefined) return undefined
     const next = branched(thread, turn, this.#parts.id(), this.#parts.now())
     this.#change([next, ...this.#threads])
+    this.#send(next.id)
     return next.id
   }
 
@@ -124,13 +141,56 @@ export class ThreadStore {
     if (thread !== undefined && isRunning(thread)) this.stop(id)
     const last = this.get(id)
     this.#change(this.#threads.filter((one) => one.id !== id))
+    this.#queue(async () => {
+      // The version may have come after the thread was removed here.
+      if (this.#place === 'server' || last?.version !== undefined) {
+        await this.#parts.json(addressOf(id), { method: 'DELETE' }).catch(() => {})
+      }
+    })
     return last
   }
 
   /** Puts a thread back as it was. */
   restore(thread: Thread): void {
     const others = this.#threads.filter(({ id }) => id !== thread.id)
-    this.#change([...others, thread].sort((one, other) => other.updatedAt - one.updatedAt))
+    const next = { ...thread, version: this.get(thread.id)?.version, dirty: true }
+    this.#change(newestFirst([...others, next]))
+    this.#send(thread.id)
+  }
+
+  rename(id: string, title: string): void {
+    const change = (thread: Thread): Thread => ({ ...thread, title, dirty: true })
+    this.#change(this.#threads.map((thread) => (thread.id === id ? change(thread) : thread)))
+    this.#send(id)
+  }
+
+  /** Reads which threads the server has, and sends it those that it doesn't have. */
+  async sync(): Promise<void> {
+    try {
+      const { stored: isStored, threads } = await this.#parts.json<ThreadsView>('/api/threads')
+      this.#place = isStored ? 'server' : 'browser'
+      if (isStored || threads.length > 0) this.#change(merged(this.#threads, threads))
+      this.#tell()
+      const versions = new Map(threads.map(({ id, updated_at }) => [id, updated_at]))
+      for (const { id, version } of this.#threads.filter(isReady)) {
+        this.#queue(() => (version === versions.get(id) ? this.#upload(id) : this.#reconcile(id)))
+      }
+    } catch {
+      if (this.#place === 'unknown') this.#place = 'browser'
+      this.#tell()
+    }
+  }
+
+  /** Reads the turns of a thread from the server. */
+  async load(id: string): Promise<void> {
+    const known = this.get(id)
+    if (known !== undefined && known.questions === undefined) return
+    try {
+      const thread = loaded(await this.#parts.json<StoredThread>(addressOf(id)))
+      if (thread !== undefined) this.#put(thread)
+    } catch (error) {
+      if (statusOf(error) === 404) this.#change(this.#threads.filter((one) => one.id !== id))
+    }
   }
 
   /** Nothing stays in the browser after signing out. */
@@ -138,6 +198,7 @@ export class ThreadStore {
     for (const stream of this.#streams.values()) stream.abort()
     this.#threads = []
     this.#owner = ''
+    this.#place = 'unknown'
     this.#parts.storage.removeItem(KEY)
     this.#tell()
   }
@@ -183,6 +244,53 @@ export class ThreadStore {
     this.#close(id, turn, column, stream)
   }
 
+  #queue(work: () => Promise<void>): void {
+    this.#sent = this.#sent.then(work)
+  }
+
+  #send(id: string): void {
+    this.#queue(() => this.#upload(id))
+  }
+
+  async #upload(id: string, again = true): Promise<void> {
+    const thread = this.get(id)
+    if (this.#place !== 'server' || thread === undefined || !isReady(thread)) return
+    try {
+      const body = threadBody(thread)
+      const { updated_at: version } = await this.#parts.json<ListedThread>(addressOf(id), { method: 'PUT', body })
+      const now = this.get(id)
+      if (now !== undefined) this.#put({ ...now, version, dirty: now !== thread })
+    } catch (error) {
+      // Too large, over the quota, or no answer: the thread is sent again with its next change, or the next visit.
+      if (statusOf(error) === 409 && again) await this.#reconcile(id)
+    }
+  }
+
+  /** The server has another version of the thread than this browser knows, or none any more. */
+  async #reconcile(id: string): Promise<void> {
+    if (this.#place !== 'server') return
+    const other = await this.#parts.json<StoredThread>(addressOf(id)).catch(() => undefined)
+    const theirs = other && loaded(other)
+    const thread = this.get(id)
+    // One that runs is sent when it has ended.
+    if (thread === undefined || !isReady(thread)) return
+    if (theirs === undefined || goesOnFrom(thread, theirs)) {
+      this.#put({ ...thread, version: theirs?.version, dirty: true })
+      return this.#upload(id, false)
+    }
+    const title = `${titleOf(thread)} (copy)`
+    const copy = { ...thread, id: this.#parts.id(), title, version: undefined, dirty: true }
+    this.#put(theirs)
+    this.#change([copy, ...this.#threads])
+    this.#parts.say('The thread was changed in another browser. Your version of it is a copy.')
+    await this.#upload(copy.id, false)
+  }
+
+  #put(thread: Thread): void {
+    const others = this.#threads.filter(({ id }) => id !== thread.id)
+    this.#change(newestFirst([...others, thread]))
+  }
+
   #open(id: string, turn: string, column: number): AbortController {
     const stream = new AbortController()
     this.#streams.set(place(id, turn, column), stream)
@@ -192,8 +300,8 @@ export class ThreadStore {
   #close(id: string, turn: string, column: number, stream: AbortController): void {
     const at = place(id, turn, column)
     if (this.#streams.get(at) === stream) this.#streams.delete(at)
-    this.#save()
-    this.#tell()
+    this.#change(this.#threads.map((thread) => (thread.id === id ? { ...thread, dirty: true } : thread)))
+    this.#send(id)
   }
 
   #reply(id: string, turn: string, column: number, change: (reply: Reply) => Reply): void {
@@ -234,6 +342,10 @@ export class ThreadStore {
   }
 }
 
+const addressOf = (id: string): string => `/api/threads/${encodeURIComponent(id)}`
+
+const statusOf = (error: unknown): number | undefined => (error instanceof ApiProblem ? error.status : undefined)
+
 const place = (id: string, turn: string, column: number): string => `${id} ${turn} ${column}`
 
 let store: ThreadStore | undefined
@@ -244,6 +356,10 @@ export function threadStore(): ThreadStore {
     storage: localStorage,
     events: readEvents,
     send: request,
+    // A deletion has no body.
+    json: (path, options) =>
+      options?.method === 'DELETE' ? (request(path, options) as Promise<never>) : requestJson(path, options),
+    say: (text) => toast({ text }),
     now: Date.now,
     id: () => crypto.randomUUID(),
   })
@@ -252,3 +368,6 @@ export function threadStore(): ThreadStore {
 
 export const useThreads = (): readonly Thread[] =>
   useSyncExternalStore(threadStore().subscribe, () => threadStore().threads)
+
+/** Where the threads are stored. */
+export const useThreadPlace = (): Place => useSyncExternalStore(threadStore().subscribe, () => threadStore().place)

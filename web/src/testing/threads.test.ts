@@ -153,6 +153,8 @@ describe('the store', () => {
       },
       events,
       send: async (path: string) => void deleted.push(path),
+      json: () => Promise.reject(new Error('No server')),
+      say: () => {},
       now: () => ids,
       id: () => `id-${ids++}`,
     }

@@ -32,17 +32,25 @@ export interface Thread {
   readonly updatedAt: number
   readonly settings: ThreadSettings
   readonly turns: readonly Turn[]
+  /** Set if the user has named it. */
+  readonly title?: string
+  /** The version that the server has. */
+  readonly version?: number | undefined
+  /** It was changed after that. */
+  readonly dirty?: boolean
+  /** The number of its turns, if they are on the server only. */
+  readonly questions?: number
 }
 
 export const DEFAULT_SETTINGS: ThreadSettings = { models: [null], asksWrites: true }
-export const MAX_THREADS = 50
+export const MAX_THREADS = 200
 /** The server takes 200 messages. */
 export const MAX_TURNS = 100
-const MAX_TITLE = 60
+export const MAX_TITLE = 60
 
-/** The first question, in one line. */
-export function titleOf({ turns }: Thread): string {
-  const title = (turns[0]?.query ?? 'New thread').replace(/\s+/g, ' ')
+/** Its name, or the first question in one line. */
+export function titleOf({ title: given, turns }: Thread): string {
+  const title = (given ?? turns[0]?.query ?? 'New thread').replace(/\s+/g, ' ')
   return title.length <= MAX_TITLE ? title : `${title.slice(0, MAX_TITLE - 1)}…`
 }
 
@@ -107,9 +115,9 @@ export const withReply = (thread: Thread, turn: string, column: number, change: 
 
 /** A new thread that begins as another one, up to and including a turn. */
 export const branched = (thread: Thread, turn: number, id: string, now: number): Thread => ({
-  ...thread,
   id,
   updatedAt: now,
+  settings: thread.settings,
   turns: thread.turns.slice(0, turn + 1).map((one) => ({ ...one, replies: one.replies.map(interrupted) })),
 })
 

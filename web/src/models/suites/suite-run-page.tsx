@@ -8,6 +8,7 @@ import { CopyButton } from '../../parts/copy-button.tsx'
 import { inDate } from '../../parts/figures.ts'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
+import { CompareRuns } from './compare-runs.tsx'
 import { MatrixView } from './matrix-view.tsx'
 import { StateChip } from './state-chip.tsx'
 import { SuiteProgressView } from './suite-progress.tsx'
@@ -54,6 +55,7 @@ export function SuiteRunPage({ id }: { readonly id: string }) {
       {report?.suites.map(
         ({ name, remark }) => remark !== undefined && <Note key={name}>{`On ${name}: ${remark}`}</Note>,
       )}
+      <CompareRuns run={run} />
       {report !== null && <MatrixView trials={report.trials} />}
       {report !== null && <TrialList trials={report.trials} />}
       {run.ended_at !== null && report?.complete !== true && (
