@@ -18,7 +18,14 @@ const noSpending: SpendingStore = {
 }
 const noKeys: KeyStore = {
   ...{ list: async () => [], create: async () => {}, change: async () => false, revoke: async () => false },
-  ...{ restore: async () => false, users: async () => [], putUser: async () => {}, revokeUser: async () => {} },
+  ...{
+    restore: async () => false,
+    rotate: async () => false,
+    formerSecrets: async () => [],
+    users: async () => [],
+    putUser: async () => {},
+    revokeUser: async () => {},
+  },
 }
 const paid = (per_call: number) => ({ run: () => 'done', cost: { per_call } })
 // biome-ignore lint/suspicious/noExplicitAny: the answers of a server are read as they come.

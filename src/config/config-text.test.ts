@@ -29,6 +29,17 @@ test('puts a long value on several lines, and leaves its neighbours on theirs', 
 }`)
 })
 
+test('replaces a value that is there, and nothing else', () => {
+  const text = '{\n  "storage": { "payloads":"off", "keep_days": 7 },\n  "models": [ ]\n}\n'
+  expect(edit(text, ['storage', 'payloads'], 'all')).toBe(text.replace('"off"', '"all"'))
+  expect(edit('{\n  "models": []\n}', ['storage', 'payloads'], 'all')).toBe(
+    '{\n  "models": [],\n  "storage": { "payloads": "all" }\n}',
+  )
+  expect(() => edit('{"storage": {"payloads": "off", "payloads": "all"}}', ['storage', 'payloads'], 'errors')).toThrow(
+    'twice',
+  )
+})
+
 test('refuses a file with the same key twice', () => {
   const text = '{"tools": {"enabled": true}, "tools": {"enabled": false}}'
   expect(() => edit(text, ['tools', 'registry', -1], 'summarize')).toThrow("the key 'tools' or one below it twice")

@@ -2,7 +2,7 @@ import { type DiffEntry, diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
-/** Adds a value at a path, which ends in a new key, or in -1 for the end of an array. Missing parents are created. */
+/** Sets the value at a path, which ends in a key, or in -1 for the end of an array. Missing parents are created. */
 export interface ConfigEdit {
   readonly path: readonly (string | number)[]
   readonly value: unknown
@@ -10,7 +10,7 @@ export interface ConfigEdit {
 
 const BOM = '\uFEFF'
 
-/** Adds to the text of a configuration, and keeps the formatting of the rest. `name` is that of the file in errors. */
+/** Edits the text of a configuration, and keeps the formatting of the rest. `name` is that of the file in errors. */
 export function editConfig(text: string, edits: readonly ConfigEdit[], name: string): string {
   const mark = text.startsWith(BOM) ? BOM : ''
   let edited = text.slice(mark.length)
@@ -56,6 +56,8 @@ function added(text: string, path: ConfigEdit['path'], values: readonly unknown[
     depth++
   }
   const [step, ...missing] = path.slice(depth)
+  const known = missing.length === 0 && typeof step === 'string' && parent.entries.find(({ key }) => key === step)
+  if (known) return text.slice(0, known.value.start) + inOneLine(values[0]) + text.slice(known.value.end)
   // An array that is created gets all values.
   const innermost = missing.at(-1) === -1 ? values : values[0]
   const keys = missing.filter((key) => typeof key === 'string')

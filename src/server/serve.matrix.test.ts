@@ -122,6 +122,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'PATCH /api/keys/:id': { ...needs('manage'), owned: 'key', body: { name: 'renamed' } },
   'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
   'POST /api/keys/:id/restore': needs('manage'),
+  'POST /api/keys/:id/rotate': { ...needs('manage'), body: {} },
   'GET /api/users': needs('manage'),
   'POST /api/users/revoke': { ...needs('manage'), body: { id: 'user:acme/nobody' } },
   'GET /api/roles': needs('read'),

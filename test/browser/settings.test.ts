@@ -8,6 +8,7 @@ import { fingerprintOf } from '../../src/packages/signing.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { FULL } from '../setup/full.ts'
 import { type OpenPage, openPage as open, type PageOptions } from './open-browser.ts'
+import { openSetupServer } from './setup-server.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
 const TENANTS = { acme: { flags: { documents: true, get_weather: false } } }
@@ -93,6 +94,46 @@ test('creates a key that signs in and revokes it after confirmation', async () =
   await admin.page.getByRole('button', { name: 'Undo' }).click()
   await admin.page.getByText('“ci” is valid again').waitFor()
   expect(server.installation.callers.find(key)).toBeDefined()
+})
+
+test('switches the stored payloads and removes a secret that nothing uses', async () => {
+  const server = await openSetupServer()
+  await server.installation.secrets.set('SPARE', 'a-secret-value', { id: 'local', name: 'local' })
+  const { page, checkLooks } = await open()
+  await page.goto(`${server.url}/settings`)
+  await page.getByRole('combobox', { name: 'Stored parameters and results' }).selectOption('errors')
+  await page.getByRole('region', { name: 'Changed lines' }).getByText('"payloads": "errors"').waitFor()
+  await page.getByRole('list', { name: 'Secrets' }).getByText('The configuration doesn’t use it.').waitFor()
+  if (FULL) await checkLooks('settings-installation')
+  await page.getByRole('button', { name: 'Write and reload' }).click()
+  await expect.poll(() => server.installation.payloads).toBe('errors')
+  expect((await server.config()).storage).toEqual({ payloads: 'errors' })
+  await page.getByRole('button', { name: 'Remove SPARE' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No secrets', { exact: true }).waitFor()
+  expect(await server.installation.secrets.names()).toEqual([])
+})
+
+test('rotates a key and shows the new secret once', async () => {
+  const server = await openTestServer({ tools: { enabled: true } })
+  onTestFinished(() => server.close())
+  const admin = await server.key('acme', 'admin')
+  const { page, checkLooks } = await open()
+  await page.goto(`${server.url}/settings`)
+  await page.getByLabel('API key').fill(admin)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: /^Rotate / }).click()
+  await page.getByLabel('The former secret ends').selectOption('60')
+  if (FULL) await checkLooks('rotate-key')
+  await page.getByRole('button', { name: 'Rotate the key' }).click()
+  const made = page.getByRole('region', { name: 'The new key' })
+  await made.getByText(/^The key is shown only once.*The former secret works until/).waitFor()
+  const secret = (await made.locator('code').textContent()) ?? ''
+  expect(server.installation.callers.find(secret)).toMatchObject({ role: 'admin' })
+  expect(server.installation.callers.find(admin)).toMatchObject({ role: 'admin' })
+  await made.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: /^Rotate / }).waitFor()
+  expect(await page.content()).not.toContain(secret)
 })
 
 test('edits the rights of a key, and shows the lines that define a role', async () => {

@@ -223,7 +223,7 @@ describe('a tool', () => {
     await row('2.0.0').getByText('candidate, 100 %').waitFor()
     expect(await call('greet')).toBe('2.0.0')
     await rollout.getByRole('button', { name: 'Promote' }).click()
-    await row('2.0.0').getByText('current').waitFor()
+    await row('2.0.0').getByText('current', { exact: true }).waitFor()
     await page.getByText('version 2.0.0').waitFor()
     expect(await call('greet')).toBe('2.0.0')
     const audit = await fetch(`${server.url}/audit?type=event&tenant=*&limit=3`)
@@ -231,6 +231,11 @@ describe('a tool', () => {
     expect(rows.map(({ event, subject }) => [event, subject])).toEqual(
       ['rollout.promoted', 'rollout.started', 'rollout.started'].map((event) => [event, 'greet']),
     )
+    await page.getByRole('button', { name: 'Make 1.0.0 current' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Make current' }).click()
+    await row('1.0.0').getByText('current', { exact: true }).waitFor()
+    await page.getByText('version 1.0.0').waitFor()
+    expect(await call('greet')).toBe('1.0.0')
   })
 
   test.runIf(FULL)('that is a pipeline shows its steps and the values of its last run', async () => {

@@ -25,6 +25,7 @@ export type EventName =
   | 'key.refused'
   | 'key.restored'
   | 'key.revoked'
+  | 'key.rotated'
   | 'mcp.pinned'
   | 'mcp.requested'
   | 'package.added'
@@ -239,6 +240,14 @@ export class Access {
     const restored = await this.#keys.restore(id, since)
     if (restored) await this.#events.record('key.restored', { by, tenant, subject: id, detail: { name } })
     return restored
+  }
+
+  /** Gives a key another secret. Returns false if it was rotated or revoked meanwhile. */
+  async rotateKey(key: StoredKey, hash: string, until: string, by: Actor): Promise<boolean> {
+    const { id, tenant, name } = key
+    if (!(await this.#keys.rotate(key, hash, until))) return false
+    await this.#events.record('key.rotated', { by, tenant, subject: id, detail: { name, former_until: until } })
+    return true
   }
 
   /** Signs a user out everywhere: sessions end, and tokens that were issued before are refused. */

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import { USABLE_MS } from '../../core/execution/approvals.ts'
 import { inBoth } from '../../core/execution/permit.ts'
 import type { CallerRate, Rates } from '../../core/rates.ts'
-import type { KeyBudget, KeyStore, StoredKey, StoredUser } from '../../core/storage/key-store.ts'
+import type { FormerSecret, KeyBudget, KeyStore, StoredKey, StoredUser } from '../../core/storage/key-store.ts'
 import type { Tenants } from './tenants.ts'
 import { type SignedIn, tenantOfUser, Users, userId } from './users.ts'
 
@@ -118,6 +118,8 @@ export class Callers {
   #presented = new Map<string, Known>()
   /** Keys that were revoked, or whose role isn't configured. */
   #refused = new Map<string, StoredKey>()
+  /** The former secrets of keys that were rotated, by hash. */
+  #former = new Map<string, FormerSecret>()
   #byId = new Map<string, Known>()
   /** All keys, also revoked ones, by id. */
   #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by' | 'budget'>>()
@@ -161,10 +163,11 @@ export class Callers {
   /** Reads the valid keys. If two loads overlap, the one that started last wins. */
   async load(keys: KeyStore): Promise<void> {
     const turn = ++this.#loads
-    const [stored, users] = await Promise.all([keys.list(), keys.users()])
+    const [stored, users, former] = await Promise.all([keys.list(), keys.users(), keys.formerSecrets()])
     if (turn < this.#loads) return
     this.#keyed ||= stored.length > 0
     this.#keys = stored
+    this.#former = new Map(former.map((secret) => [secret.hash, secret]))
     this.#users.load(users)
     this.#stored = new Map(stored.map((key) => [key.id, key]))
     this.#update()
@@ -185,7 +188,10 @@ export class Callers {
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
     for (const user of this.#users.all()) this.#addUser(user)
     const narrowed = [...this.#byId].filter(([id, { caller }]) => isNarrower(caller, earlier.get(id)?.caller))
-    this.#check(narrowed.map(([id]) => id))
+    // A secret that is no longer accepted may have begun what runs.
+    const now = this.#clock.wall()
+    const rotated = [...this.#former.values()].filter(({ hash, until }) => before.has(hash) && Date.parse(until) <= now)
+    this.#check([...narrowed.map(([id]) => id), ...rotated.map(({ id }) => id)])
   }
 
   #addUser(user: StoredUser): void {
@@ -227,15 +233,28 @@ export class Callers {
   /** The key that this one was, if it is revoked or expired, or its role isn't configured. */
   former(key: string): Pick<StoredKey, 'id' | 'name' | 'tenant'> | undefined {
     const hash = hashApiKey(key)
-    return this.#refused.get(hash) ?? this.#known.get(hash)?.caller
+    const id = this.#former.get(hash)?.id
+    const known = this.#refused.get(hash) ?? this.#known.get(hash)?.caller
+    return known ?? this.#keys.find((one) => one.id === id)
   }
 
   /** Finds the caller of a key. Unknown, revoked and expired keys and keys of unknown roles have none. */
   find(key: string): Caller | undefined {
     // Both lookups are by hash, that of V8 has a random seed: their timing reveals nothing about the key.
-    const known = this.#presented.get(key) ?? this.#known.get(hashApiKey(key))
-    if (known !== undefined) this.#presented.set(key, known)
+    const presented = this.#presented.get(key)
+    if (presented !== undefined) return this.#use(presented)
+    const hash = hashApiKey(key)
+    const known = this.#known.get(hash)
+    if (known === undefined) return this.#use(this.#rotated(hash))
+    this.#presented.set(key, known)
     return this.#use(known)
+  }
+
+  /** The key whose former secret this is, as long as that is accepted. */
+  #rotated(hash: string): Known | undefined {
+    const { id, until } = this.#former.get(hash) ?? {}
+    if (id === undefined || until === undefined || Date.parse(until) <= this.#clock.wall()) return undefined
+    return this.#byId.get(id)
   }
 
   /** Finds the caller of a valid key by the id of the key. */

@@ -5,6 +5,7 @@ import { type ConfigEdit, isSecretText, valueAt } from '../../config/config-text
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import type { PayloadPolicy } from '../payloads.ts'
 import { curlSecrets } from './curl-command.ts'
 import { type Credential, openapiTools } from './openapi-tools.ts'
 import {
@@ -52,6 +53,8 @@ export type SetupChange =
       readonly credentials?: Readonly<Record<string, Credential>>
     }
   | { readonly kind: 'collection'; readonly name: string; readonly description?: string }
+  /** Which parameters and results of calls are stored. */
+  | { readonly kind: 'payloads'; readonly policy: PayloadPolicy }
 
 /** A change as edits of the configuration. */
 export interface BuiltChange {
@@ -67,6 +70,7 @@ export interface BuiltChange {
     readonly providers?: readonly string[]
     readonly models?: readonly string[]
     readonly tools?: readonly string[]
+    readonly settings?: readonly string[]
   }
 }
 
@@ -89,6 +93,7 @@ export async function buildChange(change: SetupChange, context: ChangeContext): 
   if (change.kind === 'provider') return provider(change, context)
   if (change.kind === 'http_tool') return httpTool(change, context)
   if (change.kind === 'openapi') return openapi(change, context)
+  if (change.kind === 'payloads') return payloads(change)
   return collection(change, context)
 }
 
@@ -220,6 +225,14 @@ function collection({ name, description }: Of<'collection'>, context: ChangeCont
   checkReferences(tool, { secrets: new Set(), variable: context.mayName })
   return withTools([tool], new NewSecrets({ taken: [] }), context)
 }
+
+const payloads = ({ policy }: Of<'payloads'>): BuiltChange => ({
+  edits: [{ path: ['storage', 'payloads'], value: policy }],
+  fragment: { storage: { payloads: policy } },
+  ...{ secrets: [], places: [], addresses: [] },
+  warnings: policy === 'all' ? [] : ['What is stored already stays for up to 7 days.'],
+  added: { settings: [`storage.payloads: ${policy}`] },
+})
 
 function withTools(tools: readonly object[], secrets: NewSecrets, context: ChangeContext): BuiltChange {
   const names = tools.map((tool) => String((tool as { readonly name?: unknown }).name))

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isSecretName } from '../../core/environment.ts'
+import { isSecretName, secretVariable } from '../../core/environment.ts'
 import { secretProblem } from '../secrets.ts'
 import { SetupError } from './setup-error.ts'
 
@@ -159,4 +159,24 @@ export function serviceOf(hostname: string): string {
   const words = hostname.split('.')
   const own = words.slice(0, Math.max(1, words.length - 1)).filter((word) => !/^(?:www|api|mcp|co)$/.test(word))
   return own.at(-1) ?? words[0] ?? 'server'
+}
+
+/** The parts of a configuration that use each secret, such as `mcpServers.files`. */
+export function secretUses(config: object, names: readonly string[]): Record<string, string[]> {
+  const uses = new Map(names.map((name) => [name, new Set<string>()]))
+  const walk = (value: unknown, path: readonly string[]): void => {
+    if (typeof value === 'string') {
+      for (const [name, places] of uses) if (value.includes(`\${${secretVariable(name)}}`)) places.add(path.join('.'))
+      return
+    }
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, item] of Object.entries(value)) {
+      const { name } = Object(item) as { name?: unknown }
+      const step = Array.isArray(value) && typeof name === 'string' ? name : key
+      // The tool, the server or the provider, not each of its headers.
+      walk(item, path.length < (path[0] === 'tools' ? 3 : 2) ? [...path, step] : path)
+    }
+  }
+  walk(config, [])
+  return Object.fromEntries([...uses].map(([name, places]) => [name, [...places]]))
 }

@@ -25,7 +25,7 @@ import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreT
 import { type CurlTool, curlTool } from './curl-command.ts'
 import { type DroppedFile, ingestDocument } from './ingest-document.ts'
 import { type OpenapiSource, openapiPreview } from './openapi-tools.ts'
-import type { SecretPlace } from './references.ts'
+import { type SecretPlace, secretUses } from './references.ts'
 import { SetupError } from './setup-error.ts'
 import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
@@ -83,7 +83,13 @@ export class Setup {
       ...(isNew && files.write !== undefined && { creates: true }),
       writable: reason === undefined,
       ...(reason !== undefined && { reason }),
-      secrets: { enabled: secrets.enabled, ...(!secrets.enabled && { reason: NO_SECRETS_KEY }), names },
+      secrets: {
+        enabled: secrets.enabled,
+        ...(!secrets.enabled && { reason: NO_SECRETS_KEY }),
+        names,
+        uses: secretUses(config, names),
+      },
+      payloads: this.#installation.payloads,
       variables: { any: this.#isLocal(), names: [...(config.page?.variables ?? [])] },
       commands: { allowed: noCommands === undefined, ...(noCommands !== undefined && { reason: noCommands }) },
       providers: PROVIDER_TYPES.map((type) => {

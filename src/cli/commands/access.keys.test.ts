@@ -187,6 +187,28 @@ describe('keys revoke', () => {
   })
 })
 
+describe('keys rotate', () => {
+  test('prints another secret once, and a running server accepts the former one for the grace period only', async () => {
+    const { toolyard, serve } = await yard()
+    const server = await serve()
+    const made = JSON.parse((await toolyard('--json', 'keys', 'create', '--name', 'ci')).out)
+    const rotated = await toolyard('keys', 'rotate', made.id, '--grace', '2h')
+    const secret = rotated.out.trimEnd()
+    expect([rotated.code, secret]).toEqual([0, expect.stringMatching(KEY)])
+    expect(rotated.err).toMatch(/^This is shown only once\. The former secret is accepted until 20/)
+    await vi.waitFor(() => expect(server.callers.find(secret)).toMatchObject({ id: made.id }))
+    expect(server.callers.find(made.key)).toMatchObject({ id: made.id })
+    const next = JSON.parse((await toolyard('--json', 'keys', 'rotate', made.id)).out)
+    expect(next).toEqual({ key: expect.stringMatching(KEY), id: made.id, former_until: null })
+    await vi.waitFor(() => expect(server.callers.find(secret)).toBeUndefined())
+    expect(server.callers.former(secret)).toMatchObject({ id: made.id })
+    for (const grace of ['25h', '2', '-1m']) {
+      const { code, err } = await toolyard('keys', 'rotate', made.id, `--grace=${grace}`)
+      expect([code, err]).toEqual([2, expect.stringContaining('--grace is 0m to 24h')])
+    }
+  })
+})
+
 describe('keys edit', () => {
   test('changes what its options name, and removes restrictions', async () => {
     const { json, create, edit, list } = await yard()

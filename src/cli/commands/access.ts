@@ -31,6 +31,7 @@ Examples:
   $ toolyard keys list
   $ toolyard keys signing
   $ toolyard keys edit 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11 --tools 'get_*' --expires never
+  $ toolyard keys rotate 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11 --grace 2h
   $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11
   $ toolyard keys revoke user:acme/ada`
 
@@ -76,6 +77,13 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .description('List the keys without their secrets')
     .option('--tenant <id>', 'only keys of this tenant')
     .action(run(keysList))
+
+  keys
+    .command('rotate')
+    .description('Give a key another secret and print it once')
+    .argument('<id>', 'the id that "keys list" shows')
+    .option('--grace <time>', 'how long the former secret is accepted, such as 30m or 2h, at most 24h', '0m')
+    .action(run(keysRotate))
 
   keys
     .command('revoke')
@@ -329,6 +337,41 @@ export async function keysRevoke(terminal: Terminal, id: string, options: Global
   if (!known) throw unknownKey(id)
   if (terminal.json) terminal.document({ id, revoked: true })
   else terminal.result(`Revoked ${printableLine(id)}`)
+  return 0
+}
+
+/** `toolyard keys rotate`: prints the new secret, which is never shown again. */
+async function keysRotate(
+  terminal: Terminal,
+  id: string,
+  options: GlobalOptions & { readonly grace: string },
+): Promise<number> {
+  const [, count = '', unit = ''] = /^(\d{1,6})([mh])$/.exec(options.grace) ?? []
+  const graceMs = Number(count) * UNITS_MS[unit as 'm' | 'h']
+  if (count === '' || graceMs > UNITS_MS.d) {
+    throw new UsageError(`--grace is 0m to 24h, such as 30m or 2h, not '${printableLine(options.grace)}'.`)
+  }
+  const secret = newApiKey()
+  const until = new Date(Date.now() + graceMs).toISOString()
+  const rotate = async (access: Access, by: Actor, { keys }: Storage): Promise<boolean> => {
+    const key = (await keys.list()).find((one) => one.id === id)
+    if (key === undefined) throw unknownKey(id)
+    if (stateOf(key, Date.now()) !== 'active') {
+      throw new UsageError(`The key '${printableLine(id)}' is revoked or has expired: create a new one.`)
+    }
+    return access.rotateKey(key, hashApiKey(secret), until, by)
+  }
+  if (!hasStore(terminal)) throw unknownKey(id)
+  if (!(await withAccess(terminal, options, rotate))) {
+    throw new UsageError(`The key '${printableLine(id)}' was changed at the same time: try again.`)
+  }
+  const formerUntil = graceMs === 0 ? null : until
+  if (terminal.json) terminal.document({ key: secret, id, former_until: formerUntil })
+  else {
+    terminal.result(secret)
+    const former = formerUntil === null ? 'is refused from now on' : `is accepted until ${formerUntil}`
+    terminal.note(`This is shown only once. The former secret ${former}.`)
+  }
   return 0
 }
 

@@ -50,6 +50,15 @@ export interface StoredUser {
   readonly revoked_at: number | null
 }
 
+/** The former secret of a key that was rotated. A key has one at most. */
+export interface FormerSecret {
+  readonly hash: string
+  /** The id of the key. */
+  readonly id: string
+  /** It is accepted until then. */
+  readonly until: string
+}
+
 export interface KeyStore {
   /** Includes revoked keys. */
   list(): Promise<readonly StoredKey[]>
@@ -60,6 +69,13 @@ export interface KeyStore {
   revoke(id: string, at: string): Promise<boolean>
   /** Makes a key valid again that was revoked at this time or later. Its sessions stay ended. Returns false if there is none. */
   restore(id: string, since: string): Promise<boolean>
+  /**
+   * Gives a valid key another secret. The former one is accepted until a time, and an earlier one isn't any more. Also ends
+   * the sessions of the key. Returns false if the key was rotated or revoked since `before` was read.
+   */
+  rotate(before: Pick<StoredKey, 'id' | 'hash'>, hash: string, until: string): Promise<boolean>
+  /** Includes those that aren't accepted any more. */
+  formerSecrets(): Promise<readonly FormerSecret[]>
   /** Includes users that have expired and were not removed yet. */
   users(): Promise<readonly StoredUser[]>
   /** Replaces the user with the same id, unless its token is newer. Doesn't change `revoked_at`. */

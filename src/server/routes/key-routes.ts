@@ -9,7 +9,6 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/callers/tenants.ts'
-import { tenantOfUser } from '../../app/callers/users.ts'
 import type { Installation } from '../../app/installation.ts'
 import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
@@ -18,7 +17,7 @@ import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
-import type { RolesView, ShownKey, ShownUser } from '../http/views.ts'
+import type { RolesView, ShownKey } from '../http/views.ts'
 
 interface FlagChanges {
   readonly flags: Readonly<Record<string, boolean | null>>
@@ -190,6 +189,8 @@ const KEY_CHANGES = {
   minProperties: 1,
 }
 
+const MAX_GRACE_MINUTES = 24 * 60
+
 /** How long a revoked key can be restored. */
 const RESTORE_MS = 5 * 60_000
 
@@ -329,76 +330,50 @@ export function keyRoutes(app: FastifyInstance): void {
       return shown({ ...key, revoked_at: null })
     },
   )
+
+  app.post<{ Params: { id: string }; Body: { grace_minutes: number } }>(
+    '/api/keys/:id/rotate',
+    route('manage', 'keys', 'Gives an API key of your tenant another secret, which is shown only once', {
+      description:
+        'The key keeps its id, rights, limits and budget. Sessions of the key end. Of its former secrets, only the last one is accepted.',
+      params: ID,
+      body: exactly({
+        grace_minutes: {
+          type: 'integer',
+          minimum: 0,
+          maximum: MAX_GRACE_MINUTES,
+          default: 0,
+          description: 'How long the former secret is accepted.',
+        },
+      }),
+      response: { 200: object({ key: TEXT, former_until: TIME_OR_NULL, ...KEY }, 'The key') },
+    }),
+    async ({ caller, params: { id }, body, raw }, reply) => {
+      const key = await ownKey(caller, id)
+      // The caller gets the secret, and with it all that the key may do.
+      checkRights(installation, caller, rightsOf(key))
+      const wall = installation.clock.wall()
+      if (key.revoked_at !== null || (key.expires_at !== null && Date.parse(key.expires_at) <= wall)) {
+        throw new HttpProblem(409, `Key '${id}' is revoked or has expired`, 'create a new key')
+      }
+      const until = new Date(wall + body.grace_minutes * 60_000).toISOString()
+      const secret = newApiKey()
+      if (!(await installation.access.rotateKey(key, hashApiKey(secret), until, caller))) {
+        throw new HttpProblem(409, `Key '${id}' was changed at the same time`, 'read it again, then rotate it')
+      }
+      await installation.callers.load(keys)
+      if (caller !== LOCAL_CALLER && !installation.callers.isValid(caller.id)) throw keyEnded()
+      // The browser that rotated its own key goes on with it.
+      const owner = id === caller.id && raw.headers.origin !== undefined ? installation.callers.byId(id) : undefined
+      if (owner !== undefined) reply.header('set-cookie', await authenticator.sessions.start(owner, raw))
+      return { key: secret, former_until: body.grace_minutes === 0 ? null : until, ...shown(key) }
+    },
+  )
 }
 
 /** What a key may do, as if it was created now. */
 const rightsOf = (key: StoredKey): KeyRights =>
   Object.fromEntries(Object.entries(key).filter(([, value]) => value !== null)) as unknown as KeyRights
-
-const MAX_USER_ID = 330
-const MAX_USERS = 1_000
-/** Those who were signed out are never removed, and all servers read all users with every change of one. */
-const MAX_SIGNED_OUT = 10_000
-
-/** Users of the caller's tenant who have signed in at the issuer. */
-export function userRoutes(app: FastifyInstance): void {
-  const { installation } = app
-  const { keys } = installation.storage
-  const time = (ms: number | null) => (ms ? new Date(ms).toISOString() : null)
-
-  app.get(
-    '/api/users',
-    route('manage', 'keys', 'Lists the users of your tenant who have signed in within a day or were signed out', {
-      response: {
-        200: object(
-          {
-            users: list({
-              ...{ id: TEXT, name: TEXT, role: TEXT },
-              issued_at: { ...TIME_OR_NULL, description: 'When the newest token or sign-in was issued.' },
-              revoked_at: { ...TIME_OR_NULL, description: 'When an administrator signed the user out.' },
-            }),
-          },
-          `At most ${MAX_USERS}, the newest first`,
-        ),
-      },
-    }),
-    async ({ caller }) => {
-      const own = (await keys.users()).filter(({ tenant }) => tenant === caller.tenant)
-      const newest = own.sort((a, b) => b.issued_at - a.issued_at).slice(0, MAX_USERS)
-      const users = newest.map(({ id, name, role, issued_at, revoked_at }): ShownUser => {
-        return { id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) }
-      })
-      return { users }
-    },
-  )
-
-  app.post<{ Body: { id: string } }>(
-    '/api/users/revoke',
-    route('manage', 'keys', 'Signs a user of your tenant out: sessions, tokens and running work end', {
-      description: 'Tokens that the issuer has issued before are refused. The user can sign in again after 30 seconds.',
-      body: {
-        ...exactly({ id: { type: 'string', maxLength: MAX_USER_ID, examples: ['user:acme/ada'] } }),
-        required: ['id'],
-      },
-      response: { 204: { description: 'Signed out', type: 'null' } },
-    }),
-    async ({ caller, body: { id } }, reply) => {
-      const tenant = tenantOfUser(id)
-      if (tenant !== caller.tenant) installation.events.crossed(caller, `user ${id}`, tenant)
-      found(tenant === caller.tenant ? id : undefined, `User '${id}'`)
-      const own = (await keys.users()).filter((user) => user.tenant === tenant)
-      const count = own.filter(({ revoked_at }) => revoked_at !== null).length
-      // Users who are signed in can always be signed out.
-      if (count >= MAX_SIGNED_OUT && !own.some((user) => user.id === id)) {
-        const detail = `User '${id}' has not used the server within a day: try again when the user does`
-        throw new HttpProblem(429, `Your tenant has signed out ${count} users, the maximum`, detail)
-      }
-      await installation.access.revokeUser(id, caller.tenant, installation.clock.wall(), caller)
-      await installation.callers.load(keys)
-      return reply.code(204).send()
-    },
-  )
-}
 
 /** All servers read all keys with every change of one. */
 const MAX_KEYS = 1_000

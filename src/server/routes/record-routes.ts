@@ -235,12 +235,25 @@ async function agentRuns(
   room = { left: MAX_AGENT_RUNS },
 ): Promise<AgentRun[]> {
   const children = await runs.children(tenant, id, room.left)
+  if (children.length === 0) return []
   room.left -= children.length
+  const { steps = [] } = (await runs.get(tenant, id)) ?? {}
   const tree: AgentRun[] = []
   for (const { question: _question, answer: _answer, ...child } of children) {
-    tree.push({ ...child, agents: room.left > 0 ? await agentRuns(runs, tenant, child.id, room) : [] })
+    const agents = room.left > 0 ? await agentRuns(runs, tenant, child.id, room) : []
+    const tool = toolAt(steps, Date.parse(child.started_at))
+    tree.push({ ...child, ...(tool !== undefined && { tool }), agents })
   }
   return tree
+}
+
+/** The tool of the shortest call that ran at a time. Times are rounded to milliseconds. */
+function toolAt(steps: StoredRun['steps'], at: number): string | undefined {
+  const around = steps.filter(({ type, started_at, duration_ms }) => {
+    const start = Date.parse(started_at)
+    return type === 'tool' && start - 1 <= at && at <= start + duration_ms + 1
+  })
+  return around.toSorted((a, b) => a.duration_ms - b.duration_ms)[0]?.tool
 }
 
 const REPLAY_BODY = {

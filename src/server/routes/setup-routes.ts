@@ -78,6 +78,7 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
     },
     ['operations'],
   ),
+  payloads: kind('payloads', { policy: { enum: ['off', 'errors', 'all'] } }, ['policy']),
   collection: kind('collection', { name: short(57), description: short(500) }, ['name']),
 }
 
@@ -99,7 +100,15 @@ export function setupRoutes(app: FastifyInstance): void {
             creates: { ...FLAG, description: 'Whether the first change creates it.' },
             writable: FLAG,
             reason: REASON,
-            secrets: object({ enabled: FLAG, reason: REASON, names: TEXTS }),
+            secrets: object({
+              ...{ enabled: FLAG, reason: REASON, names: TEXTS },
+              uses: {
+                type: 'object',
+                additionalProperties: TEXTS,
+                description: 'By name: the parts of the configuration that use it.',
+              },
+            }),
+            payloads: { enum: ['off', 'errors', 'all'], description: 'Which parameters and results are stored.' },
             variables: object({ any: FLAG, names: TEXTS }, 'The environment variables that a change may name.'),
             commands: object({ allowed: FLAG, reason: REASON }, 'Whether MCP servers with a command can be added.'),
             providers: list({ type: TEXT, variable: TEXT, needs_key: FLAG }),
@@ -216,7 +225,7 @@ export function setupRoutes(app: FastifyInstance): void {
             warnings: TEXTS,
             secrets: SECRET_PLACES,
             added: object(
-              { servers: TEXTS, providers: TEXTS, models: TEXTS, tools: TEXTS },
+              { servers: TEXTS, providers: TEXTS, models: TEXTS, tools: TEXTS, settings: TEXTS },
               'The names of what is added.',
             ),
             written: { ...FLAG, description: 'Whether the file is written. Then the server has reloaded it.' },

@@ -328,4 +328,19 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     CREATE INDEX items_by_subject ON toolyard.items (tenant, kind, subject, label) WHERE subject IS NOT NULL;
     CREATE INDEX items_by_time ON toolyard.items (updated_at);`,
   },
+  // The former secret of a key that was rotated.
+  {
+    sqlite: `
+    CREATE TABLE former_secrets (
+      id TEXT PRIMARY KEY,
+      hash TEXT NOT NULL UNIQUE,
+      until TEXT NOT NULL
+    ) STRICT`,
+    postgres: `
+    CREATE TABLE toolyard.former_secrets (
+      id text COLLATE "C" PRIMARY KEY,
+      hash text COLLATE "C" NOT NULL UNIQUE,
+      until text NOT NULL
+    );`,
+  },
 ]

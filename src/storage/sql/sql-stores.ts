@@ -1,6 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
-import type { KeyStore, SessionStore, StoredKey, StoredSession, StoredUser } from '../../core/storage/key-store.ts'
+import type {
+  FormerSecret,
+  KeyStore,
+  SessionStore,
+  StoredKey,
+  StoredSession,
+  StoredUser,
+} from '../../core/storage/key-store.ts'
 import { checkQuota, type Quota, type StoredUsage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
@@ -93,6 +100,10 @@ const CREATE_KEY = `
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const RESTORE_KEY = 'UPDATE toolyard.keys SET revoked_at = NULL WHERE id = ? AND revoked_at >= ?'
+const ROTATE_KEY = 'UPDATE toolyard.keys SET hash = ? WHERE id = ? AND hash = ? AND revoked_at IS NULL'
+const FORGET_SECRET = 'DELETE FROM toolyard.former_secrets WHERE id = ?'
+const KEEP_SECRET = 'INSERT INTO toolyard.former_secrets (id, hash, until) VALUES (?, ?, ?)'
+const LIST_SECRETS = 'SELECT id, hash, until FROM toolyard.former_secrets ORDER BY id'
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
 const CHANGE_KEY = `
   UPDATE toolyard.keys SET name = ?, role = ?, calls_per_minute = ?, expires_at = ?, scopes = ?, tools = ?, models = ?,
@@ -165,6 +176,22 @@ class Keys implements KeyStore {
       return (yield* ask(RESTORE_KEY, [id, since])).count > 0
     }
     return this.#database.change('keys', restore)
+  }
+
+  async rotate({ id, hash: former }: Pick<StoredKey, 'id' | 'hash'>, hash: string, until: string): Promise<boolean> {
+    const rotate = function* () {
+      const { count } = yield* ask(ROTATE_KEY, [hash, id, former])
+      if (count === 0) return false
+      yield* ask(END_SESSIONS, [id])
+      yield* ask(FORGET_SECRET, [id])
+      yield* ask(KEEP_SECRET, [id, former, until])
+      return true
+    }
+    return this.#database.change('keys', rotate, true)
+  }
+
+  async formerSecrets(): Promise<readonly FormerSecret[]> {
+    return (await this.#database.run<FormerSecret>(LIST_SECRETS)).rows
   }
 
   async users(): Promise<readonly StoredUser[]> {

@@ -99,6 +99,8 @@ export const STORAGE_PARTS: {
     change: true,
     revoke: true,
     restore: true,
+    rotate: true,
+    formerSecrets: true,
     users: true,
     putUser: true,
     revokeUser: true,

@@ -103,6 +103,24 @@ export const keyClauses: Clauses = {
     assert.equal(await sessions.get('h'), undefined)
   },
 
+  'keys: one is rotated unless it was rotated or revoked, and has one former secret': async (store) => {
+    const [{ keys, sessions }, other] = await store.openTwo()
+    await keys.create(key('one'))
+    await keys.create(key('two'))
+    await sessions.start({ hash: 'h', caller: 'one', expires_at: 9e15, ends_at: 9e15 }, 5)
+    const [one] = (await keys.list()) as [StoredKey]
+    assert.equal(await keys.rotate(one, 'second', '2026-02-01T00:00:00.000Z'), true)
+    assert.equal(await keys.rotate(one, 'late', '2026-02-01T00:00:00.000Z'), false)
+    assert.deepEqual(await other.keys.list(), [key('one', { hash: 'second' }), key('two')])
+    assert.equal(await sessions.get('h'), undefined)
+    const second = { id: 'one', hash: 'second' }
+    assert.equal(await keys.rotate(second, 'third', '2026-03-01T00:00:00.000Z'), true)
+    assert.deepEqual(await other.keys.formerSecrets(), [{ ...second, until: '2026-03-01T00:00:00.000Z' }])
+    await refuses(keys.rotate({ id: 'two', hash: 'hash of two' }, 'third', '2026-03-01T00:00:00.000Z'))
+    await keys.revoke('one', '2026-02-01T00:00:00.000Z')
+    assert.equal(await keys.rotate({ id: 'one', hash: 'third' }, 'fourth', '2026-04-01T00:00:00.000Z'), false)
+  },
+
   'keys: one is revoked once, and stays on record': async (store) => {
     const { keys } = await store.open()
     await keys.create(key('one'))

@@ -105,7 +105,7 @@ interface TitleProps {
   readonly row: string | undefined
 }
 
-function Title({ node: { kind, title, tool, runId, failed }, row }: TitleProps) {
+function Title({ node: { kind, title, tool, runId, model, failed }, row }: TitleProps) {
   if (runId !== undefined) {
     return (
       <>
@@ -113,6 +113,7 @@ function Title({ node: { kind, title, tool, runId, failed }, row }: TitleProps) 
         <Link href={`/runs/${runId}`} className={LINK}>
           <BreakableName name={title} />
         </Link>
+        {model !== undefined && <span className="text-xs text-muted">{model}</span>}
         {failed && <span className="text-xs text-bad">failed</span>}
       </>
     )

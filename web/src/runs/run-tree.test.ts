@@ -38,6 +38,15 @@ test('the run of an agent stands below the shortest call that ran when it starte
   ])
 })
 
+test('the run of an agent has the name of its tool, if that is known', () => {
+  const agents = [agent('one', 12, { tool: 'travel_agent', agents: [agent('below', 13, { tool: 'hotel_agent' })] })]
+  const nodes = flatTree(runTree({ steps: [turn(0, 10), call('plan', 10, 9)], agents }))
+  expect(nodes.slice(2)).toMatchObject([
+    { title: 'travel_agent', model: 'mini:v1', runId: 'one' },
+    { title: 'hotel_agent', model: 'mini:v1', runId: 'below' },
+  ])
+})
+
 test('nodes have tokens, cost and failures if they are known', () => {
   const steps = [
     turn(0, 10, { prompt_tokens: 7, completion_tokens: 1, cost: 0.25 }),

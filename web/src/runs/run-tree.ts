@@ -9,6 +9,8 @@ export interface TreeNode {
   /** The tool of a call, and the id of a run, for links. */
   readonly tool?: string
   readonly runId?: string
+  /** Of the run of an agent that has a name. */
+  readonly model?: string
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly durationMs: number
@@ -110,7 +112,8 @@ const agentNode = (agent: AgentRun): Building => ({
   ...timesOf(agent),
   id: agent.id,
   kind: 'run',
-  title: agent.model,
+  title: agent.tool ?? agent.model,
+  ...(agent.tool !== undefined && { model: agent.model }),
   runId: agent.id,
   failed: agent.stop_reason === 'error',
   tokens: agent.prompt_tokens + agent.completion_tokens,

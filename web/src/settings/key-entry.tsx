@@ -8,6 +8,7 @@ import { inDate, inNumber } from '../parts/figures.ts'
 import { Chip, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
 import { KeyForm } from './key-form.tsx'
+import { RotateKey } from './rotate-key.tsx'
 
 interface KeyEntryProps {
   readonly shown: ShownKey
@@ -21,7 +22,8 @@ interface KeyEntryProps {
 export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
   const { id, name, role, scopes, tools, models, calls_per_minute, budget } = shown
   const { created_at, expires_at, revoked_at, last_used_at } = shown
-  const [editing, setEditing] = useState(false)
+  const [open, setOpen] = useState<'edit' | 'rotate'>()
+  const toggle = (part: 'edit' | 'rotate') => setOpen(open === part ? undefined : part)
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
     <li className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
@@ -33,14 +35,20 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
         {revoked_at === null && isOver && <Chip tone="bad">expired</Chip>}
         {revoked_at === null && (
           <span className="ml-auto flex flex-wrap gap-2">
-            <Button aria-label={`Edit ${name}`} aria-expanded={editing} onClick={() => setEditing(!editing)}>
+            <Button aria-label={`Edit ${name}`} aria-expanded={open === 'edit'} onClick={() => toggle('edit')}>
               Edit
             </Button>
+            {!isOver && (
+              <Button aria-label={`Rotate ${name}`} aria-expanded={open === 'rotate'} onClick={() => toggle('rotate')}>
+                Rotate
+              </Button>
+            )}
             <Revoke shown={shown} isOwn={isOwn} isLastAdmin={isLastAdmin} />
           </span>
         )}
       </div>
-      {editing && revoked_at === null && <KeyForm edited={shown} onDone={() => setEditing(false)} />}
+      {open === 'edit' && revoked_at === null && <KeyForm edited={shown} onDone={() => setOpen(undefined)} />}
+      {open === 'rotate' && revoked_at === null && <RotateKey shown={shown} onDone={() => setOpen(undefined)} />}
       <dl className="flex flex-wrap gap-x-5 gap-y-0.5 text-muted">
         <Fact name="Made">{inDate(created_at)}</Fact>
         {revoked_at !== null && <Fact name="Revoked">{inDate(revoked_at)}</Fact>}

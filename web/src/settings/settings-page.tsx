@@ -9,7 +9,9 @@ import { Connections } from './connections.tsx'
 import { Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
 import { Packages } from './packages.tsx'
+import { Payloads } from './payloads.tsx'
 import { Roles } from './roles.tsx'
+import { Secrets } from './secrets.tsx'
 import type { MadeKey } from './setting-queries.ts'
 import { Tenants } from './tenants.tsx'
 import { Users } from './users.tsx'
@@ -59,7 +61,13 @@ export function SettingsPage() {
       >
         {mayInstall && <JobCards />}
       </Section>
-      {mayInstall && <Packages />}
+      {mayInstall && (
+        <>
+          <Payloads />
+          <Secrets />
+          <Packages />
+        </>
+      )}
       {mayRead && <Roles />}
     </div>
   )

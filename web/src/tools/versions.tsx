@@ -5,8 +5,10 @@ import { useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { count, inDate, inTenths, inTime } from '../parts/figures.ts'
 import { Chip, Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
 
 const REFRESH_MS = 5_000
 
@@ -33,7 +35,7 @@ export function Versions({ tool }: { readonly tool: string }) {
       {report.comparison !== null && (
         <Note tone={report.comparison.verdict === 'worse' ? 'bad' : 'plain'}>{report.comparison.sentence}.</Note>
       )}
-      <Figures report={report} />
+      <Figures report={report} mayChange={mayChange} />
       {mayChange && report.versions.length > 1 && <RolloutControls report={report} />}
     </div>
   )
@@ -43,7 +45,15 @@ type Shown = VersionReport['versions'][number]
 
 const TITLES = ['Version', 'State', 'Calls', 'Success', 'p50', 'p95', 'Cost']
 
-function Figures({ report: { versions, since, rollout } }: { readonly report: VersionReport }) {
+interface FiguresProps {
+  readonly report: VersionReport
+  readonly mayChange: boolean
+}
+
+function Figures({ report, mayChange }: FiguresProps) {
+  const { tool, versions, since, rollout } = report
+  // While a rollout runs, it decides.
+  const maySwitch = mayChange && rollout?.candidate === undefined
   return (
     <div>
       <section aria-label="Versions" className="panel overflow-x-auto" tabIndex={0}>
@@ -64,7 +74,10 @@ function Figures({ report: { versions, since, rollout } }: { readonly report: Ve
                   {shown.version}
                 </th>
                 <td className="px-4 py-2">
-                  <State shown={shown} percent={rollout?.percent ?? 0} />
+                  <span className="flex flex-wrap items-center gap-2">
+                    <State shown={shown} percent={rollout?.percent ?? 0} />
+                    {maySwitch && shown.state === 'other' && <MakeCurrent tool={tool} version={shown.version} />}
+                  </span>
                 </td>
                 <td className="px-4 py-2">{shown.calls}</td>
                 <td className="px-4 py-2">{ranged(shown.success_rate, shown.success_interval, inTenths)}</td>
@@ -78,6 +91,42 @@ function Figures({ report: { versions, since, rollout } }: { readonly report: Ve
       </section>
       <p className="mt-2 text-sm text-muted">Calls since {inDate(since)}, with 95 % confidence intervals.</p>
     </div>
+  )
+}
+
+/** Gives all callers another version, which may be an older one. */
+function MakeCurrent({ tool, version }: { readonly tool: string; readonly version: string }) {
+  const client = useQueryClient()
+  const [asking, setAsking] = useState(false)
+  const { mutate, isPending } = useMutation({
+    mutationFn: async () => {
+      const address = `${addressOf(tool)}/rollout`
+      await requestJson(address, { method: 'PUT', body: { candidate: version, percent: 0 } })
+      await requestJson(`${address}/promote`, { method: 'POST', body: {} })
+    },
+    onSuccess: () => toast({ text: `${tool} ${version} is the current version` }),
+    onError: (error) => toast({ text: `${version} is not the current version. ${error.message}` }),
+    onSettled: () =>
+      Promise.all([['versions', tool], ['tools']].map((queryKey) => client.invalidateQueries({ queryKey }))),
+  })
+  return (
+    <>
+      <Button aria-label={`Make ${version} current`} disabled={isPending} onClick={() => setAsking(true)}>
+        Make current
+      </Button>
+      <ConfirmDialog
+        open={asking}
+        title={`Make ${version} the current version of ${tool}?`}
+        action="Make current"
+        onConfirm={() => {
+          setAsking(false)
+          mutate()
+        }}
+        onClose={() => setAsking(false)}
+      >
+        Calls of the name take this version from now on. Runs that were offered another one go on with that.
+      </ConfirmDialog>
+    </>
   )
 }
 

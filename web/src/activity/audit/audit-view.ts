@@ -23,6 +23,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'key.created': 'An API key was created.',
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',
+  'key.rotated': 'An API key got another secret.',
   'key.restored': 'An API key that was revoked is valid again.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
   'mcp.requested': 'A request was sent to an MCP server by hand.',

@@ -1,0 +1,99 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { request } from '../api/request.ts'
+import { Button } from '../parts/button.tsx'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { Code, Section } from '../parts/section.tsx'
+import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
+import { type SetupState, setupQuery } from '../setup/setup-queries.ts'
+
+/** The names of the secrets in the store, and what uses them. Values are never shown. */
+export function Secrets() {
+  const { data: setup, error, refetch } = useQuery(setupQuery)
+  return (
+    <Section title="Secrets" about="Stored encrypted. Their values are never shown.">
+      {setup !== undefined ? (
+        <List secrets={setup.secrets} />
+      ) : error ? (
+        <Failed error={error} what="the secrets" again={() => void refetch()} />
+      ) : (
+        <Loading what="the secrets" />
+      )}
+    </Section>
+  )
+}
+
+function List({ secrets: { names, uses, reason } }: Pick<SetupState, 'secrets'>) {
+  if (names.length === 0) {
+    return (
+      <Empty title="No secrets">
+        {reason ?? (
+          <>
+            The forms above store keys and tokens here. So does <Code>toolyard secrets set</Code>.
+          </>
+        )}
+      </Empty>
+    )
+  }
+  return (
+    <ul aria-label="Secrets" className="panel divide-y divide-line">
+      {names.map((name) => (
+        <Secret key={name} name={name} uses={uses[name] ?? []} />
+      ))}
+    </ul>
+  )
+}
+
+interface SecretProps {
+  readonly name: string
+  readonly uses: readonly string[]
+}
+
+function Secret({ name, uses }: SecretProps) {
+  const client = useQueryClient()
+  const [asking, setAsking] = useState(false)
+  const remove = useMutation({
+    mutationFn: () => request(`/api/setup/secrets/${encodeURIComponent(name)}`, { method: 'DELETE' }),
+    onSuccess: () => toast({ text: `Removed the secret ${name}` }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['setup'] }),
+  })
+  return (
+    <li className="grid grid-cols-1 gap-2 px-4 py-3 text-sm">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
+        <span className="font-mono font-medium break-all">{name}</span>
+        <span className="text-muted">
+          {uses.length === 0 ? 'The configuration doesn’t use it.' : `Used by ${uses.join(', ')}`}
+        </span>
+        {uses.length === 0 && (
+          <Button
+            look="danger"
+            className="ml-auto"
+            aria-label={`Remove ${name}`}
+            disabled={remove.isPending}
+            onClick={() => setAsking(true)}
+          >
+            Remove
+          </Button>
+        )}
+      </div>
+      {remove.error && (
+        <Note tone="bad" role="alert">
+          {remove.error.message}
+        </Note>
+      )}
+      <ConfirmDialog
+        open={asking}
+        title={`Remove the secret ${name}?`}
+        action="Remove"
+        onConfirm={() => {
+          setAsking(false)
+          remove.mutate()
+        }}
+        onClose={() => setAsking(false)}
+      >
+        The server can’t show or restore its value.
+      </ConfirmDialog>
+    </li>
+  )
+}
