@@ -38,6 +38,7 @@ import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
 import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
+import { ratingRoutes } from './saved/rating-routes.ts'
 import { threadRoutes } from './saved/thread-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
@@ -70,6 +71,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   auditRoutes,
   historyRoutes,
   threadRoutes,
+  ratingRoutes,
   keyRoutes,
   userRoutes,
   tenantRoutes,

@@ -28,6 +28,7 @@ export type EventName =
   | 'mcp.pinned'
   | 'package.added'
   | 'package.removed'
+  | 'rating.changed'
   | 'rollout.promoted'
   | 'rollout.reset'
   | 'rollout.rolled_back'

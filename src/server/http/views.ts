@@ -296,6 +296,27 @@ export interface ShownUser {
   readonly revoked_at: string | null
 }
 
+/** Names a trial of a suite run. */
+export interface RatedTrial {
+  readonly suite: string
+  readonly model: string
+  readonly case: string
+  readonly repetition: number
+}
+
+/** What a person thinks of an answer. */
+export interface Rating {
+  readonly id: string
+  readonly run_id?: string
+  readonly suite_run_id?: string
+  readonly trial?: RatedTrial
+  readonly verdict: 'good' | 'bad'
+  readonly comment: string
+  readonly by: string
+  readonly own: boolean
+  readonly at: string
+}
+
 /** A conversation of the page Testing, in a list. */
 export interface ListedThread {
   readonly id: string

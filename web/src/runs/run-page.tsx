@@ -15,6 +15,7 @@ import { storedRun } from '../testing/run-state.ts'
 import { RunTurns } from '../testing/run-turns.tsx'
 import { StopChip } from '../testing/stop-chip.tsx'
 import { callLinks } from './call-links.ts'
+import { RateAnswer } from './rate-answer.tsx'
 import { RunActions } from './run-actions.tsx'
 import { RunTreeView } from './run-tree-view.tsx'
 
@@ -110,6 +111,9 @@ function WholeRun({ run }: { readonly run: RunView }) {
             <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">
               {run.answer || '(not stored)'}
             </p>
+            <div className="mt-3">
+              <RateAnswer subject={{ run_id: id }} />
+            </div>
           </>
         )}
         {run.error !== null && (
