@@ -100,6 +100,8 @@ async function furnish(): Promise<Estate> {
   const rating = { run_id: runs[0]?.id, verdict: 'good', comment: 'comment-of-a' }
   const { id: ratingId } = await json<{ id: string }>(ask(owner, 'PUT', { path: '/api/ratings', body: rating }))
   expect(ratingId).toMatch(/^[\da-f]{64}$/)
+  const view = { name: 'view-of-a', address: '/activity/runs', shared: true, pinned: true }
+  expect((await ask(owner, 'PUT', { path: '/api/views/view-of-a', body: view })).status).toBe(200)
   const opened = await ask(owner, 'POST', { path: '/mcp', body: INITIALIZE, headers: POST_HEADERS })
   const session = String(opened.headers.get('mcp-session-id'))
   return {

@@ -40,6 +40,7 @@ import { mcpServerRoutes, pageToolsRoutes, searchRoute, toolRoutes } from './rou
 import { versionRoutes } from './routes/version-routes.ts'
 import { ratingRoutes } from './saved/rating-routes.ts'
 import { threadRoutes } from './saved/thread-routes.ts'
+import { viewRoutes } from './saved/view-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -72,6 +73,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   historyRoutes,
   threadRoutes,
   ratingRoutes,
+  viewRoutes,
   keyRoutes,
   userRoutes,
   tenantRoutes,

@@ -296,6 +296,20 @@ export interface ShownUser {
   readonly revoked_at: string | null
 }
 
+/** An address of the page Activity with its filters, under a name. */
+export interface SavedView {
+  readonly id: string
+  readonly name: string
+  readonly address: string
+  /** All of the tenant see it. */
+  readonly shared: boolean
+  /** The page Views shows its figures. */
+  readonly pinned: boolean
+  readonly owner: string
+  readonly by: string
+  readonly own: boolean
+}
+
 /** Names a trial of a suite run. */
 export interface RatedTrial {
   readonly suite: string
