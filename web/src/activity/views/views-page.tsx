@@ -47,7 +47,7 @@ export function ViewsPage() {
           <h2 id="pinned" className="text-lg font-semibold">
             Pinned
           </h2>
-          <ul className="mt-2 grid gap-3 sm:grid-cols-2 xl:grid-cols-3">
+          <ul className="mt-2 grid items-start gap-3 sm:grid-cols-2 xl:grid-cols-3">
             {pinned.map((view) => (
               <li key={`${view.owner} ${view.id}`} className="panel min-w-0 p-3">
                 <Link
