@@ -131,7 +131,7 @@ describe('Cost and budgets', () => {
     expect(calls[2]).toMatchObject({
       error_code: 'RATE_LIMITED',
       error: expect.stringMatching(
-        /^The budget of tool 'search', 0.2 USD a day, is spent: 0.2 USD so far. It starts anew at \S+Z$/,
+        /^The budget of tool 'search', 0.2 USD a day, is spent: 0.2 USD so far. It resets at \S+Z$/,
       ),
       cost: 0,
       details: { budget: { scope: 'tool', name: 'search', per: 'day', amount: 0.2, spent: 0.2, currency: 'USD' } },

@@ -16,6 +16,7 @@ import type { CallPayload, CallRecord, RecordSink } from '../core/records/record
 import type { Tracer } from '../core/records/tracer.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { Pause } from '../core/storage/pause-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
 import type { ToolHandlers } from '../kinds/tool-handlers.ts'
@@ -33,6 +34,7 @@ import { BoundedOnce, Tenants } from './callers/tenants.ts'
 import { Connections } from './connections/connections.ts'
 import { APPROVAL_WEBHOOK, Approvals } from './durable/approvals.ts'
 import { DurableRuns } from './durable/durable-runs.ts'
+import { Questions } from './durable/questions.ts'
 import { TextSeal } from './durable/sealed-text.ts'
 import {
   type Outcome,
@@ -96,6 +98,7 @@ export class Installation {
   readonly access: Access
   /** Lists and decides approvals. */
   readonly approvals: Approvals
+  readonly #questions: Questions
   /** Runs that wait for approvals or survive a crash. */
   readonly durableRuns: DurableRuns
   /** What may be spent, and was. */
@@ -195,6 +198,8 @@ export class Installation {
       manager: () => this.manager,
       tell: (news) => void this.webhooks.addOrLog(APPROVAL_WEBHOOK, news),
     })
+    const onAsk = (pause: Pause) => this.approvals.asked(pause)
+    this.#questions = new Questions({ pauses: storage.pauses, clock, log, onAsk })
     this.#once = new BoundedOnce(storage.once, this.tenants, clock)
     this.seal = seal
     this.durableRuns = new DurableRuns({
@@ -398,6 +403,7 @@ export class Installation {
         problem: (provider, url) => this.connections.problem(provider, url, config),
       },
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
+      questions: this.#questions,
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
@@ -446,7 +452,10 @@ export class Installation {
   async #changed(change: Change): Promise<void> {
     this.#retries.get(change)?.()
     try {
-      if (change === 'pauses') this.durableRuns.wake()
+      if (change === 'pauses') {
+        this.durableRuns.wake()
+        await this.#questions.check()
+      }
       if (change === 'validations') await this.#gate?.refresh()
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {

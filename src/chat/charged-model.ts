@@ -32,7 +32,7 @@ async function* charged(model: Model, request: ModelRequest, payer: Payer): Asyn
   const budget = allowance && new RunBudget({}, prices, messages, tools, allowance)
   const max_tokens = budget?.allow(request.max_tokens, false) ?? request.max_tokens
   if (typeof max_tokens === 'object') {
-    throw new ToolExecutionError('RATE_LIMITED', `Model ${model.id} is not asked: ${max_tokens.limit} is reached`)
+    throw new ToolExecutionError('RATE_LIMITED', `Model ${model.id} was not called: ${max_tokens.limit} is reached`)
   }
   let isOpen = true
   let said = ''

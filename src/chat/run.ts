@@ -108,7 +108,7 @@ export interface RunAnswer {
   readonly error?: string
   /** Set if the provider failed, the answer doesn't fit the request (422), or a budget refused the run: the status for a gateway. */
   readonly error_status?: 422 | 429 | 502 | 503 | 504
-  /** When the provider may work again, if it says so, or when the budget starts anew. */
+  /** When the provider may work again, if it says so, or when the budget resets. */
   readonly retry_after_ms?: number
   /** The sum of all turns, if the provider reports usage. */
   readonly usage?: Usage

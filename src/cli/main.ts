@@ -175,7 +175,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     async () => (await import('./commands/secrets.ts')).defineSecrets,
   ],
   rollout: [
-    'Give a part of the callers another version of a tool',
+    'Give some of the callers another version of a tool',
     async () => (await import('./commands/versions.ts')).defineRollout,
   ],
   versions: ['Compare the versions of a tool', async () => (await import('./commands/versions.ts')).defineVersions],

@@ -1,6 +1,6 @@
 import { intentPattern } from '../chat/intent-pattern.ts'
 import { hasSourced, hasVariable } from '../core/environment.ts'
-import { compileSchema } from '../core/schema/compiled-schema.ts'
+import { type CompiledSchema, compileSchema } from '../core/schema/compiled-schema.ts'
 import { suggest } from '../core/suggest.ts'
 import type { JsonSchema } from '../core/tool.ts'
 import { readRange } from '../kinds/http/network/address-rules.ts'
@@ -240,9 +240,13 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** Kept, because `compileSchema` forgets a schema that nothing holds, and this one is large. */
+let configSchema: CompiledSchema | undefined
+
 /** Returns the value as a configuration, or throws a `ConfigError` that starts with `place`, usually a file name. */
 export function checkConfig(value: unknown, place: string): Config {
-  const compiled = compileSchema(CONFIG_SCHEMA)
+  configSchema ??= compileSchema(CONFIG_SCHEMA)
+  const compiled = configSchema
   const problems = compiled.check?.(value)
     ? configProblems(value as Config)
     : schemaProblems(compiled.explain(value), value)

@@ -10,7 +10,8 @@ import { SERVICE_SCHEMA } from './service-schema.ts'
 /** Additional keys are allowed: entries are copied from other clients. */
 const MCP_SERVERS = {
   type: 'object',
-  description: 'MCP servers, as Claude Desktop, Cursor and VS Code have them. ${VAR} is replaced from the environment.',
+  description:
+    'MCP servers, in the format of Claude Desktop, Cursor and VS Code. ${VAR} is replaced from the environment.',
   additionalProperties: {
     type: 'object',
     properties: {
@@ -51,21 +52,27 @@ const MCP_SERVERS = {
       disabled: { type: 'boolean', description: 'true disables the server.' },
       parameter_names: {
         type: 'object',
-        description: "By tool: the server's name of each parameter that models call otherwise.",
+        description: 'By tool: what the server calls the parameters that models see under another name.',
         additionalProperties: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
       },
       pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
       check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
       forward: {
         type: 'object',
-        description: 'What MCP clients of Toolyard get of this server, and what it may ask them during a call.',
+        description: 'What Toolyard forwards from this server to MCP clients, and what it may ask them during a call.',
         additionalProperties: false,
         properties: {
           prompts: { type: 'boolean', description: 'Its prompts. Default: true.' },
           resources: { type: 'boolean', description: 'Its resources. Default: true.' },
           logging: { type: 'boolean', description: 'Its log messages. Default: false.' },
-          elicitation: { type: 'boolean', description: 'It may ask the user for input. Default: false.' },
-          sampling: { type: 'boolean', description: "It may ask the client's model. Default: false." },
+          elicitation: {
+            enum: [false, true, 'ask'],
+            description: 'true: it may ask the user of the client; ask: people in the web UI. Default: false.',
+          },
+          sampling: {
+            enum: [false, true, 'ask'],
+            description: "true: it may ask the client's model; ask: people in the web UI. Default: false.",
+          },
           roots: { type: 'boolean', description: "It may read the client's roots. Default: false." },
         },
       },
@@ -106,13 +113,13 @@ export const CONFIG_SCHEMA = {
         },
         rollout: {
           type: 'object',
-          description: 'By tool: which versions callers get. What is changed at run time counts before it.',
+          description: 'By tool: which versions callers get. Changes at run time override it.',
           additionalProperties: ROLLOUT_SCHEMA,
         },
         registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
         discovery: {
           type: 'object',
-          description: 'Offers models the tools that match, and a search for the others, if there are too many.',
+          description: 'If there are too many tools, models are offered those that match, and a search for the others.',
           additionalProperties: false,
           properties: {
             enabled: {
@@ -175,7 +182,7 @@ export const CONFIG_SCHEMA = {
         properties: {
           type: { enum: PROVIDER_TYPES, description: 'The API type. Default: the name.' },
           base_url: { type: 'string', minLength: 1, description: "The address, if it isn't the official one." },
-          api_key: { type: 'string', minLength: 1, description: 'As "${OPENAI_API_KEY}", not the key itself.' },
+          api_key: { type: 'string', minLength: 1, description: 'Such as "${OPENAI_API_KEY}", not the key itself.' },
           headers: {
             type: 'object',
             additionalProperties: { type: 'string' },

@@ -40,6 +40,11 @@ test('writes a key called __proto__ as any other', () => {
   expect(({} as { url?: string }).url).toBeUndefined()
 })
 
+test('shows removed lines before added ones', () => {
+  const diff = configDiff('{\n  "a": 1\n}\n', '{\n  "a": 1,\n  "b": 2\n}\n', 'toolyard.config.json')
+  expect(diff.split('\n').slice(3, -1)).toEqual([' {', '-  "a": 1', '+  "a": 1,', '+  "b": 2', ' }'])
+})
+
 test('shows no secrets in a diff', () => {
   const before = '{\n  "providers": {\n    "openai": { "api_key": "sk-live-0123456789abcdef" }\n  }\n}\n'
   const after = edit(before, ['providers', 'other'], { base_url: 'http://x', api_key: '${secret:OTHER}' })
@@ -55,4 +60,20 @@ test('tells secrets from references to them', () => {
   expect(isSecretText('GITHUB_TOKEN', '${GITHUB_TOKEN}')).toBe(false)
   expect(isSecretText('Authorization', 'Bearer ${secret:A}')).toBe(false)
   expect(isSecretText('LANG', 'en')).toBe(false)
+})
+
+test('adds many values in one step, to an array that exists or not', () => {
+  const edits = ['a', 'b'].map((value) => ({ path: ['tools', 'registry', -1], value }))
+  expect(editConfig('{}', edits, 'f')).toBe('{\n  "tools": { "registry": ["a", "b"] }\n}')
+  expect(editConfig('{"tools": {"registry": ["z"]}}', edits, 'f')).toBe('{"tools": {"registry": ["z", "a", "b"]}}')
+  const open = '{\n  "tools": {\n    "registry": [\n      "z"\n    ]\n  }\n}'
+  expect(JSON.parse(editConfig(open, edits, 'f'))).toEqual({ tools: { registry: ['z', 'a', 'b'] } })
+})
+
+test('shows a change of many lines without comparing each with each', () => {
+  const before = '{\n  "a": [\n    0\n  ]\n}\n'
+  const lines = Array.from({ length: 30_000 }, (_, index) => `    ${index}`)
+  const shown = configDiff(before, `{\n  "a": [\n    0,\n${lines.join(',\n')}\n  ]\n}\n`, 'f').split('\n')
+  expect(shown.slice(2, 8)).toEqual(['@@ -1,5 +1,30005 @@', ' {', '   "a": [', '-    0', '+    0,', '+    0,'])
+  expect(shown).toHaveLength(30_010)
 })

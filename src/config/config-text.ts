@@ -1,4 +1,4 @@
-import { diff, isDeepStrictEqual } from 'node:util'
+import { type DiffEntry, diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
@@ -14,23 +14,39 @@ const BOM = '\uFEFF'
 export function editConfig(text: string, edits: readonly ConfigEdit[], name: string): string {
   const mark = text.startsWith(BOM) ? BOM : ''
   let edited = text.slice(mark.length)
-  for (const { path, value } of edits) {
+  for (const { path, values } of grouped(edits)) {
     const parents = path.slice(0, -1)
     const before = valueAt(JSON.parse(edited), parents)
-    edited = added(edited, path, value)
+    edited = added(edited, path, values)
     const after = valueAt(JSON.parse(edited), parents)
     // JSON.parse uses the last of two equal keys, and the edit changes the first.
-    if (!isDeepStrictEqual(after, withEdit(before, path.at(-1) as string | number, value))) {
+    if (!isDeepStrictEqual(after, withEdit(before, path.at(-1) as string | number, values))) {
       throw new ConfigError(`${name} has the key '${path[0]}' or one below it twice: remove one of them.`)
     }
   }
   return mark + edited
 }
 
+interface Group {
+  readonly path: ConfigEdit['path']
+  readonly values: unknown[]
+}
+
+/** Values for the end of the same array are added together: each step reads the whole text. */
+function grouped(edits: readonly ConfigEdit[]): Group[] {
+  const groups: Group[] = []
+  for (const { path, value } of edits) {
+    const last = groups.at(-1)
+    if (last !== undefined && path.at(-1) === -1 && isDeepStrictEqual(last.path, path)) last.values.push(value)
+    else groups.push({ path, values: [value] })
+  }
+  return groups
+}
+
 const MAX_LINE = 100
 
 /** A formatter would change the lines around the value, too. */
-function added(text: string, path: readonly (string | number)[], value: unknown): string {
+function added(text: string, path: ConfigEdit['path'], values: readonly unknown[]): string {
   let depth = 0
   let parent = placesOf(text)
   for (const step of path.slice(0, -1)) {
@@ -40,7 +56,10 @@ function added(text: string, path: readonly (string | number)[], value: unknown)
     depth++
   }
   const [step, ...missing] = path.slice(depth)
-  const inner = missing.reduceRight((item, key) => (typeof key === 'number' ? [item] : { [key]: item }), value)
+  // An array that is created gets all values.
+  const innermost = missing.at(-1) === -1 ? values : values[0]
+  const keys = missing.filter((key) => typeof key === 'string')
+  const inner = missing.length === 0 ? values : [keys.reduceRight((item, key) => ({ [key]: item }), innermost)]
   const { entries, start } = parent
   const [first, last] = [entries[0], entries.at(-1)]
   const end = parent.end - 1
@@ -51,14 +70,14 @@ function added(text: string, path: readonly (string | number)[], value: unknown)
   const isOpen = first !== undefined && text.slice(start, first.start).includes('\n')
   const inside = isOpen ? text.slice(text.lastIndexOf('\n', first.start) + 1, first.start) : outside + unit
   const key = typeof step === 'string' ? `${JSON.stringify(step)}: ` : ''
-  const entry = inside + key + written(inner, { inside, unit, eol })
+  const entry = inner.map((item) => inside + key + written(item, { inside, unit, eol })).join(`,${eol}`)
   if (first === undefined || last === undefined) {
     return `${text.slice(0, start + 1)}${eol}${entry}${eol}${outside}${text.slice(end)}`
   }
   const before = text.slice(0, last.value.end)
   const after = text.slice(last.value.end)
   if (isOpen) return `${before},${eol}${entry}${after}`
-  const short = `, ${key}${inOneLine(inner)}`
+  const short = inner.map((item) => `, ${key}${inOneLine(item)}`).join('')
   const isShort = !text.trimEnd().includes('\n') || line.length + short.length <= MAX_LINE
   if (isShort) return before + short + after
   // What was on one line stays there.
@@ -140,9 +159,9 @@ export function valueAt(value: unknown, path: readonly (string | number)[]): unk
   return path.reduce<unknown>((at, step) => (Object.hasOwn(Object(at), step) ? Object(at)[step] : undefined), value)
 }
 
-function withEdit(parent: unknown, step: string | number, value: unknown): unknown {
-  if (typeof step === 'number') return [...((parent as unknown[] | undefined) ?? []), value]
-  return { ...(parent as object | undefined), [step]: value }
+function withEdit(parent: unknown, step: string | number, values: readonly unknown[]): unknown {
+  if (typeof step === 'number') return [...((parent as unknown[] | undefined) ?? []), ...values]
+  return { ...(parent as object | undefined), [step]: values[0] }
 }
 
 const REDACTED = '[redacted]'
@@ -151,7 +170,7 @@ const CONTEXT_LINES = 4
 
 /** The unified diff of two texts of a configuration file, without the secrets in them. */
 export function configDiff(before: string, after: string, name: string): string {
-  const lines = diff(linesOf(withoutSecrets(after)), linesOf(withoutSecrets(before)))
+  const lines = removedFirst(changes(linesOf(withoutSecrets(before)), linesOf(withoutSecrets(after))))
   const near = new Set<number>()
   for (const [index, [op]] of lines.entries()) {
     if (op !== 0) for (let at = index - CONTEXT_LINES; at <= index + CONTEXT_LINES; at++) near.add(at)
@@ -173,6 +192,40 @@ export function configDiff(before: string, after: string, name: string): string 
     (hunk) => `@@ -${hunk.from},${hunk.removed} +${hunk.to},${hunk.added} @@\n${hunk.body.join('\n')}\n`,
   )
   return `--- ${name}\n+++ ${name}\n${texts.join('')}`
+}
+
+/** The time and the memory of `diff` grow with the square of the changed lines. */
+const MAX_COMPARED = 1_000
+
+/** The lines of both texts in order: 1 is added, -1 is removed. */
+function changes(before: readonly string[], after: readonly string[]): DiffEntry[] {
+  const shorter = Math.min(before.length, after.length)
+  let head = 0
+  while (head < shorter && before[head] === after[head]) head++
+  let tail = 0
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++
+  const removed = before.slice(head, before.length - tail)
+  const added = after.slice(head, after.length - tail)
+  const same = (line: string): DiffEntry => [0, line]
+  const changed: DiffEntry[] =
+    removed.length + added.length <= MAX_COMPARED
+      ? diff(added, removed)
+      : [...removed.map((line): DiffEntry => [-1, line]), ...added.map((line): DiffEntry => [1, line])]
+  return [...before.slice(0, head).map(same), ...changed, ...before.slice(before.length - tail).map(same)]
+}
+
+/** The lines of a diff, in each change the removed ones before the added ones, as readers expect. */
+function removedFirst(lines: readonly DiffEntry[]): DiffEntry[] {
+  const sorted: DiffEntry[] = []
+  const added: DiffEntry[] = []
+  for (const entry of lines) {
+    if (entry[0] === 1) added.push(entry)
+    else {
+      if (entry[0] === 0) sorted.push(...added.splice(0))
+      sorted.push(entry)
+    }
+  }
+  return [...sorted, ...added]
 }
 
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split('\n'))

@@ -171,7 +171,7 @@ export interface McpServerConfig {
   readonly pin?: boolean
   /** What to check if the server can't be reached. */
   readonly check?: string
-  /** By tool: the server's name of each parameter that models call otherwise. */
+  /** By tool: what the server calls the parameters that models see under another name. */
   readonly parameter_names?: ParameterNames
   readonly forward?: Partial<Forwarding>
 }

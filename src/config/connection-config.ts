@@ -56,9 +56,9 @@ export const CONNECTIONS_SCHEMA = {
         type: 'string',
         minLength: 1,
         maxLength: 100,
-        description: 'For people. Default: the name of the entry.',
+        description: 'The display name. Default: the name of the entry.',
       },
-      authorization_url: { ...TEXT, description: 'Where users allow the access.' },
+      authorization_url: { ...TEXT, description: 'The authorization endpoint, where users grant access.' },
       token_url: { ...TEXT, description: 'The token endpoint.' },
       revocation_url: { ...TEXT, description: 'Where tokens are revoked (RFC 7009). Default: they are only deleted.' },
       hosts: {

@@ -9,20 +9,25 @@ export const ROLLOUT_SCHEMA = {
   required: ['current'],
   additionalProperties: false,
   properties: {
-    current: { ...VERSION, description: 'The version that calls of the name take.' },
-    candidate: { ...VERSION, description: 'The version that a part of the callers takes.' },
-    percent: { type: 'number', minimum: 0, maximum: 100, description: 'The part of the callers. Default: 0.' },
-    by: { enum: ROLLOUT_SIDES, description: 'What stays on its side. Default: session.' },
+    current: { ...VERSION, description: 'The version that callers get.' },
+    candidate: { ...VERSION, description: 'The version that some of the callers get.' },
+    percent: {
+      type: 'number',
+      minimum: 0,
+      maximum: 100,
+      description: 'The share of the callers that get the candidate. Default: 0.',
+    },
+    by: { enum: ROLLOUT_SIDES, description: 'What always gets the same version. Default: session.' },
     guard: {
       type: 'object',
-      description: 'Rolls back by itself if the candidate fails more often.',
+      description: 'Rolls back if the candidate fails more often.',
       additionalProperties: false,
       properties: {
         min_calls: {
           type: 'integer',
           minimum: 20,
           maximum: 10_000,
-          description: 'The calls that each side needs before the first comparison. Default: 100.',
+          description: 'The calls that each version needs before the first comparison. Default: 100.',
         },
         max_error_increase: {
           type: 'number',
@@ -66,7 +71,7 @@ export const DEFINITION_SCHEMA = {
     migrate: {
       type: 'array',
       maxItems: 100,
-      description: 'Brings parameters of older versions into the form of this one before they are validated.',
+      description: 'Converts the parameters of older versions before they are validated.',
       items: {
         type: 'object',
         required: ['from'],

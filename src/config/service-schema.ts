@@ -19,8 +19,7 @@ const QUOTA = {
   storage_bytes: {
     type: 'integer',
     minimum: 0,
-    description:
-      'Texts and vectors of documents, parameters and results of jobs, messages of chats of one tenant. Default: 1 GB.',
+    description: 'Documents, jobs, chats, durable runs and payloads of one tenant. Default: 1 GB.',
   },
   stored_runs: {
     type: 'integer',
@@ -88,7 +87,7 @@ export const SERVICE_SCHEMA = {
         type: 'string',
         minLength: 1,
         description:
-          'The model of the knowledge tools, as provider:model. Default: the model of the first response rule.',
+          'The model of the knowledge tools, as provider:model. Default: the first of responses or models that can write text.',
       },
       embedder: {
         type: 'string',
@@ -140,7 +139,7 @@ export const SERVICE_SCHEMA = {
             minItems: 1,
             maxItems: 100,
             items: { type: 'string', minLength: 1 },
-            description: 'The audience that access tokens must have, or several of which they must have one.',
+            description: 'The audience of access tokens, or several: a token must have one of them.',
           },
           client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
           client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
@@ -294,13 +293,13 @@ export const SERVICE_SCHEMA = {
         window: {
           type: 'string',
           pattern: '^([3-9]|[1-8][0-9]|90)d$',
-          description: 'The days of the error budget, 3d to 90d. Default: 30d.',
+          description: 'The period of the error budget, 3d to 90d. Default: 30d.',
         },
         min_calls: {
           type: 'integer',
           minimum: 1,
           maximum: 1_000_000,
-          description: 'The calls in the long window of an alert without which it does not open. Default: 20.',
+          description: 'The minimum number of calls in the long window before an alert opens. Default: 20.',
         },
       },
     },

@@ -27,7 +27,12 @@ export interface AskableClient {
   /** The lowest level of log messages that it wants; undefined for none. */
   readonly logLevel?: string | undefined
   /** Resolves with the response. Rejects if the client can't be asked or doesn't answer. */
-  ask(request: { readonly method: string; readonly params: Readonly<Record<string, unknown>> }): Promise<unknown>
+  ask(request: {
+    readonly method: string
+    readonly params: Readonly<Record<string, unknown>>
+    /** Aborts if the answer isn't needed any more. */
+    readonly signal?: AbortSignal | undefined
+  }): Promise<unknown>
 }
 
 /** The call of a tool that calls another one. */

@@ -58,7 +58,7 @@ export interface SpentBudget {
   readonly amount: number
   readonly spent: number
   readonly currency: string
-  /** When it starts anew. */
+  /** When it resets. */
   readonly resets_at: string
 }
 

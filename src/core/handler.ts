@@ -1,4 +1,5 @@
 import type { AskableClient, CallContext } from './call-context.ts'
+import type { CancelSignal } from './cancellation.ts'
 import type { Log } from './log.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
@@ -28,6 +29,10 @@ export interface HandlerContext {
   readonly progress?: { note: unknown } | undefined
   /** The client of the caller. While it is asked, the deadline of the call stops. Only for kinds. */
   readonly client?: AskableClient | undefined
+  /** Cheaper than `signal`, which it stands for. Only for kinds. */
+  readonly cancellation?: CancelSignal | undefined
+  /** Waits for a person: the deadline of the call stops. Only for kinds. */
+  whileAsking?<T>(answer: Promise<T>): Promise<T>
   /** The context of calls that this call makes. Only for kinds. */
   child?(): CallContext
   /** The context of this call: who makes it, and what it was offered. Only for kinds. */
@@ -114,6 +119,8 @@ export interface Kind {
   account?(tool: ToolDefinition): string | undefined
   /** Whether a call may ask the client of its caller: its result is for this caller only. */
   asksClient?(tool: ToolDefinition): boolean
+  /** Whether a call may ask people: its result is for this call only. */
+  asksPeople?(tool: ToolDefinition): boolean
   /** The description for a caller that may use these of the callees. */
   describe?(tool: ToolDefinition, usable: readonly ToolDefinition[]): string
   /** Whether its tools never run if a model printed the call as text, whatever their effect. */

@@ -14,6 +14,7 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
   asksClient: ({ implementation }) => servers.asks(String(implementation.server)),
+  asksPeople: ({ implementation }) => servers.asksPeople(String(implementation.server)),
   account: ({ implementation }) => servers.account(String(implementation.server)),
   fault: ({ implementation }) =>
     servers.names.includes(String(implementation.server))
@@ -29,7 +30,7 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   },
   bind(tool) {
     const server = String(tool.implementation.server)
-    return () => (params, context) => servers.call(server, toolOf(tool), params, context)
+    return () => (params, context) => servers.call(server, toolOf(tool), params, context, tool.name)
   },
 })
 

@@ -88,6 +88,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'DELETE /mcp/:name': needs('call'),
   'GET /api/mcp/servers': needs('observe'),
   'GET /api/mcp/servers/:name/traffic': needs('installation'),
+  'POST /api/mcp/servers/:name/requests': { ...needs('installation', 'call'), body: { method: 'ping' } },
   'POST /api/mcp/servers/:name/reconnect': needs('installation'),
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
   'GET /api/packages': needs('installation'),

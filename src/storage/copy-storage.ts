@@ -281,7 +281,7 @@ class StorageCopy {
     if (report.faults.length === 0) return report
     const { faults } = await verify(this.#source)
     if (JSON.stringify(faults) === JSON.stringify(report.faults)) return report
-    throw refused('The audit log of the target does not hold although that of the source does: use an empty target')
+    throw refused('The audit log of the target is not intact, although that of the source is: use an empty target')
   }
 }
 

@@ -124,6 +124,11 @@ describe('a suite in a file', () => {
       "suite.json:2 (a): unknown key 'expect.forbiden': did you mean 'forbidden'?",
     ],
     [
+      'a key of another place',
+      [{ id: 'a', query: 'q', expect: call, name: 'x' }],
+      "suite.json:2 (a): unknown key 'name': remove it.",
+    ],
+    [
       'nothing expected',
       [{ query: 'q', expect: {} }],
       'expect must have at least 1 entry: state the expectation, such as',

@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { serveAsking } from '../../src/mcp/fixtures/asking-server.ts'
 import { frame } from '../../src/models/fixtures/wire-frames.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { startServer } from '../servers/start-server.ts'
+import { FULL } from '../setup/full.ts'
 import { chooseModel } from './choose-model.ts'
 import { openPage } from './open-browser.ts'
 
@@ -24,6 +26,41 @@ const PAY = {
   effect: 'write',
   approval: true,
 }
+
+test('questions of an MCP server are answered and declined in the inbox', async () => {
+  const asking = await serveAsking()
+  const forward = { elicitation: 'ask', sampling: 'ask' } as const
+  const config = { tools: { enabled: true }, mcpServers: { asking: { url: asking.url, forward } } }
+  const server = await openTestServer(config, { local: true })
+  onTestFinished(async () => {
+    await server.close()
+    await asking.close()
+  })
+  await server.installation.manager.getMcpServers().start()
+  const call = async (tool_name: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ tool_name, params: {} })
+    return (await fetch(`${server.url}/tools/execute`, { method: 'POST', headers, body })).json()
+  }
+  const { page, checkLooks } = await openPage()
+  const [named, sampled] = [call('ask'), call('sample')]
+  await page.goto(`${server.url}/approvals`)
+  await page.getByText("MCP server 'asking' asks: Your name?").waitFor()
+  if (FULL) await checkLooks('questions')
+  await page.getByRole('link', { name: 'Answer the question of ask' }).click()
+  await page.getByLabel('name').first().fill('Ada')
+  await checkLooks('elicitation')
+  await page.getByRole('button', { name: 'Send the answer' }).click()
+  await page.getByText('It was answered by local').waitFor()
+  expect(await named).toMatchObject({ result: 'accept Ada' })
+  await page.getByRole('link', { name: 'Approvals', exact: true }).first().click()
+  await page.getByRole('link', { name: 'Answer the question of sample' }).click()
+  await page.getByRole('list', { name: 'Messages' }).getByText('Say ok').waitFor()
+  if (FULL) await checkLooks('sampling')
+  await page.getByRole('button', { name: 'Decline' }).click()
+  await page.getByText('It was declined by local').waitFor()
+  expect(await sampled).toMatchObject({ success: false })
+})
 
 test('a call asked for on the page is approved in the inbox, with other parameters, and then runs', async () => {
   const server = await openTestServer({ tools: { enabled: true, registry: [PAY] } }, { local: true })

@@ -107,11 +107,45 @@ describe('connections and limits', () => {
     await messages.getByRole('button', { name: /tools\/list response/ }).click()
     await messages.getByText('tools:').first().waitFor()
     await page.getByText('ready to serve').waitFor()
+    await page
+      .getByRole('button', { name: /^Send again .*tools\/list/ })
+      .first()
+      .click()
+    const again = page.getByRole('region', { name: 'Send again' })
+    await again.getByRole('region', { name: 'Recorded answer' }).waitFor()
+    await again.getByRole('button', { name: 'Send', exact: true }).click()
+    await again.getByRole('region', { name: 'New answer' }).getByText('tools:').first().waitFor()
     await checkLooks('mcp-traffic')
     await page.getByRole('searchbox', { name: 'Method' }).fill('initialize')
     await page.waitForURL(/method=initialize/)
     await page.getByText(/^\d+ messages?$/).waitFor()
     expect(await messages.getByText('tools/list').count()).toBe(0)
+  })
+
+  test.runIf(FULL)('send requests, open recorded calls as tools and export the messages', async () => {
+    await fetch(`${server.url}/tools/execute`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ tool_name: 'echo', params: { text: 'hello' } }),
+    })
+    const { page } = await open()
+    await page.goto(`${server.url}${ADDRESS}/hostile`)
+    await page.getByRole('button', { name: 'Send a request' }).click()
+    const form = page.getByRole('region', { name: 'Send a request' })
+    await form.getByLabel('Method to send').selectOption('resources/read')
+    await form.getByRole('textbox', { name: 'Parameters (JSON)' }).fill('{"uri":')
+    expect(await form.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await form.getByRole('textbox', { name: 'Parameters (JSON)' }).fill('{"uri": "x://y"}')
+    await form.getByRole('button', { name: 'Send', exact: true }).click()
+    await form.getByRole('region', { name: 'New answer' }).getByText('error', { exact: true }).waitFor()
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Export as JSON' }).click()
+    const chunks: Buffer[] = []
+    for await (const chunk of await (await download).createReadStream()) chunks.push(chunk)
+    expect(JSON.parse(Buffer.concat(chunks).toString()).messages.length).toBeGreaterThan(2)
+    await page.getByRole('link', { name: /^Open the tool of .*tools\/call/ }).click()
+    await page.getByText('These are the parameters of a recorded message.').waitFor()
+    await page.getByText('"text": "hello"').waitFor()
   })
 
   test('show the status of each server, circuit breaker and limit', async () => {

@@ -119,5 +119,7 @@ test('logs it when nobody can say to whom something belongs', async () => {
   events.crossed(LOCAL_CALLER, 'run 4', 'acme')
   await new Promise(setImmediate)
   expect(written).toMatchObject([{ event: 'tenant.crossed', subject: 'acme', caller: 'local' }])
-  expect(log.lines).toMatchObject([{ level: 'error', message: 'Could not record who asked for another tenant' }])
+  expect(log.lines).toMatchObject([
+    { level: 'error', message: 'Could not record a request for data of another tenant' },
+  ])
 })

@@ -26,6 +26,7 @@ export type EventName =
   | 'key.restored'
   | 'key.revoked'
   | 'mcp.pinned'
+  | 'mcp.requested'
   | 'package.added'
   | 'package.removed'
   | 'rating.changed'
@@ -134,7 +135,8 @@ export class AuditEvents {
         const detail = { caller_tenant: caller.tenant, what }
         this.count('tenant.crossed', caller.id, { by: caller, subject: tenant, failed: true, detail })
       },
-      (err: unknown) => writeLog(this.#log, 'error', { err, what }, 'Could not record who asked for another tenant'),
+      (err: unknown) =>
+        writeLog(this.#log, 'error', { err, what }, 'Could not record a request for data of another tenant'),
     )
   }
 

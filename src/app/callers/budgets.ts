@@ -205,7 +205,7 @@ export class Budgets implements BudgetsPort, RecordSink {
     this.refusals++
     const budget = this.#shown(counter, spent)
     const wait = Math.max(1, Date.parse(budget.resets_at) - this.#parts.clock.wall())
-    const message = `${this.#sentence(counter, spent)}. It starts anew at ${budget.resets_at}`
+    const message = `${this.#sentence(counter, spent)}. It resets at ${budget.resets_at}`
     return new ToolExecutionError('RATE_LIMITED', message, { details: { budget, retry_after_ms: wait } })
   }
 

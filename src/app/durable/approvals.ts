@@ -17,6 +17,7 @@ import type { ApprovalRule, Params, ToolDefinition } from '../../core/tool.ts'
 import type { Actor, AuditEvents } from '../callers/audit-events.ts'
 import { type Caller, type Callers, LOCAL_CALLER } from '../callers/callers.ts'
 import type { ToolManager } from '../tools/tool-manager.ts'
+import { answerProblem, questionOf } from './questions.ts'
 
 /** An approval as people see it. */
 export interface ApprovalView {
@@ -24,9 +25,11 @@ export interface ApprovalView {
   readonly status: PauseStatus
   readonly tenant: string
   readonly tool: string
-  /** The parameters that the caller asked for. */
+  /** What an MCP server asks during a call; null if a call waits to run. */
+  readonly question: { readonly kind: 'elicitation' | 'sampling'; readonly server: string } | null
+  /** The parameters that the caller asked for, or those of the question. */
   readonly params: Params
-  /** The parameters that were approved, if they are others. */
+  /** The approved parameters, if they differ, or the answer to the question. */
   readonly approved_params: Params | null
   /** The id of the key that asked; empty for the application itself. */
   readonly caller: string
@@ -45,7 +48,7 @@ export interface ApprovalView {
 
 export interface ApprovalDecision {
   readonly decision: Decision
-  /** Run with these parameters instead. */
+  /** Run with these parameters instead, or answer the question with them. */
   readonly params?: unknown
   readonly reason?: string | undefined
 }
@@ -101,7 +104,7 @@ export class Approvals {
 
   async get(tenant: string, id: string, caller?: Caller): Promise<ApprovalView | undefined> {
     const pause = await this.#options.pauses.get(tenant, id)
-    return pause?.kind === 'approval' ? this.#view(pause, caller) : undefined
+    return isForPeople(pause) ? this.#view(pause, caller) : undefined
   }
 
   /** Decides an approval of this tenant. Throws an ApprovalError if that is not possible. */
@@ -114,13 +117,16 @@ export class Approvals {
     if (decision === 'reject' && given.params !== undefined) {
       throw new ApprovalError(400, 'A rejected call has no parameters: leave params out')
     }
-    const params = decision === 'approve' ? await this.#runnable(pause, given.params, by) : pause.params
+    const question = questionOf(pause)
+    const decide = () =>
+      question === undefined ? this.#runnable(pause, given.params, by) : answer(question, given.params)
+    const params = decision === 'approve' ? await decide() : pause.params
     const changed = !sameJson(params, pause.params)
     if (changed) refuseLong(params)
     const now = this.#now()
     const decided = await pauses.decide(tenant, id, {
       decision,
-      decided_params: changed ? params : null,
+      decided_params: changed || (question !== undefined && decision === 'approve') ? params : null,
       decided_by: by.id,
       decided_by_name: by.name,
       decided_at: now,
@@ -129,7 +135,8 @@ export class Approvals {
     })
     // Another caller may have decided meanwhile.
     if (!decided) await this.#pending(tenant, id)
-    const detail = { tool: pause.tool, decision, changed, ...(reason !== undefined && { reason }) }
+    const asked = question && { server: question.server, question: question.kind }
+    const detail = { tool: pause.tool, ...(asked ?? { changed }), decision, ...(reason !== undefined && { reason }) }
     await events.record('approval.decided', { by, tenant, subject: id, detail, content: params })
     const view = (await this.get(tenant, id, caller)) as ApprovalView
     this.#tell('approval.decided', view)
@@ -167,9 +174,11 @@ export class Approvals {
   /** Records that a call asked for approval. */
   asked(pause: Pause): void {
     const { id, tenant, caller, tool, params } = pause
+    const question = questionOf(pause)
+    const detail = { tool, ...(question && { server: question.server, question: question.kind }) }
     // The row of the call says over which interface.
     const by = { id: caller, name: this.#options.callers.nameOf(caller), source: null }
-    void this.#options.events.record('approval.asked', { by, tenant, subject: id, detail: { tool }, content: params })
+    void this.#options.events.record('approval.asked', { by, tenant, subject: id, detail, content: params })
     this.#tell('approval.asked', this.#view(pause, undefined))
   }
 
@@ -180,7 +189,7 @@ export class Approvals {
 
   async #pending(tenant: string, id: string): Promise<Pause> {
     const pause = await this.#options.pauses.get(tenant, id)
-    if (pause?.kind !== 'approval') throw new ApprovalError(404, `Approval '${id}' not found`)
+    if (!isForPeople(pause)) throw new ApprovalError(404, `Approval '${id}' not found`)
     const status = pauseStatus(pause, this.#now())
     if (status === 'pending') return pause
     const why = status === 'expired' ? 'has expired' : `was ${status} by '${pause.decided_by_name}'`
@@ -190,7 +199,9 @@ export class Approvals {
   /** Why this caller may not decide. */
   #refused(pause: Pause, caller: Caller | undefined): string | undefined {
     if (caller === undefined || caller === LOCAL_CALLER) return undefined
-    const { by = APPROVERS, self = false } = ruleOf(this.#definition(pause))
+    // Whoever called the tool may answer its server.
+    const rule = pause.kind === 'input' ? OWN_WISH : ruleOf(this.#definition(pause))
+    const { by = APPROVERS, self = false } = rule
     if (!by.includes(caller.role)) {
       return `Calls of tool '${pause.tool}' are decided by the role ${by.join(' or ')}, not by ${caller.role}`
     }
@@ -239,12 +250,14 @@ export class Approvals {
   #view(pause: Pause, caller: Caller | undefined): ApprovalView {
     const { id, tenant, tool, params, decided_params, run_id, decided_by, decided_by_name, decided_at, reason } = pause
     const status = pauseStatus(pause, this.#now())
+    const question = questionOf(pause)
     return {
       id,
       status,
       tenant,
       tool,
-      params,
+      question: question === undefined ? null : { kind: question.kind, server: question.server },
+      params: question === undefined ? params : question.request,
       approved_params: decided_params,
       caller: pause.caller,
       caller_name: this.#options.callers.nameOf(pause.caller),
@@ -262,6 +275,14 @@ export class Approvals {
   #now(): number {
     return this.#options.clock.wall()
   }
+}
+
+const isForPeople = (pause: Pause | undefined): pause is Pause => pause?.kind === 'approval' || pause?.kind === 'input'
+
+function answer(question: NonNullable<ReturnType<typeof questionOf>>, given: unknown): Params {
+  const problem = answerProblem(question, given)
+  if (problem !== undefined) throw new ApprovalError(400, problem)
+  return given as Params
 }
 
 /** The rule in force now. A tool without one is asked about only because its caller wanted that. */

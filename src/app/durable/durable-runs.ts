@@ -315,7 +315,7 @@ export class DurableRuns {
     if (context === null) {
       throw new ToolExecutionError(
         'SERVICE_UNAVAILABLE',
-        `There is no caller '${run.caller}': its own program continues it`,
+        `There is no caller '${run.caller}': the program that started the run continues it`,
       )
     }
     const catalogue = await models()

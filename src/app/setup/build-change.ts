@@ -55,7 +55,7 @@ export type SetupChange =
 export interface BuiltChange {
   readonly edits: readonly ConfigEdit[]
   /** To copy into a configuration. */
-  readonly fragment: object
+  readonly fragment: Config
   readonly secrets: readonly NewSecret[]
   readonly places: readonly SecretPlace[]
   readonly warnings: readonly string[]
@@ -66,8 +66,6 @@ export interface BuiltChange {
     readonly models?: readonly string[]
     readonly tools?: readonly string[]
   }
-  /** Addresses that the server connects to. */
-  readonly addresses: readonly string[]
 }
 
 /** What a change may do, and what there is. */
@@ -112,11 +110,7 @@ function mcpServers({ servers, text, secrets: given }: Of<'mcp_servers'>, contex
   return {
     ...built(context, secrets, { servers: names }),
     edits: [...enabling(context), ...names.map((name) => ({ path: ['mcpServers', name], value: added[name] }))],
-    fragment: { mcpServers: added },
-    addresses: Object.values(added).flatMap((entry) => {
-      const { url } = entry as { readonly url?: unknown }
-      return typeof url === 'string' ? [url] : []
-    }),
+    fragment: { mcpServers: added as Config['mcpServers'] & object },
   }
 }
 
@@ -134,7 +128,8 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
   const secrets = new NewSecrets(context)
   const usual = Object.hasOwn(USUAL_PROVIDERS, name) ? USUAL_PROVIDERS[name] : undefined
   // Its usual variable goes to its own address only.
-  const isOwn = (variable: string) => base_url === undefined && usual?.api_key === `\${${variable}}`
+  const isUsualPlace = base_url === undefined && (type === undefined || type === name)
+  const isOwn = (variable: string) => isUsualPlace && usual?.api_key === `\${${variable}}`
   const key = reference(api_key, secrets, `${place}.api_key`, (one) => isOwn(one) || context.mayName(one))
   const entry = {
     ...(type !== undefined && type !== name && { type }),
@@ -157,7 +152,6 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
       ...added.map((model) => ({ path: ['models', -1], value: model })),
     ],
     fragment: { ...(writes && { providers: { [name]: entry } }), ...(added.length > 0 && { models: added }) },
-    addresses: base_url === undefined ? [] : [base_url],
   }
 }
 
@@ -183,9 +177,7 @@ async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<B
   const written = new Map<string, string>()
   for (const variable of variables) {
     const given = Object.hasOwn(credentials, variable) ? credentials[variable] : undefined
-    // The importer names variables after the host that gets their value.
-    const mayName = (one: string) => one === variable || context.mayName(one)
-    const text = reference(given ?? { variable }, secrets, 'tools.registry', mayName)
+    const text = reference(given ?? { variable }, secrets, 'tools.registry', context.mayName)
     written.set(variable, text ?? '')
   }
   const tools = definitions.map((tool): ToolDefinition => {
@@ -195,6 +187,8 @@ async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<B
       implementation: JSON.parse(text.replace(/\$\{(\w+)\}/g, (whole, one) => written.get(one) ?? whole)),
     }
   })
+  const implementations = tools.map(({ implementation }) => implementation)
+  checkReferences(implementations, { secrets: secrets.names, variable: context.mayName })
   return { ...withTools(tools, secrets, context), warnings: [...disabled(context), ...notes] }
 }
 
@@ -231,7 +225,6 @@ function withTools(tools: readonly object[], secrets: NewSecrets, context: Chang
     ...built(context, secrets, { tools: names }),
     edits: [...enabling(context), ...tools.map((tool) => ({ path: ['tools', 'registry', -1], value: tool }))],
     fragment: { tools: { enabled: true, registry: tools } },
-    addresses: [],
   }
 }
 

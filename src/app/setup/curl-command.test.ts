@@ -194,3 +194,8 @@ test('parameters are never called like something that every object has', () => {
   const { tool } = propose('curl "https://a.com/x?__proto__=1&constructor=2"')
   expect(Object.keys(Object(tool.parameters).properties)).toEqual(['proto', 'constructor_value'])
 })
+
+test('refuses commands with too many words, and user names that cannot be decoded', () => {
+  expect(() => curlTool(`curl https://a.example/ ${'-H a:b '.repeat(600)}`, [])).toThrow('more than 1000 words')
+  expect(() => curlTool('curl https://a:%zz@a.example/', [])).toThrow('has an invalid "%"')
+})

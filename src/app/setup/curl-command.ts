@@ -10,6 +10,7 @@ import { SetupError } from './setup-error.ts'
 import { shellWords } from './shell-words.ts'
 
 const MAX_CHARACTERS = 100_000
+const MAX_WORDS = 1_000
 
 const text = (short?: string) => ({ type: 'string' as const, ...(short && { short }) })
 const texts = (short?: string) => ({ ...text(short), multiple: true as const })
@@ -94,6 +95,8 @@ function read(command: string, taken: readonly string[]) {
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(words[0] ?? '')) {
     throw new SetupError(422, 'This is not a curl command: it must begin with "curl"')
   }
+  // The parser of options takes quadratic time.
+  if (words.length > MAX_WORDS) throw new SetupError(422, `The command has more than ${MAX_WORDS} words: shorten it`)
   const { values, positionals } = parsed(words.slice(1))
   const warnings = rest ? ['Only the curl command was read: what follows it was left out.'] : []
   return new CurlReader(values, positionals, new NewSecrets({ taken }), warnings).read()
@@ -249,7 +252,13 @@ class CurlReader {
   #readUser(): void {
     if (this.#values.user !== undefined) this.#basic(this.#values.user)
     const { username, password } = this.#url
-    if (username !== '' || password !== '') this.#basic(decodeURIComponent(`${username}:${password}`))
+    if (username === '' && password === '') return
+    try {
+      this.#basic(decodeURIComponent(`${username}:${password}`))
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error
+      throw new SetupError(422, 'The user name or password in the URL has an invalid "%": write it as %25')
+    }
   }
 
   #basic(pair: string): void {

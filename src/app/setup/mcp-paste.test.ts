@@ -94,3 +94,10 @@ test('a secret keeps one value and never replaces a stored one', () => {
   expect(() => new NewSecrets({ taken: [] }, [{ name: '../A', value: 'x' }])).toThrow('is not a name for a secret')
   expect(() => new NewSecrets({ taken: [] }, [{ name: 'A', value: ' ' }])).toThrow('is empty')
 })
+
+test('repairs short texts only', () => {
+  const entry = '"a": { "url": "https://a.example/mcp", },'
+  expect(pastedServers(`{${entry}}`)).toEqual({ a: { url: 'https://a.example/mcp' } })
+  const long = `{"note": "${'x'.repeat(40_000)}", ${entry}}`
+  expect(() => pastedServers(long)).toThrow('too long to be repaired')
+})

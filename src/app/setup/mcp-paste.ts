@@ -9,6 +9,8 @@ type Entry = Readonly<Record<string, unknown>>
 export type Entries = Readonly<Record<string, Entry>>
 
 const MAX_SERVERS = 20
+/** Repairing takes quadratic time: about 100 ms for this length. */
+const MAX_REPAIRED = 32_768
 const MAX_ENTRY_CHARACTERS = 65_536
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_. -]{0,63}$/
 
@@ -34,6 +36,16 @@ export function pastedServers(text: string): Entries {
 
 /** JSON that may have comments and commas at the end. */
 function readLoosely(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    if (text.length > MAX_REPAIRED) {
+      throw new SetupError(
+        422,
+        'This is not valid JSON, and too long to be repaired: correct it, or paste a part of it',
+      )
+    }
+  }
   try {
     const repaired = jsonrepair(text)
     const ends = (one: string): number => one.split('}').length

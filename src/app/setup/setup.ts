@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkConfig } from '../../config/check-config.ts'
 import type { Config } from '../../config/config.ts'
 import { configDiff, configText, editConfig } from '../../config/config-text.ts'
@@ -26,10 +27,12 @@ import { type DroppedFile, ingestDocument } from './ingest-document.ts'
 import { type OpenapiSource, openapiPreview } from './openapi-tools.ts'
 import type { SecretPlace } from './references.ts'
 import { SetupError } from './setup-error.ts'
-import { checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
+import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
 /** Tests of MCP servers and imports that run at the same time. */
 const MAX_BUSY = 2
+/** Characters of a change: the diff and the check of its tools take time. */
+const MAX_CHANGE = 1024 * 1024
 
 interface SetupOptions {
   /** Whether requests need no key: then only the user of this machine makes them. */
@@ -212,13 +215,20 @@ export class Setup {
     const context = { ...(await this.#context(state, signal)), isPreview: !write }
     const built = await buildChange(change, context)
     if (built.secrets.length > 0 && !secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
-    if (!this.#isLocal()) await checkAddresses(built.addresses, context.config)
+    if (JSON.stringify(built.fragment).length > MAX_CHANGE) {
+      throw new SetupError(422, 'The change is longer than 1 MB: add fewer tools at once, or change the file by hand')
+    }
+    const known = { ...env, ...secretEnvironment(built.secrets) }
     const text = attempt(() => editConfig(state.text, built.edits, name), name)
-    const warnings = await this.#check(state, text, { ...env, ...secretEnvironment(built.secrets) }, signal)
+    const warnings = await this.#check(state, text, known, signal)
+    if (!this.#isLocal()) await checkAddresses(addressesOf(built.fragment, context.config, known), context.config)
     const reason = await this.#reason()
+    const diff = configDiff(state.text, text, name)
+    // Leaves time for other requests.
+    await nextTurn()
     const answer: ChangeAnswer = {
       base: state.base,
-      diff: configDiff(state.text, text, name),
+      diff,
       text: configText(built.fragment),
       warnings: [...(state.isNew ? [created(name)] : []), ...built.warnings, ...warnings],
       secrets: built.places,

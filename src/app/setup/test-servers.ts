@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Config, McpServerConfig } from '../../config/config.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type Environment, secretVariable } from '../../core/environment.ts'
+import { type Environment, expandVariables, secretVariable } from '../../core/environment.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
 import { redactText } from '../../core/records/redact.ts'
@@ -43,16 +43,19 @@ export async function testServers(
   servers: Readonly<Record<string, McpServerConfig>>,
   parts: TestParts,
 ): Promise<TestedServer[]> {
-  const { config, secrets } = parts
-  const env = { ...parts.env, ...secretEnvironment(secrets) }
-  const { http, connections, inputs } = config
-  const part = { ...(http && { http }), ...(connections && { connections }), ...(inputs && { inputs }) }
-  // References to new secrets, as the loader reads them.
-  const written = JSON.stringify(servers).replace(/\$\{secret:(\w+)\}/g, (_, name) => `\${${secretVariable(name)}}`)
-  const { servers: settings, skipped } = readMcpServers({ ...part, mcpServers: JSON.parse(written) }, env)
+  const env = { ...parts.env, ...secretEnvironment(parts.secrets) }
+  const { servers: settings, skipped } = readNew(servers, parts.config, env)
   const tested = settings.map((one) => testServer(one, parts))
   const unread = skipped.map(({ name, problem }) => ({ ...UNTESTED, name, error: problem }))
   return [...(await Promise.all(tested)), ...unread]
+}
+
+/** Reads servers that aren't configured yet. References to new secrets are replaced as the loader does it. */
+function readNew(servers: Readonly<Record<string, McpServerConfig>>, config: Config, env: Environment) {
+  const { http, connections, inputs } = config
+  const part = { ...(http && { http }), ...(connections && { connections }), ...(inputs && { inputs }) }
+  const written = JSON.stringify(servers).replace(/\$\{secret:(\w+)\}/g, (_, name) => `\${${secretVariable(name)}}`)
+  return readMcpServers({ ...part, mcpServers: JSON.parse(written) }, env)
 }
 
 const UNTESTED = { transport: 'http', ok: false, tools: [] } as const
@@ -113,15 +116,29 @@ async function guarded(settings: McpServerSettings, { config, mayBePrivate }: Te
   return { ...settings, reach: { ...reach, fetch: boundedFetch(guardedFetch(undefined, config.http?.allow_private)) } }
 }
 
-/** Refuses addresses of this machine and its network. References are resolved when the server connects. */
+/**
+ * The addresses that the server would connect to for a change. `env` has the values of its new secrets: an address can
+ * be one of them.
+ */
+export function addressesOf({ mcpServers = {}, providers = {} }: Config, config: Config, env: Environment): string[] {
+  // Somebody may enable a disabled server later.
+  const enabled = Object.entries(mcpServers).map(([name, server]) => [name, { ...server, disabled: false }] as const)
+  const { servers } = readNew(Object.fromEntries(enabled), config, env)
+  return [
+    ...servers.flatMap(({ reach }) => (reach.type === 'stdio' ? [] : [reach.url])),
+    ...Object.values(providers).flatMap(({ base_url }) =>
+      base_url === undefined ? [] : [expandVariables(base_url, env).text],
+    ),
+  ]
+}
+
+/** Refuses addresses of this machine and its network. */
 export async function checkAddresses(addresses: readonly string[], { http }: Config): Promise<void> {
   const rules = new AddressRules(http?.allow_private)
   for (const address of addresses) {
     const host = URL.parse(address)?.hostname.replace(/^\[|\]$/g, '')
-    if (host === undefined || host === '') {
-      if (address.includes('${')) continue
-      throw new SetupError(422, `${JSON.stringify(address.slice(0, 100))} is not an http or https address`)
-    }
+    // Doesn't show the value: it may be a secret.
+    if (!host) throw new SetupError(422, 'An address of the change is not an http or https address')
     const found = isIP(host) === 0 ? await lookup(host, { all: true }).catch(() => []) : [{ address: host }]
     const what = found.map((one) => rules.refusal(one.address)).find((one) => one !== undefined)
     if (what === undefined) continue

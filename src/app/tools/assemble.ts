@@ -35,6 +35,7 @@ import type { Embedder } from '../../knowledge/embedding/embedder.ts'
 import type { ModelToolParts } from '../../knowledge/tools/model-tool.ts'
 import { addKnowledgeHandlers } from '../../knowledge/tools/model-tools.ts'
 import { McpServers } from '../../mcp/client/mcp-servers.ts'
+import type { PersonInbox } from '../../mcp/client/person-client.ts'
 import { PinFile, type PinStore } from '../../mcp/client/pinned-tools.ts'
 import type { McpServerSettings } from '../../mcp/client/server-settings.ts'
 import { tokenFile } from '../../mcp/oauth/token-file.ts'
@@ -64,6 +65,8 @@ export interface Parts {
   readonly once?: OnceStore
   /** Stores approvals of calls. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** Where people answer MCP servers. Without it, nobody can be asked. */
+  readonly questions?: PersonInbox
   /** The accounts of users. Without it, tools that use them can't be called. */
   readonly accounts?: UserAccounts
   /** Stores which tools of MCP servers were approved. */
@@ -126,6 +129,7 @@ export function assemble(
     clock,
     env,
     pins: parts.pins ?? new PinFile(dataFolder(env)),
+    questions: parts.questions,
     accounts: parts.accounts,
   })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
@@ -222,6 +226,7 @@ interface ServerParts {
   readonly env: Environment
   readonly pins: PinStore
   readonly accounts: UserAccounts | undefined
+  readonly questions: PersonInbox | undefined
 }
 
 /** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */

@@ -90,7 +90,7 @@ export class ToolManager {
     for (const section of ['approvals', 'alerts'] as const) {
       const { webhook } = this.#config[section] ?? {}
       const problem = webhook && variableProblem(webhook.url + webhook.secret, env)
-      if (problem) log.warn({ place: `${section}.webhook`, problem }, 'A webhook gets no messages')
+      if (problem) log.warn({ place: `${section}.webhook`, problem }, 'Webhook disabled')
     }
     setTimeout(() => this.#warmUp(report.loaded.values()), WARM_UP_AFTER_MS).unref()
     return report

@@ -131,7 +131,7 @@ test('calls before a configured rollout do not roll it back, nor those before it
 test('a start can name the current version', async () => {
   const { rollouts, installation } = await opened({ current: '3.0.0' })
   await expect(rollouts.start('greet', { candidate: '3.0.0', percent: 10 }, ANN)).rejects.toThrow(
-    'set current to the version of the others',
+    'set current to the version that the other callers get',
   )
   await rollouts.start('greet', { current: '1.0.0', candidate: '3.0.0', percent: 0 }, ANN)
   expect(await installation.manager.getExecutor().execute('greet', {})).toMatchObject({ result: '1.0.0' })

@@ -91,7 +91,7 @@ export class Rollouts {
       // Tools of MCP servers come later.
       const isHere = this.#parts.registry().has(tool)
       if (isHere && this.#stored(tool))
-        writeLog(this.#parts.log, 'warn', { tool, problem }, 'A stored rollout is wrong')
+        writeLog(this.#parts.log, 'warn', { tool, problem }, 'A stored rollout is invalid')
     }
   }
 
@@ -131,7 +131,7 @@ export class Rollouts {
       }
       throw new ToolExecutionError(
         'INVALID_PARAMETERS',
-        `Version ${candidate} of tool '${tool}' is the current one already: set current to the version of the others`,
+        `Version ${candidate} of tool '${tool}' is the current one already: set current to the version that the other callers get`,
       )
     })
   }

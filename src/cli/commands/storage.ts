@@ -25,7 +25,7 @@ export function defineStorage(storage: Command, terminal: Terminal, done: Done):
   storage.addHelpText('after', STORAGE_HELP)
   storage
     .command('copy')
-    .description('Copy a store into an empty one and verify the audit log there; exits with 1 if it does not hold')
+    .description('Copy a store into an empty one and verify the audit log there; exits with 1 if it is not intact')
     .requiredOption('--to <store>', 'the target: postgres://… or a data folder')
     .option('--from <store>', 'the source (default: TOOLYARD_DATABASE_URL, else the data folder)')
     .option('--resume', 'continue a copy that was interrupted')

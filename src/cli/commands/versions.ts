@@ -32,18 +32,26 @@ export function defineRollout(rollout: Command, terminal: Terminal, done: Done):
   const run = actions(terminal, done)
   rollout.addHelpText('after', HELP)
 
-  rollout.command('show').description('Show all rollouts, or that of a tool').argument('[name]', TOOL).action(run(show))
+  rollout
+    .command('show')
+    .description('Show all rollouts, or the one of a tool')
+    .argument('[name]', TOOL)
+    .action(run(show))
 
   rollout
     .command('start')
-    .description('Give a part of the callers another version, or change that part')
+    .description('Give some of the callers another version, or change their share')
     .argument('<name>', TOOL)
     .requiredOption('--candidate <version>', 'the version')
-    .option('--current <version>', 'the version of the others (default: the current one)')
-    .requiredOption('--percent <number>', 'the part of the callers, from 0 to 100', percentage)
+    .option('--current <version>', 'the version that the other callers get (default: the current one)')
+    .requiredOption('--percent <number>', 'the share of the callers in percent, 0 to 100', percentage)
     .addOption(new Option('--by <side>', 'what stays on its side').choices(ROLLOUT_SIDES).default('session'))
-    .option('--min-calls <number>', 'roll back by itself, after as many calls of each side', wholeNumber)
-    .option('--max-error-increase <share>', 'roll back by itself, if calls fail more often by this share', share)
+    .option('--min-calls <number>', 'guard: compare the versions after this many calls of each', wholeNumber)
+    .option(
+      '--max-error-increase <share>',
+      'guard: roll back if the failure rate is higher by more than this, such as 0.02',
+      share,
+    )
     .action(run(start))
 
   const change = (name: 'promote' | 'rollBack' | 'reset') =>
@@ -60,7 +68,7 @@ export function defineRollout(rollout: Command, terminal: Terminal, done: Done):
     .action(change('rollBack'))
   rollout
     .command('reset')
-    .description('Forget the rollout: the configuration counts again')
+    .description('Remove the stored rollout, so that the configuration applies again')
     .argument('<name>', TOOL)
     .action(change('reset'))
 }

@@ -393,8 +393,9 @@ export class BoundTool implements ExecutionHost {
     return { ...result, compiled: this.#result }
   }
 
-  /** Whether the result is for this caller only, because the call may ask its client. */
+  /** Whether the result is for this call only, because it may ask people or the client of its caller. */
   isPrivate({ context }: { readonly context: CallContext }): boolean {
+    if (this.#kind?.asksPeople?.(this.definition) === true) return true
     return context.client !== undefined && this.#kind?.asksClient?.(this.definition) === true
   }
 

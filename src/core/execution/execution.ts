@@ -1,4 +1,5 @@
 import type { AskableClient, CallContext } from '../call-context.ts'
+import { Cancellation, type CancelSignal } from '../cancellation.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Progress } from '../progress.ts'
@@ -33,7 +34,7 @@ export class Execution {
   readonly log: Log
   /** Set when identical calls may join. */
   work: Promise<unknown> | undefined = undefined
-  /** The key of identical calls, computed when the first of them arrives. */
+  /** The key of identical calls, computed when another call arrives. */
   key: string | undefined = undefined
   /** Set if a child process does the work. */
   task: IsolatedTask | undefined = undefined
@@ -43,8 +44,7 @@ export class Execution {
   details: (() => FailureExtras['details']) | undefined = undefined
   #running = false
   #callers = 0
-  #controller: AbortController | undefined = undefined
-  #cancelled: ToolExecutionError | undefined = undefined
+  #cancellation: Cancellation | undefined = undefined
   #reports: Report[] | undefined = undefined
 
   constructor(host: ExecutionHost, params: Params, caller: ExecutionCaller, log: Log) {
@@ -60,17 +60,14 @@ export class Execution {
     this.host.running++
   }
 
-  /** Created lazily: an AbortController is expensive, and most handlers never use it. */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled)
-    }
-    return this.#controller.signal
+  /** Created lazily: most handlers never use it. */
+  get cancellation(): Cancellation {
+    this.#cancellation ??= new Cancellation()
+    return this.#cancellation
   }
 
   get cancelled(): boolean {
-    return this.#cancelled !== undefined
+    return this.#cancellation?.aborted === true
   }
 
   join(report: Report | undefined): void {
@@ -83,9 +80,8 @@ export class Execution {
   leave(reason: ToolExecutionError, report: Report | undefined): void {
     if (report !== undefined) this.#reports = this.#reports?.filter((other) => other !== report)
     if (--this.#callers > 0) return
-    this.#cancelled = reason
     this.end()
-    this.#controller?.abort(reason)
+    this.cancellation.abort(reason)
   }
 
   /** Frees the concurrency slot, even if a cancelled handler continues. */
@@ -122,7 +118,7 @@ class ExecutionContext implements HandlerContext {
   }
 
   get signal(): AbortSignal {
-    return this.#execution.signal
+    return this.#execution.cancellation.signal
   }
 
   get idempotencyKey(): string | undefined {
@@ -161,12 +157,23 @@ export class KindContext extends ExecutionContext {
   readonly #execution: Execution
   readonly child: NonNullable<HandlerContext['child']>
   readonly client: AskableClient | undefined
+  readonly whileAsking: NonNullable<HandlerContext['whileAsking']>
 
-  constructor(execution: Execution, call: CallTool, child: () => CallContext, client: AskableClient | undefined) {
+  constructor(
+    execution: Execution,
+    call: CallTool,
+    child: () => CallContext,
+    { client, whileAsking }: Required<Pick<HandlerContext, 'client' | 'whileAsking'>>,
+  ) {
     super(execution, call)
     this.#execution = execution
     this.child = child
     this.client = client
+    this.whileAsking = whileAsking
+  }
+
+  get cancellation(): CancelSignal {
+    return this.#execution.cancellation
   }
 
   get rights(): CallContext {
@@ -219,7 +226,8 @@ export class JoinableExecutions {
   }
 
   add(execution: Execution): void {
-    this.#unkeyed.add(execution)
+    if (execution.key === undefined) this.#unkeyed.add(execution)
+    else this.#keyed.set(execution.key, execution)
   }
 
   delete(execution: Execution): void {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { pause } from '../cancellation.ts'
+import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { type Log, writeLog } from '../log.ts'
@@ -41,7 +41,7 @@ export class Once {
   }
 
   /** Runs the call once for its idempotency key, and once for its approval. */
-  run(call: Call, tool: BoundTool, params: Params, signal: AbortSignal, work: () => unknown): unknown {
+  run(call: Call, tool: BoundTool, params: Params, signal: CancelSignal, work: () => unknown): unknown {
     const { approval, idempotencyKey } = call
     // An approval may have changed the parameters, but the caller repeats those that it asked for.
     const asked = approval?.params ?? params
@@ -53,7 +53,7 @@ export class Once {
   }
 
   /** The stored answer of the idempotency key, without claiming the key. */
-  async look(call: Call, tool: BoundTool, params: Params, signal: AbortSignal): Promise<unknown> {
+  async look(call: Call, tool: BoundTool, params: Params, signal: CancelSignal): Promise<unknown> {
     const claim = this.#keyClaim(call, tool, params)
     const store = this.#storeFor(call, tool)
     const known = await this.#await(call, claim, () => store.look(claim), signal)
@@ -79,7 +79,7 @@ export class Once {
     call: Call,
     tool: BoundTool,
     claim: OnceClaim,
-    signal: AbortSignal,
+    signal: CancelSignal,
     work: () => unknown,
   ): Promise<unknown> {
     const store = this.#storeFor(call, tool)
@@ -131,7 +131,7 @@ export class Once {
     call: Call,
     claim: OnceClaim,
     ask: () => Promise<OnceState>,
-    signal: AbortSignal,
+    signal: CancelSignal,
   ): Promise<ToolResult | undefined> {
     const isOfRun = call.context.callId !== undefined
     for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_POLL_MS)) {

@@ -116,6 +116,7 @@ export class Runner {
     }
     if (tool.effect === 'read' && !tool.isPrivate(call)) {
       execution.work = work
+      execution.key = call.key
       tool.executions.add(execution)
     }
     return call.waitFor(execution, work, this.#wheel)
@@ -142,7 +143,11 @@ export class Runner {
   async stored(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
     if (call.idempotencyKey === undefined) return undefined
     const execution = call.join(new Execution(tool, params, call, this.#log))
-    const known = await call.waitFor(execution, this.#once.look(call, tool, params, execution.signal), this.#wheel)
+    const known = await call.waitFor(
+      execution,
+      this.#once.look(call, tool, params, execution.cancellation),
+      this.#wheel,
+    )
     call.execution = undefined
     return known as Known | undefined
   }
@@ -155,7 +160,9 @@ export class Runner {
   #start(call: Call, tool: BoundTool, execution: Execution): unknown {
     try {
       if (call.idempotencyKey === undefined && call.approval === undefined) return this.#work(call, tool, execution)
-      return this.#once.run(call, tool, execution.params, execution.signal, () => this.#work(call, tool, execution))
+      return this.#once.run(call, tool, execution.params, execution.cancellation, () =>
+        this.#work(call, tool, execution),
+      )
     } catch (thrown) {
       execution.end()
       throw thrown
@@ -177,12 +184,9 @@ export class Runner {
     const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
     const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
     if (tool.isCode) return handler(params, new CodeContext(execution, make))
-    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, this.#clientOf(call)))
-  }
-
-  #clientOf(call: Call): AskableClient | undefined {
-    const { client } = call.context
-    return client && { ...client, ask: (request) => call.whileAsking(client.ask(request), this.#clock) }
+    const whileAsking = <T>(answer: Promise<T>): Promise<T> => call.whileAsking(answer, this.#clock)
+    const asked = { client: clientOf(call, whileAsking), whileAsking }
+    return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, asked))
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -204,7 +208,7 @@ export class Runner {
         if (!mayRepeat(error, tool) || attempt >= maxAttempts || late || execution.cancelled) throw error
         const fields = { tool: call.tool, attempt, pause_ms: Math.round(pauseMs) }
         writeLog(this.#log, 'debug', fields, 'Service unavailable, retrying')
-        await pause(pauseMs, this.#clock, execution.signal)
+        await pause(pauseMs, this.#clock, execution.cancellation)
       }
     }
   }
@@ -228,8 +232,15 @@ export class Runner {
       started: false,
     }
     execution.task = task
-    return this.#isolate.run(task, execution.signal)
+    return this.#isolate.run(task, execution.cancellation.signal)
   }
+}
+
+function clientOf(
+  { context: { client } }: Call,
+  whileAsking: <T>(answer: Promise<T>) => Promise<T>,
+): AskableClient | undefined {
+  return client && { ...client, ask: (request) => whileAsking(client.ask(request)) }
 }
 
 /** A write is retried only if nothing was sent. */
@@ -283,7 +294,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     ...caller,
     repeats: true,
     traceparent,
-    signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
+    signal: signal === undefined ? execution.cancellation : AbortSignal.any([execution.cancellation.signal, signal]),
     parent: {
       ...{ id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents, step },
       progress: call.progress ?? caller.parent?.progress?.inner(undefined),

@@ -8,7 +8,7 @@ export const AGENT_SCHEMA = {
   properties: {
     type: { const: 'agent' },
     model: { ...TEXT, description: 'provider:model.' },
-    prompt: { ...TEXT, description: 'What the agent is to do. {{name}} stands for a parameter, as JSON.' },
+    prompt: { ...TEXT, description: 'The instructions of the agent. {{name}} stands for a parameter, as JSON.' },
     tools: { type: 'array', items: TEXT, description: 'Patterns of the tools that it may use, such as "search_*".' },
     budget: {
       type: 'object',
@@ -17,7 +17,11 @@ export const AGENT_SCHEMA = {
       properties: {
         wall_time_ms: { type: 'integer', minimum: 1 },
         tokens: { type: 'integer', minimum: 1 },
-        cost: { type: 'number', exclusiveMinimum: 0, description: 'In USD. Needs the prices of the model.' },
+        cost: {
+          type: 'number',
+          exclusiveMinimum: 0,
+          description: 'In units of costs.currency. Needs the prices of the model.',
+        },
       },
     },
     max_iterations: { type: 'integer', minimum: 1, maximum: 100 },

@@ -27,7 +27,10 @@ export const PIPELINE_SCHEMA = {
           id: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$', description: 'The name of the step.' },
           tool: { type: 'string', minLength: 1, description: 'The tool that the step calls.' },
           params: { type: 'object', description: 'Its parameters. {"$": path} stands for a value.' },
-          when: { type: 'object', description: 'A JSON Schema that {params, steps} must match. Else it is skipped.' },
+          when: {
+            type: 'object',
+            description: 'A JSON Schema that {params, steps} must match. Otherwise the step is skipped.',
+          },
           for_each: { ...REFERENCE, description: 'An array. The step runs for each item, which is $.item.' },
           max_items: { type: 'integer', minimum: 1, maximum: MAX_ITEMS, default: DEFAULT_MAX_ITEMS },
           on_error: {

@@ -7,6 +7,7 @@ import {
 } from 'cockatiel'
 import { LRUCache } from 'lru-cache'
 import type { Agent } from 'undici'
+import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { DeadlineWheel } from '../../core/deadline-wheel.ts'
 import type { UserAccounts } from '../../core/execution/user-accounts.ts'
@@ -153,19 +154,20 @@ export class HttpTool {
     request: OutgoingRequest,
     context: HandlerContext,
   ): Promise<{ response: HttpResponse; sent: OutgoingRequest }> {
-    const { tenant, signal, rights } = context
+    const { tenant, rights } = context
+    const signal = context.cancellation ?? context.signal
     const own = request.origin === this.#plan.url.origin
     let sent = own ? this.#auth.apply(request, tenant, signal, rights) : request
     if (sent instanceof Promise) sent = await sent
-    let response = await this.#send(sent, context)
+    let response = await this.#send(sent, tenant, signal)
     if (response.status === 401 && own && this.#auth.refused(sent, tenant)) {
       sent = await this.#auth.apply(request, tenant, signal, rights)
-      response = await this.#send(sent, context)
+      response = await this.#send(sent, tenant, signal)
     }
     return { response, sent }
   }
 
-  async #send(request: OutgoingRequest, { signal, tenant }: HandlerContext): Promise<HttpResponse> {
+  async #send(request: OutgoingRequest, tenant: string, signal: CancelSignal): Promise<HttpResponse> {
     const { log, clock } = this.#client.parts
     const began = clock.now()
     const response = await send(request, { ...this.#sending, tenant, signal })

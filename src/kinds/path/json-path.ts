@@ -97,7 +97,7 @@ function select(selector: unknown, next: Walk, budget: PathBudget): Walk {
     return selectWhere(filter.test(selector.expression), next, budget)
   }
   if (selector instanceof selectors.WildcardSelector) return selectWhere(() => true, next, budget)
-  throw new Error('a selector that is not of RFC 9535')
+  throw new Error('a selector that RFC 9535 does not define')
 }
 
 const selectName =

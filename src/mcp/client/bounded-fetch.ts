@@ -1,10 +1,10 @@
 import type { Transformer } from 'node:stream/web'
 import type { FetchLike, JSONRPCErrorResponse } from '@modelcontextprotocol/client'
-import { pause } from '../../core/cancellation.ts'
 import { backgroundClock, type Clock } from '../../core/clock.ts'
 import { LineReader } from '../../core/line-reader.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { AnswerScanner, checkedText, MAX_MESSAGE_BYTES, tooLargeAnswer } from '../stdio/message-reader.ts'
+import { Pace } from '../stdio/pace.ts'
 
 const MAX_STREAM_BYTES = 50 * 1024 * 1024
 const MAX_EVENTS = 10_000
@@ -179,36 +179,5 @@ class EventGuard implements Transformer<Uint8Array, Uint8Array> {
 
   #write(text: string): void {
     this.#controller?.enqueue(Buffer.from(text))
-  }
-}
-
-const WINDOW_MS = 1_000
-const EVENTS_PER_WINDOW = 1_000
-const BYTES_PER_WINDOW = 10 * 1024 * 1024
-
-/** Slows down the streams of a server's sessions: they may last for days, so no total bounds them. */
-class Pace {
-  readonly #clock: Clock
-  #endMs = 0
-  #events = 0
-  #bytes = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** Resolves when more may be read. */
-  async take(events: number, bytes: number): Promise<void> {
-    const now = this.#clock.now()
-    if (now >= this.#endMs) {
-      this.#endMs = now + WINDOW_MS
-      this.#events = 0
-      this.#bytes = 0
-    }
-    this.#events += events
-    this.#bytes += bytes
-    if (this.#events > EVENTS_PER_WINDOW || this.#bytes > BYTES_PER_WINDOW) {
-      await pause(this.#endMs - now, this.#clock)
-    }
   }
 }

@@ -33,6 +33,16 @@ describe('a tool that a server lists', () => {
     )
   })
 
+  test('the texts of its schema have nothing that a terminal acts on, and its patterns stay', () => {
+    const texts = (mark: string) => ({ title: `a${mark}`, description: `b${mark}`, default: `c${mark}` })
+    const schema = (mark: string) => ({
+      type: 'object',
+      properties: { p: { ...texts(mark), enum: [`d${mark}`], pattern: '\u001b[ab]' }, q: { items: texts(mark) } },
+      $defs: { r: { examples: [{ s: `e${mark}` }], const: `f${mark}` } },
+    })
+    expect(read({ inputSchema: schema('\u001b]0;pwned\u0007\u202e\u0008') }).inputSchema).toEqual(schema(''))
+  })
+
   test.each([undefined, null, 7, 'x'])('an entry that is %j is refused', (entry) => {
     expect(serverTool(entry, 'home')).toContain('no usable name')
   })

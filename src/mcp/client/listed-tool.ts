@@ -61,11 +61,27 @@ export function serverTool(entry: unknown, server: string): ServerTool | string 
   return {
     name,
     description: bounded(cleanText((text as string | undefined) ?? `The tool ${name} of ${server}.`)),
-    inputSchema: inputSchema.type === 'object' ? inputSchema : { ...inputSchema, type: 'object' },
+    inputSchema: { ...(cleanSchema(inputSchema) as JsonSchema), type: 'object' },
     readOnly: readOnlyHint === true,
     idempotent: idempotentHint === true,
     raw: entry as Tool,
   }
+}
+
+/** Their texts have a meaning of their own. */
+const EXACT = new Set(['pattern', '$ref', '$id', '$anchor', '$dynamicRef', '$dynamicAnchor'])
+
+/** A schema whose titles, descriptions, defaults, examples and choices have nothing that a terminal would act on. */
+function cleanSchema(value: unknown): unknown {
+  if (typeof value === 'string') return cleanText(value)
+  if (Array.isArray(value)) return value.map(cleanSchema)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      EXACT.has(key) && typeof item === 'string' ? item : cleanSchema(item),
+    ]),
+  )
 }
 
 /** The effect that the server claims. */

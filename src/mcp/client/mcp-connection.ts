@@ -229,6 +229,21 @@ export class McpConnection {
     }
   }
 
+  /** Sends another request than a call, once. Drops the connection if it is broken. */
+  async request<T>(send: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const client = await this.client(signal)
+    try {
+      return await send(client)
+    } catch (thrown) {
+      if (!signal.aborted && (await sdk()).callFault(thrown).kind === 'lost') {
+        this.#drop(client)
+        const message = `The connection to MCP server '${this.settings.name}' was lost`
+        throw new ToolExecutionError('SERVICE_UNAVAILABLE', message)
+      }
+      throw thrown
+    }
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(new ToolExecutionError('SERVICE_UNAVAILABLE', `MCP server '${this.settings.name}' was closed`))
     const live = this.#live

@@ -13,6 +13,7 @@ import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './failures.ts'
 import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 import { McpConnection, type ServerCall } from './mcp-connection.ts'
+import { asksPeople, type PersonInbox, personClient } from './person-client.ts'
 import { admitTools, checkTool, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
 import type { PrivateConnections, UserTokens } from './private-connections.ts'
 import { ServerLibrary } from './server-library.ts'
@@ -126,6 +127,8 @@ interface McpServersParts {
   /** The accounts of users. Without it, servers that need them can't be called. */
   readonly accounts?: UserAccounts | undefined
   readonly authProvider?: (settings: McpServerSettings) => Promise<TokenSupply | undefined>
+  /** Where people answer servers. Without it, nobody can be asked. */
+  readonly questions?: PersonInbox | undefined
   /** Gets each client before it connects, to add handlers for requests of the server. */
   readonly extend?: (client: Client) => void
 }
@@ -168,7 +171,14 @@ export class McpServers {
     await Promise.all([...this.#members.values()].map(({ connection }) => connection.start()))
   }
 
-  async call(server: string, tool: string, params: Params, context: HandlerContext): Promise<unknown> {
+  /** `name`: that of the tool in the registry. */
+  async call(
+    server: string,
+    tool: string,
+    params: Params,
+    context: HandlerContext,
+    name: string = tool,
+  ): Promise<unknown> {
     const definition = this.#joined.find(server, tool)?.raw
     const call: ServerCall = {
       tool,
@@ -179,9 +189,10 @@ export class McpServers {
       ...(definition && { definition }),
     }
     const connection = this.connection(server)
-    const { client } = context
-    const account = await this.#tokensOf(connection.settings, context)
-    const isAsking = client !== undefined && mayAsk(connection.settings, client)
+    const { settings } = connection
+    const client = asksPeople(settings) ? personClient(settings, this.#parts.questions, name, context) : context.client
+    const account = await this.#tokensOf(settings, context)
+    const isAsking = client !== undefined && mayAsk(settings, client)
     const asked = isAsking ? client : undefined
     const isPrivate = isAsking || account !== undefined
     const result = isPrivate
@@ -211,7 +222,13 @@ export class McpServers {
   asks(server: string): boolean {
     const settings = this.#members.get(server)?.connection.settings
     const { logging, elicitation, sampling, roots } = forwardingOf(settings ?? NO_SERVER)
-    return logging || elicitation || sampling || roots
+    return logging || elicitation !== false || sampling !== false || roots
+  }
+
+  /** Whether people answer a server during a call. */
+  asksPeople(server: string): boolean {
+    const settings = this.#members.get(server)?.connection.settings
+    return settings !== undefined && asksPeople(settings)
   }
 
   connection(server: string): McpConnection {

@@ -23,6 +23,9 @@ test('a server forwards prompts and resources by default, and asks no client', (
   const every = forwardingOf({ ...plain, forward: { elicitation: true, sampling: true, roots: true } })
   expect(forwardedCapabilities(every, all)).toEqual({ elicitation: { url: {} }, sampling: { tools: {} }, roots: {} })
   expect(forwardedCapabilities(every, { elicitation: {} })).toEqual({ elicitation: { form: {} } })
+  const people = forwardingOf({ ...plain, forward: { elicitation: 'ask', sampling: 'ask' } })
+  expect(forwardedCapabilities(people, all)).toEqual({ elicitation: { form: {} }, sampling: {} })
+  expect(forwardedCapabilities(people, {})).toEqual({ elicitation: { form: {} }, sampling: {} })
 })
 
 test('a caller has 4 connections at most, a tenant 8, and a server 16', async () => {

@@ -141,14 +141,15 @@ export class PrivateConnections {
 
   #listen(made: Client, capabilities: readonly string[], to: PrivateConnection): void {
     to.logLevel = undefined
-    const ask = (method: string) => async (request: { readonly params?: unknown }) => {
+    const ask = (method: string) => async (request: { readonly params?: unknown }, context?: unknown) => {
       const { call } = to
       if (call === undefined) throw refusal('there is no call in progress')
       if (++call.questions > MAX_QUESTIONS) throw refusal(`a call may ask ${MAX_QUESTIONS} times`)
       const params = isObject(request.params) ? request.params : {}
       if (JSON.stringify(params).length > MAX_QUESTION_CHARACTERS) throw refusal('the request is larger than 1 MB')
       if (params.mode === 'url' && !isWebAddress(params.url)) throw refusal('its url is not an http or https address')
-      return (await call.client.ask({ method, params: this.#shown(params) })) as never
+      const { signal } = (context as { readonly mcpReq?: { readonly signal?: AbortSignal } } | undefined)?.mcpReq ?? {}
+      return (await call.client.ask({ method, params: this.#shown(params), signal })) as never
     }
     for (const name of capabilities) {
       const method = QUESTIONS[name as keyof typeof QUESTIONS]

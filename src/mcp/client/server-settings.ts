@@ -8,7 +8,7 @@ export interface McpServerSettings {
   /** Rejects tools whose definition changed until the operator approves them. */
   readonly pin?: boolean
   readonly check?: string
-  /** By tool: the server's name of each parameter that models call otherwise. */
+  /** By tool: what the server calls the parameters that models see under another name. */
   readonly parameterNames?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly forward?: Partial<Forwarding>
   /** What Toolyard declares to the server. Default: what `forward` allows. */
@@ -16,8 +16,9 @@ export interface McpServerSettings {
 }
 
 /** What clients get of a server besides its tools, and what the server may ask them during a call. */
-export type Forwarding = Readonly<Record<Forwarded, boolean>>
-type Forwarded = 'prompts' | 'resources' | 'logging' | 'elicitation' | 'sampling' | 'roots'
+export type Forwarding = Readonly<Record<'prompts' | 'resources' | 'logging' | 'roots', boolean>> &
+  // `ask`: people answer in the web UI instead of the client.
+  Readonly<Record<'elicitation' | 'sampling', boolean | 'ask'>>
 
 const FORWARDED: Forwarding = {
   ...{ prompts: true, resources: true },
@@ -33,7 +34,10 @@ export function forwardedCapabilities(
 ): ClientCapabilities {
   const has = (key: string, part: string): boolean => part in Object(client[key])
   return {
-    ...(elicitation &&
+    // People can't be sent to an address, and don't call tools.
+    ...(elicitation === 'ask' && { elicitation: { form: {} } }),
+    ...(sampling === 'ask' && { sampling: {} }),
+    ...(elicitation === true &&
       'elicitation' in client && {
         elicitation: {
           // A client that names no mode has forms.
@@ -41,7 +45,7 @@ export function forwardedCapabilities(
           ...(has('elicitation', 'url') && { url: {} }),
         },
       }),
-    ...(sampling && 'sampling' in client && { sampling: has('sampling', 'tools') ? { tools: {} } : {} }),
+    ...(sampling === true && 'sampling' in client && { sampling: has('sampling', 'tools') ? { tools: {} } : {} }),
     ...(roots && 'roots' in client && { roots: {} }),
   }
 }

@@ -7,6 +7,7 @@ import { redactText } from '../../core/records/redact.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from './clean-text.ts'
 import { MAX_MESSAGE_BYTES, MessageReader } from './message-reader.ts'
+import { Pace } from './pace.ts'
 import { endServer, type ServerCommand, startServer, Watchdog } from './start-server.ts'
 
 const MAX_LINES = 20
@@ -185,6 +186,9 @@ export class StdioTransport implements Transport {
   readonly #tail = new StderrTail()
   readonly #noise: NoiseReport
   readonly #reader: MessageReader
+  readonly #pace: Pace
+  /** Notifications and requests in the chunk that is being read. Answers to our requests are not limited. */
+  #asked = 0
   #starting: Promise<ChildProcess> | undefined
   #server: (ChildProcess & Streams) | undefined
   #writer: LineWriter | undefined
@@ -196,6 +200,7 @@ export class StdioTransport implements Transport {
   constructor(options: StdioTransportOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
+    this.#pace = new Pace(this.#clock)
     this.#noise = new NoiseReport(
       { server: options.name, command: options.command },
       options.log,
@@ -257,17 +262,21 @@ export class StdioTransport implements Transport {
     server.stdout.on('end', end)
     server.stdout.on('data', (chunk: Buffer) => {
       const isFull = chunk.length >= FULL_CHUNK
+      this.#asked = 0
       this.#reader.push(chunk)
-      if (!isFull) return
+      const wait = this.#asked > 0 && this.#closing === undefined ? this.#pace.take(this.#asked, 0) : undefined
+      if (!isFull && wait === undefined) return
       // A server that writes faster than we read would block the event loop.
       server.stdout.pause()
-      setImmediate(() => server.stdout.resume())
+      if (wait === undefined) setImmediate(() => server.stdout.resume())
+      else void wait.then(() => server.stdout.resume())
     })
     server.stderr.on('data', (chunk: Buffer) => this.#tail.push(chunk))
     server.stderr.on('error', () => {})
   }
 
   #deliver(message: JSONRPCMessage): void {
+    if ('method' in message) this.#asked++
     try {
       this.onmessage?.(message)
     } catch (error) {
@@ -289,6 +298,8 @@ export class StdioTransport implements Transport {
     const server = this.#server
     if (server !== undefined) {
       this.#writer?.end()
+      // Its last answers may stand behind what it was slowed down for.
+      server.stdout.resume()
       await endServer(server, this.#clock)
       await within(DRAIN_MS, this.#allRead, this.#clock)
       for (const stream of [server.stdin, server.stdout, server.stderr]) stream.destroy()

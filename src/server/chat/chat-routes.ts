@@ -97,7 +97,7 @@ const CHAT_SCHEMA = {
     tool_params: { description: 'The parameters of `tool_name`.' },
     durable: {
       type: 'boolean',
-      description: 'Stores every step before the run goes on, so that the run survives a crash. Default: false.',
+      description: 'Stores every step before the run continues, so that the run survives a crash. Default: false.',
     },
   },
 } as const
@@ -117,7 +117,7 @@ const TEST_SCHEMA = {
     },
     ask_writes: {
       type: 'boolean',
-      description: 'Calls of `write` tools wait for approval, also of tools that need none. Default: false.',
+      description: 'Calls of `write` tools wait for approval, even of tools that need none. Default: false.',
     },
     mock: {
       type: 'boolean',

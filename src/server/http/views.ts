@@ -131,6 +131,16 @@ export interface McpTraffic {
   readonly stderr: string
 }
 
+/** The answer of an MCP server to a request by hand. */
+export interface McpAnswer {
+  readonly method: string
+  readonly ms: number
+  readonly result?: unknown
+  /** Whether a part of the result was left out. */
+  readonly shortened?: boolean
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
 /** A row of the audit log, with what is stored of its call. */
 export interface ShownCall {
   readonly row: AuditRow

@@ -43,7 +43,7 @@ export const COMPLETION_SCHEMA = {
     tools: {
       type: ['array', 'null'],
       maxItems: 128,
-      description: 'Tools of the client. Calls of them are handed back.',
+      description: 'Tools of the client. The server returns their calls.',
     },
     tool_choice: { description: '"auto" (default), "none", "required" or {"type": "function", "function": {"name"}}.' },
     n: { type: ['integer', 'null'], description: 'Only 1.' },

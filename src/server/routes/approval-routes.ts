@@ -14,11 +14,16 @@ const APPROVAL = {
   status: STATUS,
   tenant: TEXT,
   tool: TEXT,
-  params: { ...PARAMS, description: 'The parameters that the caller asked for.' },
+  question: {
+    type: ['object', 'null'],
+    properties: { kind: { enum: ['elicitation', 'sampling'] }, server: TEXT },
+    description: 'What an MCP server asks during a call; null if a call waits to run.',
+  },
+  params: { ...PARAMS, description: 'The parameters that the caller asked for, or those of the question.' },
   approved_params: {
     ...PARAMS,
     type: ['object', 'null'],
-    description: 'The parameters that were approved, if they are others.',
+    description: 'The approved parameters, if they differ, or the answer.',
   },
   caller: { type: 'string', description: 'The id of the API key that asked.' },
   caller_name: TEXT,
@@ -91,12 +96,15 @@ export function approvalRoutes(app: FastifyInstance): void {
 
   app.post<{ Params: { id: string }; Body: ApprovalDecision }>(
     '/api/approvals/:id',
-    route('approve', 'approvals', 'Approves or rejects a call', {
+    route('approve', 'approvals', 'Approves or rejects a call, or answers a question of an MCP server', {
       params: ID,
       body: {
         ...exactly({
           decision: { enum: ['approve', 'reject'] },
-          params: { ...PARAMS, description: 'Run the call with these parameters instead.' },
+          params: {
+            ...PARAMS,
+            description: 'Run the call with these parameters instead. The answer to a question: its fields, or text.',
+          },
           reason: { type: 'string', maxLength: 1_000, pattern: '^[^\\u0000]*$', description: 'Shown to the caller.' },
         }),
         required: ['decision'],

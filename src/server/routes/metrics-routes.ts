@@ -226,7 +226,13 @@ export function costRoutes(app: FastifyInstance): void {
         period: { enum: COST_PERIODS, description: 'This day, week or month so far. Default: month, without from.' },
         from: { ...DAY, description: 'The first day, instead of period.' },
         to: { ...DAY, description: 'The first day that does not count. Default: tomorrow.' },
-        limit: { type: 'integer', minimum: 1, maximum: MAX_COST_ROWS, default: 100, description: 'Rows at most.' },
+        limit: {
+          type: 'integer',
+          minimum: 1,
+          maximum: MAX_COST_ROWS,
+          default: 100,
+          description: 'The maximum number of rows.',
+        },
         ...TENANT_QUERY,
       }),
       response: {

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
 
@@ -8,6 +10,8 @@ interface Operation {
   readonly tags?: string[]
   readonly security?: object[]
   readonly responses?: Record<string, { readonly description?: string }>
+  readonly parameters?: { readonly schema: object }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema?: object }> }
 }
 interface Document {
   readonly openapi: string
@@ -56,6 +60,17 @@ describe('GET /openapi.json', () => {
         'POST /mcp',
       ]),
     )
+  })
+
+  // The server compiles a schema at the first request that needs it.
+  test('has a valid schema for every parameter and body', () => {
+    const schemas = Object.values(document.paths)
+      .flatMap((methods) => Object.values(methods))
+      .flatMap(({ parameters = [], requestBody }) => [...parameters, ...Object.values(requestBody?.content ?? {})])
+      .flatMap(({ schema }) => schema ?? [])
+    expect(schemas.length).toBeGreaterThan(100)
+    const ajv = addFormats.default(new Ajv({ strict: false }))
+    for (const schema of schemas) expect(() => ajv.compile(schema), JSON.stringify(schema)).not.toThrow()
   })
 
   test('documents the summary, tag, security and responses of every endpoint', () => {

@@ -406,6 +406,7 @@ describe('on a server with keys', () => {
     expect((await provider('OPENAI_API_KEY', elsewhere)).body.error).toContain(
       "The variable OPENAI_API_KEY can't be used",
     )
+    expect((await provider('OPENAI_API_KEY', { type: 'anthropic' })).status).toBe(422)
     expect((await provider('OTHER')).body.error).toContain('page.variables')
     expect((await provider('TOOLYARD_ENCRYPTION_KEY')).body.error).toContain('variables of Toolyard itself')
     const server = { kind: 'mcp_servers', servers: { x: { url: 'https://192.0.2.1/mcp', headers: { a: '${OTHER}' } } } }
@@ -420,12 +421,44 @@ describe('on a server with keys', () => {
     const owner = await key('acme', 'admin', ['installation'])
     const servers = { x: { url: 'http://169.254.169.254/mcp' }, y: { url: 'http://localhost:9/mcp' } }
     const { body } = await ask('POST', '/mcp-servers/test', { servers }, owner)
-    for (const { ok, error } of body.servers)
-      expect([ok, error]).toEqual([false, expect.stringContaining('was refused')])
+    for (const { error } of body.servers) expect(error).toContain('was refused')
     const { status, body: written } = await change({ kind: 'mcp_servers', servers }, { write: true }, owner)
     expect([status, written.error]).toEqual([422, expect.stringContaining('http.allow_private')])
     const provider = { kind: 'provider', name: 'ollama', base_url: 'http://10.0.0.1' }
     expect((await change(provider, {}, owner)).status).toBe(422)
+  })
+
+  test('reaches no private address in a secret or in a default', async () => {
+    const { change, key } = await openSetup({
+      text: JSON.stringify({ page: { variables: ['UNSET', 'LAST'] } }),
+      options: { env: { LAST: '1' } },
+    })
+    const owner = await key('acme', 'admin', ['installation'])
+    const secrets = [{ name: 'PLACE', value: 'http://127.0.0.1:9/mcp' }]
+    for (const [entry, more] of [
+      [{ url: '${secret:PLACE}' }, { secrets }],
+      [{ url: '${secret:PLACE}', disabled: true }, { secrets }],
+      [{ url: 'http://127.0.0.1:9/mcp?api_key=sk-abcdefghijklmnopqrstuvwx123456' }, {}],
+      [{ url: 'http://${UNSET:-127.0.0.1}:9/' }, {}],
+    ] as const) {
+      const answer = await change({ kind: 'mcp_servers', servers: { x: entry }, ...more }, { write: true }, owner)
+      expect([entry, answer.body.error]).toEqual([entry, expect.stringContaining("The host '127.0.0.1' was refused")])
+    }
+    const provider = { kind: 'provider', name: 'ollama', base_url: 'http://127.0.0.${LAST}/' }
+    expect((await change(provider, {}, owner)).body.error).toContain("The host '127.0.0.1' was refused")
+  })
+
+  test('sends no variable of the server to the host of an OpenAPI document', async () => {
+    const { change, key } = await openSetup({ options: { env: { SLACK_BOT_TOKEN: 'value-of-it' } } })
+    const owner = await key('acme', 'admin', ['installation'])
+    const document = JSON.stringify({
+      ...{ openapi: '3.0.0', info: { title: 'T', version: '1' }, servers: [{ url: 'https://slack.bot' }] },
+      ...{ security: [{ k: [] }], components: { securitySchemes: { k: { type: 'http', scheme: 'bearer' } } } },
+      paths: { '/x': { get: { operationId: 'get_x', responses: {} } } },
+    })
+    expect((await change({ kind: 'openapi', document, operations: ['get_x'] }, {}, owner)).body.error).toContain(
+      "The variable SLACK_BOT_TOKEN can't be used",
+    )
   })
 })
 

@@ -1,16 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
-import type { McpServerStatus } from '../../app/tools/mcp-status.ts'
 import { DEFAULT_FOUND, MAX_FOUND } from '../../chat/discovery.ts'
-import { within } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { found, HttpProblem } from '../http/problem.ts'
+import { found } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
-import type { McpTraffic, PageTool, WholePageTool } from '../http/views.ts'
+import type { PageTool, WholePageTool } from '../http/views.ts'
 
 const NAME = { type: 'string', examples: ['get_weather'] }
 const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
@@ -245,165 +243,3 @@ export function usableTools(
     .filter((tool) => missingPermission(tool, rights) === undefined)
     .map((tool) => registry.shownTo(tool, rights))
 }
-
-/** After this time the response says that the server is still connecting. */
-const RECONNECT_TIMEOUT_MS = 5_000
-
-const SERVER = {
-  type: 'object',
-  required: ['name', 'place', 'state', 'tools'],
-  properties: {
-    name: { type: 'string', examples: ['files'] },
-    place: { type: 'string', examples: ['mcpServers.files'], description: 'The path in the configuration.' },
-    state: {
-      enum: ['connected', 'connecting', 'not_reachable', 'left_out', 'disabled', 'idle'],
-      description: 'left_out: cannot be used, for example because a variable is not set; idle: tools are disabled.',
-    },
-    transport: { enum: ['stdio', 'http', 'sse'] },
-    attempts: { ...COUNT, description: 'Attempts to connect since the connection was lost.' },
-    since: { ...TIME, description: 'When the server connected or disconnected.' },
-    next_attempt_in_ms: COUNT,
-    problem: { type: 'string', description: 'The last error.' },
-    problem_at: TIME,
-    stderr: { type: 'string', description: "The last lines, without secrets. Needs the scope 'installation'." },
-    check: { type: 'string', description: "What to check. Needs the scope 'installation'." },
-    waiting: list(
-      {
-        tool: TEXT,
-        change: { enum: ['new', 'changed'] },
-        parts: { type: 'array', items: TEXT, description: 'What changed.' },
-        description: TEXT,
-        version: TEXT,
-        fingerprint: TEXT,
-      },
-      "Tools of a pinned server that wait for approval. Needs the scope 'installation'.",
-    ),
-    tools: list({ name: TEXT, tool: TEXT }, 'Each tool: its name in the registry, and its name on the server.'),
-  },
-}
-
-const TRAFFIC = object({
-  contents: { type: 'boolean', description: 'Whether the contents of messages are shown.' },
-  messages: list(
-    {
-      number: COUNT,
-      time: TIME,
-      direction: { enum: ['sent', 'received'] },
-      kind: { enum: ['request', 'response', 'error', 'notification'] },
-      method: TEXT,
-      id: TEXT,
-      ms: { type: 'number', description: 'How long the response took.' },
-      content: { description: 'The parameters, the result or the error, shortened.' },
-    },
-    'The last messages, oldest first.',
-  ),
-  requests: list(
-    {
-      number: COUNT,
-      time: TIME,
-      method: TEXT,
-      status: { ...COUNT, description: 'Absent if the connection failed.' },
-      ms: { type: 'number' },
-    },
-    'The last requests over HTTP, oldest first, without addresses and headers.',
-  ),
-  stderr: TEXT,
-})
-
-/** The MCP servers whose tools are used. They belong to the installation, not to a tenant. */
-export function mcpServerRoutes(app: FastifyInstance): void {
-  const { installation } = app
-  app.get(
-    '/api/mcp/servers',
-    route('observe', 'mcp', 'Lists the MCP servers whose tools you may use, with their state', {
-      description: "With the scope 'installation': all servers, with stderr and what to check.",
-      response: { 200: object({ servers: { type: 'array', items: SERVER } }, 'The servers') },
-    }),
-    ({ caller }) => ({ servers: visible(installation.manager.getMcpStatus(), caller) }),
-  )
-
-  app.get<{ Params: { name: string } }>(
-    '/api/mcp/servers/:name/traffic',
-    route('installation', 'mcp', 'Returns the last JSON-RPC messages, requests and lines of stderr of an MCP server', {
-      description:
-        'Of this server process, without secrets. Without the contents of messages unless storage.payloads is all.',
-      params: pathParameter('name', 64),
-      response: { 200: TRAFFIC },
-    }),
-    ({ params: { name } }): McpTraffic => {
-      const servers = installation.manager.getMcpServers()
-      found(
-        servers.names.find((one) => one === name),
-        `MCP server '${name}'`,
-        'GET /api/mcp/servers lists them',
-      )
-      const connection = servers.connection(name)
-      const { messages = [], requests = [] } = connection.traffic ?? {}
-      const contents = installation.payloads === 'all'
-      return {
-        contents,
-        messages: messages.map(({ at, content, ...message }) => ({
-          ...message,
-          time: new Date(at).toISOString(),
-          ...(contents && { content: JSON.parse(content) }),
-        })),
-        requests: requests.map(({ at, ...request }) => ({ ...request, time: new Date(at).toISOString() })),
-        stderr: connection.standing().stderr,
-      }
-    },
-  )
-
-  app.post<{ Params: { name: string } }>(
-    '/api/mcp/servers/:name/reconnect',
-    route('installation', 'mcp', 'Reconnects to an MCP server', {
-      params: pathParameter('name', 64),
-      response: { 200: { description: 'The server, which may still be connecting', ...SERVER } },
-    }),
-    async ({ params: { name } }) => {
-      const find = () => installation.manager.getMcpStatus().find((server) => server.name === name)
-      const known = found(find(), `MCP server '${name}'`, 'GET /api/mcp/servers lists them')
-      if (known.state in UNUSED) {
-        throw new HttpProblem(409, `MCP server '${name}' is not used`, UNUSED[known.state as keyof typeof UNUSED])
-      }
-      const servers = installation.manager.getMcpServers()
-      await within(RECONNECT_TIMEOUT_MS, servers.connection(name).reconnect(), installation.clock)
-      return find() ?? known
-    },
-  )
-
-  app.post<{ Params: { name: string }; Body: { fingerprints: readonly string[] } }>(
-    '/api/mcp/servers/:name/approve',
-    route('installation', 'mcp', 'Approves the tools of a pinned MCP server that wait', {
-      params: pathParameter('name', 64),
-      body: {
-        ...exactly({ fingerprints: { type: 'array', items: { ...TEXT, maxLength: 200 }, maxItems: 5_000 } }),
-        required: ['fingerprints'],
-      },
-      response: { 200: { description: 'The server', ...SERVER } },
-    }),
-    async ({ caller, params: { name }, body }) => {
-      const find = () => installation.manager.getMcpStatus().find((server) => server.name === name)
-      const known = found(find(), `MCP server '${name}'`, 'GET /api/mcp/servers lists them')
-      if (await installation.manager.getMcpServers().approve(name, body.fingerprints, caller)) return find() ?? known
-      throw new HttpProblem(409, `The tools of MCP server '${name}' have changed again`, 'look at what waits now')
-    },
-  )
-
-  /** A tenant sees only servers that have tools for it. */
-  function visible(servers: McpServerStatus[], caller: FastifyRequest['caller']): McpServerStatus[] {
-    if (caller.scopes.has('installation')) return servers
-    const usable = new Set(usableTools(installation, caller).map(({ name }) => name))
-    return servers
-      .map(({ stderr: _stderr, check: _check, waiting: _waiting, ...server }) => ({
-        ...server,
-        tools: server.tools.filter(({ name }) => usable.has(name)),
-      }))
-      .filter(({ tools }) => tools.length > 0)
-  }
-}
-
-const UNUSED = {
-  left_out: 'it cannot be used: GET /api/mcp/servers shows the problem',
-  disabled: 'remove "disabled" from its entry in the configuration',
-  idle: 'tools are disabled: set "tools": {"enabled": true} in the configuration',
-} as const

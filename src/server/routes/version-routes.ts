@@ -26,13 +26,16 @@ const REPORT = object(
   {
     tool: TEXT,
     rollout: ROLLOUT,
-    since: { ...TIME, description: 'From when calls count: from the last change of the rollout, else for 7 days.' },
+    since: {
+      ...TIME,
+      description: 'The start of the comparison: the last change of the rollout, otherwise 7 days ago.',
+    },
     versions: list(
       {
         version: TEXT,
         state: { enum: ['current', 'candidate', 'other'] },
         deprecated: { type: 'boolean' },
-        calls: { ...COUNT, description: 'The first 20,000 at most, without refused and cancelled calls.' },
+        calls: { ...COUNT, description: 'The first 20,000 calls, without refused and cancelled ones.' },
         failures: COUNT,
         success_rate: NUMBER,
         success_interval: INTERVAL,

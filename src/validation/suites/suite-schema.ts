@@ -105,7 +105,9 @@ function sentence({ path, rule, message }: Explained, value: unknown, schema: Js
   const problem = message.replace(/^parameters /, `${root} `)
   if (rule === 'required') return `${problem}: add it.`
   if (rule === 'additionalProperties') {
-    const [near] = suggest(path.match(STEP)?.at(-1) ?? path, keysIn(schema))
+    const key = path.match(STEP)?.at(-1) ?? path
+    // A key that is known at another place is no misspelling.
+    const [near] = suggest(key, keysIn(schema)).filter((one) => one !== key)
     return `unknown key '${path}': ${near === undefined ? 'remove it.' : `did you mean '${near}'?`}`
   }
   if (rule === 'minProperties') return `${problem}: state the expectation, such as {"calls": […]} or {"no_call": true}.`

@@ -11,8 +11,10 @@ import { lazyPart } from '../parts/lazy-part.ts'
 import { Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { ParamsText } from '../tools/params-text.tsx'
+import { AnswerQuestion } from './answer-question.tsx'
 import { approvalQuery } from './approval-queries.ts'
 import { Time } from './approvals-page.tsx'
+import { isQuestion } from './question.ts'
 
 const ParamsForm = lazyPart(async () => (await import('../tools/form/params-form.tsx')).ParamsForm)
 
@@ -35,14 +37,23 @@ export function ApprovalPage({ id }: { readonly id: string }) {
       </nav>
       <h1 className="mt-2 font-mono text-2xl font-semibold wrap-anywhere">{tool}</h1>
       <p className="mt-2 text-sm text-muted">
-        Requested by {caller_name || 'the application'} on <Time at={requested_at} />
+        {approval.question === null
+          ? `Requested by ${caller_name || 'the application'} on `
+          : `MCP server ${approval.question.server} asks during a call by ${caller_name || 'the application'} on `}
+        <Time at={requested_at} />
         {status === 'pending' && (
           <>
             , expires <Time at={expires_at} />
           </>
         )}
       </p>
-      {status === 'pending' ? <Decide approval={approval} /> : <Decided approval={approval} />}
+      {status !== 'pending' ? (
+        <Decided approval={approval} />
+      ) : isQuestion(approval) ? (
+        <AnswerQuestion asked={approval} />
+      ) : (
+        <Decide approval={approval} />
+      )}
     </>
   )
 }
@@ -123,11 +134,12 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
 }
 
 const Decided = ({ approval }: { readonly approval: ApprovalView }) => {
-  const { status, params, approved_params, decided_by_name, decided_at, reason } = approval
+  const { status, params, approved_params, decided_by_name, decided_at, reason, question } = approval
+  const words = question === null ? status : status === 'approved' ? 'answered' : 'declined'
   return (
     <div className="mt-4 grid gap-4">
       <Note tone={status === 'approved' ? 'good' : 'warn'} role="status">
-        {status === 'expired' ? 'It has expired.' : `It was ${status} by ${decided_by_name}`}
+        {status === 'expired' ? 'It has expired.' : `It was ${words} by ${decided_by_name}`}
         {decided_at !== null && (
           <>
             {' '}

@@ -12,6 +12,7 @@ import { toast } from '../parts/toast.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { written } from '../tools/params-text.tsx'
 import { approvalsQuery, withoutApproval } from './approval-queries.ts'
+import { isQuestion, questionText } from './question.ts'
 
 const SHOWN = [
   { value: 'pending', label: 'pending' },
@@ -39,7 +40,7 @@ export function ApprovalsPage() {
         )
       ) : data.approvals.length === 0 ? (
         <Empty title="No calls wait for approval" action={{ label: 'Open the tools', href: '/' }}>
-          Calls of tools with <Code>approval</Code> in their definition appear here.
+          Calls of tools with <Code>approval</Code> in their definition, and questions of MCP servers, appear here.
         </Empty>
       ) : (
         <ul className="grid grid-cols-1 gap-3">
@@ -62,17 +63,33 @@ const Entry = ({ approval }: { readonly approval: ApprovalView }) => (
         {approval.tool}
       </Link>
       <span className="text-sm text-muted">
-        {approval.status}, requested by {approval.caller_name || 'the application'} <Time at={approval.requested_at} />
+        {approval.status}, {approval.question === null ? 'requested' : `asked by ${approval.question.server} in a call`}{' '}
+        by {approval.caller_name || 'the application'} <Time at={approval.requested_at} />
       </span>
       {approval.run_id !== null && (
         <Link href={`/runs/${approval.run_id}`} className="text-sm text-accent underline underline-offset-2">
           its run
         </Link>
       )}
-      {approval.status === 'pending' && <Decide approval={approval} />}
+      {approval.status === 'pending' &&
+        (approval.question === null ? <Decide approval={approval} /> : <AnswerLink approval={approval} />)}
     </div>
-    <p className="mt-1 line-clamp-3 font-mono text-sm wrap-anywhere text-muted">{written(approval.params)}</p>
+    {isQuestion(approval) ? (
+      <p className="mt-1 line-clamp-3 text-sm wrap-anywhere">{questionText(approval)}</p>
+    ) : (
+      <p className="mt-1 line-clamp-3 font-mono text-sm wrap-anywhere text-muted">{written(approval.params)}</p>
+    )}
   </li>
+)
+
+const AnswerLink = ({ approval: { id, tool } }: { readonly approval: ApprovalView }) => (
+  <Link
+    href={`/approvals/${encodeURIComponent(id)}`}
+    aria-label={`Answer the question of ${tool}`}
+    className="inline-flex min-h-9 items-center rounded-lg border border-edge bg-panel px-3 py-1 text-sm font-medium hover:bg-sunk sm:ml-auto"
+  >
+    Answer
+  </Link>
 )
 
 /** Decides about the call as it is. The entry goes at once, and returns if the server refuses. */

@@ -2,6 +2,7 @@ import { Tabs } from '@base-ui/react/tabs'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
+import { useHistoryState } from 'wouter/use-browser-location'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { callQuery, figuresQuery, toolQuery, useMay } from '../api/queries.ts'
 import { count, inPercent, inTime } from '../parts/figures.ts'
@@ -41,12 +42,23 @@ export function ToolPage({ name }: { readonly name: string }) {
   )
 }
 
-/** The tool, with the parameters of the call that the URL names. */
+/** The tool, with the parameters of the call that the URL names, or of the message that led here. */
 function WithParams({ tool }: { readonly tool: WholePageTool }) {
   const [address] = useSearchParams()
+  const handed = useHistoryState<{ readonly params?: unknown } | null>()?.params
   const id = address.get('call') ?? ''
   const { data, error, isLoading } = useQuery({ ...callQuery(id), enabled: id !== '' })
   if (isLoading) return <Loading what="the parameters of the call" />
+  if (id === '' && typeof handed === 'object' && handed !== null) {
+    return (
+      <WholeTool tool={tool} given={handed}>
+        <Note>
+          These are the parameters of a recorded message.
+          {hasRemoved(handed) && ' Secrets were removed from them: enter them again.'}
+        </Note>
+      </WholeTool>
+    )
+  }
   const call = data?.row.tool === tool.name ? data : undefined
   const given = call?.payload?.params
   const problem = id === '' || given !== undefined ? undefined : (error?.message ?? 'They are not stored.')

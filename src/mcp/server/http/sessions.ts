@@ -92,7 +92,7 @@ export class StatelessHandler {
   #add(uri: string, context: CallContext, followed: Subscriptions): Promise<boolean> {
     const add = async (): Promise<true> => {
       if (await followed.add(uri, context)) return true
-      throw new Error('The resource cannot be followed')
+      throw new Error('Cannot subscribe to the resource')
     }
     const { access } = this.#server.library as LibraryHost
     return access('mcp resources/subscribe', { uri }, { ...context, source: 'mcp' }, add).catch(() => false)

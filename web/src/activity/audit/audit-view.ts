@@ -25,6 +25,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'key.revoked': 'An API key was revoked.',
   'key.restored': 'An API key that was revoked is valid again.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
+  'mcp.requested': 'A request was sent to an MCP server by hand.',
   'secret.removed': 'A secret was removed.',
   'secret.set': 'A secret was stored.',
   'session.started': 'A user signed in to the web UI.',

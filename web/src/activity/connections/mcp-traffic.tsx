@@ -1,9 +1,11 @@
-import { queryOptions } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
+import type { McpServerStatus } from '../../../../src/app/tools/mcp-status.ts'
 import type { McpTraffic } from '../../../../src/server/http/views.ts'
 import { useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
+import { Button } from '../../parts/button.tsx'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { count, inMoment, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
@@ -12,7 +14,9 @@ import { Chip, Empty, Failed, Loading, Note } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
 import { BoxList } from '../../parts/virtual-list.tsx'
 import { useAddress } from '../address.ts'
-import { useWatched } from './connection-queries.ts'
+import { serversQuery, useWatched } from './connection-queries.ts'
+import { calledTool, draftOf, METHODS, type RequestDraft } from './request-draft.ts'
+import { SendRequest } from './send-request.tsx'
 import { shownMessages } from './shown-messages.ts'
 
 const trafficQuery = (name: string) =>
@@ -45,6 +49,9 @@ function Traffic({ name }: { readonly name: string }) {
   const { data, error, refetch } = useWatched(trafficQuery(name))
   const [address, change] = useAddress()
   const wanted = address.get('method') ?? ''
+  const maySend = useMay('call')
+  const { data: known } = useQuery(serversQuery)
+  const [draft, setDraft] = useState<RequestDraft>()
   if (data === undefined) {
     return error ? (
       <Failed error={error} what="the messages" again={() => void refetch()} />
@@ -53,8 +60,25 @@ function Traffic({ name }: { readonly name: string }) {
     )
   }
   const messages = shownMessages(data.messages, wanted)
+  const tools = known?.servers.find((one) => one.name === name)?.tools ?? []
+  const begin = (next: RequestDraft) => setDraft({ ...next, key: `${next.key} ${Date.now()}` })
   return (
     <div className="mt-3 grid grid-cols-1 gap-5">
+      <div className="flex flex-wrap gap-2">
+        {maySend && (
+          <Button onClick={() => begin({ key: 'new', method: 'ping', params: METHODS.ping })}>Send a request</Button>
+        )}
+        <a
+          href={`/api/mcp/servers/${encodeURIComponent(name)}/traffic`}
+          download={`${name}-messages.json`}
+          className="inline-flex min-h-9 items-center rounded-lg border border-edge bg-panel px-3 py-1 text-sm font-medium hover:bg-sunk"
+        >
+          Export as JSON
+        </a>
+      </div>
+      {draft !== undefined && (
+        <SendRequest key={draft.key} server={name} draft={draft} onClose={() => setDraft(undefined)} />
+      )}
       <section aria-labelledby="messages" className="grid grid-cols-1 gap-2">
         <div className="flex flex-wrap items-center gap-3">
           <h3 id="messages" className="mr-auto font-medium">
@@ -78,7 +102,16 @@ function Traffic({ name }: { readonly name: string }) {
             items={messages}
             keyOf={({ number }) => String(number)}
             rowPx={36}
-            row={(message) => <MessageRow message={message} />}
+            row={(message) => (
+              <div className="flex items-start">
+                <MessageRow message={message} />
+                {maySend && (
+                  <div className="shrink-0 pt-1.5 pr-2 text-right md:w-24">
+                    <Again message={message} all={data.messages} tools={tools} onDraft={begin} />
+                  </div>
+                )}
+              </div>
+            )}
             boxClassName="panel max-h-[32rem]"
             rowClassName="border-b border-line last:border-b-0"
           />
@@ -103,13 +136,47 @@ function Traffic({ name }: { readonly name: string }) {
 
 type Message = McpTraffic['messages'][number]
 
+interface AgainProps {
+  readonly message: Message
+  readonly all: McpTraffic['messages']
+  readonly tools: McpServerStatus['tools']
+  readonly onDraft: (draft: RequestDraft) => void
+}
+
+const AGAIN = 'rounded-md px-1 py-0.5 text-xs font-medium whitespace-nowrap text-accent hover:bg-sunk'
+
+/** Sends a request again. A call begins on the page of its tool. */
+function Again({ message, all, tools, onDraft }: AgainProps) {
+  const call = calledTool(message, tools)
+  const label = `#${message.id} ${message.method}`
+  if (call !== undefined) {
+    return (
+      <Link
+        href={`/tool/${encodeURIComponent(call.name)}`}
+        state={{ params: call.params }}
+        aria-label={`Open the tool of ${label}`}
+        className={AGAIN}
+      >
+        Open tool
+      </Link>
+    )
+  }
+  const draft = draftOf(message, all)
+  if (draft === undefined) return null
+  return (
+    <button type="button" aria-label={`Send again ${label}`} onClick={() => onDraft(draft)} className={AGAIN}>
+      Send again
+    </button>
+  )
+}
+
 const KINDS = { request: 'plain', response: 'good', error: 'bad', notification: 'plain' } as const
 
 function MessageRow({ message }: { readonly message: Message }) {
   const [open, setOpen] = useState(false)
   const { direction, kind, method, id, ms, time, content } = message
   return (
-    <>
+    <div className="min-w-0 flex-1">
       <button
         type="button"
         aria-expanded={open}
@@ -136,7 +203,7 @@ function MessageRow({ message }: { readonly message: Message }) {
           <JsonTree value={content} label={`${kind} ${method ?? ''}`} />
         </div>
       )}
-    </>
+    </div>
   )
 }
 

@@ -1,8 +1,9 @@
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import type { McpServerStatus } from '../../app/tools/mcp-status.ts'
 import { hostileServer } from '../../mcp/fixtures/connect.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
-import type { McpTraffic } from '../http/views.ts'
+import type { McpAnswer, McpTraffic } from '../http/views.ts'
 
 // Programs are started: on a machine that has much to do that takes its time.
 /** Says a word and a secret on stderr, then serves. */
@@ -159,5 +160,66 @@ describe('the MCP servers', () => {
       403,
       expect.stringContaining("lacks the scope 'installation'"),
     ])
+  })
+})
+
+describe('a request by hand', () => {
+  const ASKING = fileURLToPath(new URL('../../mcp/fixtures/asking-server.ts', import.meta.url))
+
+  test('is answered by the server, recorded, and in the traffic', async () => {
+    const { until, post, get, admin } = await openYard({ asking: { command: process.execPath, args: [ASKING] } })
+    await until('asking', 'connected')
+    const send = async (method: string, params?: object) =>
+      (await (await post('/api/mcp/servers/asking/requests', { method, params }, admin)).json()) as McpAnswer
+    const greeting = { name: 'greet', arguments: { who: 'Ada' } }
+    expect(await send('prompts/get', greeting)).toMatchObject({
+      method: 'prompts/get',
+      ms: expect.any(Number),
+      result: { messages: [{ content: { text: 'Greet Ada' } }] },
+    })
+    expect(await send('resources/read', {})).toMatchObject({ error: { code: expect.any(Number) } })
+    const { messages } = (await (await get('/api/mcp/servers/asking/traffic', admin)).json()) as McpTraffic
+    expect(messages.map(({ method, kind }) => `${method} ${kind}`)).toEqual(
+      expect.arrayContaining(['prompts/get request', 'prompts/get response']),
+    )
+    const audit = await (await get('/audit?type=event&tenant=*', admin)).json()
+    const { rows } = audit as { rows: { event: string; detail: string }[] }
+    expect(rows.filter(({ event }) => event === 'mcp.requested')).toMatchObject([
+      { subject: 'asking', outcome: 'failure', detail: expect.stringContaining('"resources/read"') },
+      { subject: 'asking', outcome: 'success', params_hash: expect.any(String) },
+    ])
+  })
+
+  test('never calls a tool, changes the connection, or is too large', async () => {
+    const { until, post, admin, key } = await openYard({ hostile: HOSTILE })
+    await until('hostile', 'connected')
+    const send = async (body: object, headers = admin) => {
+      const answer = await post('/api/mcp/servers/hostile/requests', body, headers)
+      return [answer.status, ((await answer.json()) as { error: string }).error]
+    }
+    expect(await send({ method: 'tools/call', params: { name: 'echo', arguments: {} } })).toEqual([
+      422,
+      "'tools/call' cannot be sent by hand: call the tool with POST /tools/execute",
+    ])
+    for (const method of ['initialize', 'logging/setLevel', 'resources/subscribe', 'tasks/cancel', 'custom/run']) {
+      expect(await send({ method })).toEqual([422, expect.stringContaining('send one of ping')])
+    }
+    expect(await send({ method: 'ping', params: { text: 'x'.repeat(65_536) } })).toEqual([413, 'params is over 64 KB'])
+    const watcher = { 'x-api-key': await key('acme', 'admin', ['read', 'observe', 'installation']) }
+    expect(await send({ method: 'ping' }, watcher)).toEqual([403, expect.stringContaining("lacks the scope 'call'")])
+  })
+
+  test('is refused while four others wait', async () => {
+    const { until, post, admin, installation } = await openYard({ hostile: HOSTILE })
+    await until('hostile', 'connected')
+    const answers = Promise.withResolvers<unknown>()
+    const connection = installation.manager.getMcpServers().connection('hostile')
+    vi.spyOn(connection, 'request').mockReturnValue(answers.promise)
+    const send = () => post('/api/mcp/servers/hostile/requests', { method: 'ping' }, admin)
+    const waiting = Array.from({ length: 4 }, send)
+    await vi.waitFor(() => expect(connection.request).toHaveBeenCalledTimes(4))
+    expect((await send()).status).toBe(429)
+    answers.resolve({})
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
   })
 })
