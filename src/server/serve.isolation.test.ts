@@ -97,6 +97,11 @@ async function furnish(): Promise<Estate> {
   await ask(owner, 'POST', { path: '/api/suites/saved/of-a/cases', body: { call_id: callId } })
   const thread = { name: 'thread-of-a', before: null, content: { settings: {}, turns: [{ query: 'question-of-a' }] } }
   expect((await ask(owner, 'PUT', { path: '/api/threads/thread-of-a', body: thread })).status).toBe(200)
+  const rating = { run_id: runs[0]?.id, verdict: 'good', comment: 'comment-of-a' }
+  const { id: ratingId } = await json<{ id: string }>(ask(owner, 'PUT', { path: '/api/ratings', body: rating }))
+  expect(ratingId).toMatch(/^[\da-f]{64}$/)
+  const view = { name: 'view-of-a', address: '/activity/runs', shared: true, pinned: true }
+  expect((await ask(owner, 'PUT', { path: '/api/views/view-of-a', body: view })).status).toBe(200)
   const opened = await ask(owner, 'POST', { path: '/mcp', body: INITIALIZE, headers: POST_HEADERS })
   const session = String(opened.headers.get('mcp-session-id'))
   return {
@@ -106,6 +111,7 @@ async function furnish(): Promise<Estate> {
     callId,
     durableRunId,
     responseId,
+    ratingId,
     suiteRunId,
     session,
     approvalId: details.approval.id,

@@ -39,7 +39,9 @@ import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes, userRoutes } from './routes/sign-in-routes.ts'
 import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { versionRoutes } from './routes/version-routes.ts'
+import { ratingRoutes } from './saved/rating-routes.ts'
 import { threadRoutes } from './saved/thread-routes.ts'
+import { viewRoutes } from './saved/view-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -71,6 +73,8 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   auditRoutes,
   historyRoutes,
   threadRoutes,
+  ratingRoutes,
+  viewRoutes,
   keyRoutes,
   userRoutes,
   tenantRoutes,

@@ -252,6 +252,75 @@ test('limits the audit log to the scopes of the key', async () => {
   expect(await downloaded(page, 'JSON')).toMatchObject({ text: expect.stringContaining('"tenant":"acme"') })
 })
 
+test('saves filters as a view, which is opened from the palette, pinned, renamed, deleted and restored', async () => {
+  const { page, checkLooks } = await open()
+  await page.goto(`${server.url}/activity/calls?outcome=failure`)
+  await page.getByRole('button', { name: 'Save this view' }).click()
+  await page.getByLabel('Name of the view').fill('Broken calls')
+  await page.keyboard.press('Enter')
+  const bar = page.getByRole('region', { name: 'Saved views' })
+  await bar.getByRole('link', { name: 'Broken calls' }).waitFor()
+  await page.goto(`${server.url}/activity/metrics?window=7d`)
+  await page.getByRole('button', { name: 'Save this view' }).click()
+  await page.getByLabel('Name of the view').fill('Week')
+  await page.getByLabel(/^Share with/).check()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await bar.getByRole('link', { name: 'Week' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Go to' }).fill('broken calls')
+  await page.getByRole('option', { name: /Broken calls.*view/ }).click()
+  await page.waitForURL(`${server.url}/activity/calls?outcome=failure`)
+
+  await page.goto(`${server.url}/activity/views`)
+  for (const name of ['Broken calls', 'Week']) await page.getByRole('button', { name: `Pin ${name}` }).click()
+  const pinned = page.getByRole('region', { name: 'Pinned' })
+  await pinned.getByText(/^\d+ calls$/).waitFor()
+  await pinned.getByText(/successful, p95/).waitFor()
+  await checkLooks('views')
+  await page.getByRole('button', { name: 'Rename Broken calls' }).click()
+  await page.getByLabel('Name of the view').fill('Failures')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Delete Failures' }).click()
+  await expect.poll(() => page.getByRole('link', { name: 'Failures' }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await pinned.getByRole('link', { name: 'Failures' }).waitFor()
+})
+
+test('shows the details of a step beside the tree, and images in full size', async () => {
+  const data = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  const image = (name: string) => ({ type: 'image', media_type: 'image/png', data, name })
+  const yard = await openScriptedServer([{ calls: [{ name: 'paint', arguments: { what: 'dots' } }] }, 'Done.'], {
+    tools: { paint: async () => ({ content: [image('one.png'), image('two.png')] }) },
+    definition: { effect: 'read' },
+  })
+  const { page, checkLooks, violations } = await open()
+  await page.goto(`${yard.url}/tool/paint`)
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+  await page.getByRole('button', { name: 'Enlarge one.png' }).click()
+  const box = page.getByRole('dialog', { name: 'one.png' })
+  await box.getByText('1 of 2').waitFor()
+  await page.keyboard.press('ArrowRight')
+  await page.getByRole('dialog', { name: 'two.png' }).waitFor()
+  expect(await violations()).toEqual([])
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+
+  const body = JSON.stringify({ query: 'Paint', model: yard.model.id })
+  const headers = { 'content-type': 'application/json' }
+  const made = await fetch(`${yard.url}/api/tools/test`, { method: 'POST', headers, body })
+  const { run_id } = (await made.json()) as { run_id: string }
+  await page.goto(`${yard.url}/runs/${run_id}`)
+  await page.getByRole('button', { name: 'Details of paint' }).click()
+  const panel = page.getByRole('complementary', { name: 'Details of paint' })
+  await panel.getByText('"dots"').waitFor()
+  await panel.getByRole('link', { name: 'Open the call' }).waitFor()
+  await checkLooks('step-panel')
+  await page.getByRole('button', { name: 'Details of Turn 2' }).click()
+  await page.getByRole('complementary', { name: 'Details of Turn 2' }).getByText('Done.').waitFor()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.getByRole('complementary').count()).toBe(0)
+})
+
 describe('runs and calls', () => {
   test('runs are filtered by what the URL says, and new ones appear by themselves', async () => {
     const { page, checkLooks } = await open()

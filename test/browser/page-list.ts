@@ -43,6 +43,7 @@ export const PAGES: readonly ListedPage[] = [
   { name: 'costs', path: () => '/activity/costs', ready: 'Cost by day' },
   { name: 'objectives', path: () => '/activity/objectives', ready: 'Compliance report' },
   { name: 'connections', path: () => '/activity/connections', ready: 'Connections' },
+  { name: 'views', path: () => '/activity/views', ready: 'No saved views yet' },
   { name: 'settings', path: () => '/settings', ready: 'Settings', pictured: LIGHT },
   { name: 'setup', path: () => '/setup/mcp', ready: 'Paste a server', pictured: LIGHT, use: testServer },
   { name: 'run', path: ({ run }) => `/runs/${run}`, ready: 'Final Response' },

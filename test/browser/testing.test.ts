@@ -202,6 +202,31 @@ describe('a thread', () => {
     expect(await (await fetch(`${server.url}/api/threads`)).json()).toEqual({ stored: false, threads: [] })
   })
 
+  test('has answers that people rate, and runs are found by it', async () => {
+    const server = await openScriptedServer(['Berlin.', 'Paris.'])
+    const { page, checkLooks } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await query(page).fill('Where?')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Bad answer' }).click()
+    await page.getByLabel('Comment on the answer').fill('It is Rome.')
+    await page.keyboard.press('Enter')
+    await page.getByText('“It is Rome.”').waitFor()
+    await page.getByRole('link', { name: 'Link to this run' }).click()
+    await page.getByText('“It is Rome.”').waitFor()
+    expect(await page.getByRole('button', { name: 'Bad answer' }).getAttribute('aria-pressed')).toBe('true')
+    await checkLooks('run-rated')
+    await page.goto(`${server.url}/activity/runs`)
+    await page.getByRole('link', { name: /Where\?.*1 bad/ }).waitFor()
+    await page.getByLabel('Rating').selectOption('good')
+    await page.getByText('No matching runs').waitFor()
+    await page.getByLabel('Rating').selectOption('bad')
+    await page.getByRole('link', { name: /Where\?/ }).click()
+    await page.getByRole('button', { name: 'Bad answer' }).click()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('“It is Rome.”').waitFor()
+  })
+
   test('asks before a write, and goes on when it is approved', async () => {
     const pay = vi.fn(async () => 'paid')
     const call = { calls: [{ name: 'pay', arguments: { amount: 5 } }] }

@@ -30,6 +30,7 @@ export type EventName =
   | 'mcp.requested'
   | 'package.added'
   | 'package.removed'
+  | 'rating.changed'
   | 'rollout.promoted'
   | 'rollout.reset'
   | 'rollout.rolled_back'

@@ -62,7 +62,10 @@ export interface StoredRun {
   readonly recording?: string
 }
 
-export type ListedRun = Omit<StoredRun, 'steps' | 'gate' | 'recording' | 'parent_run'>
+export interface ListedRun extends Omit<StoredRun, 'steps' | 'gate' | 'recording' | 'parent_run'> {
+  /** In lists: how many people think that the answer is good, and bad. Absent if nobody has rated it. */
+  readonly ratings?: { readonly good: number; readonly bad: number }
+}
 
 export interface RunFilter {
   readonly tenant: string
@@ -72,6 +75,8 @@ export interface RunFilter {
   readonly tool?: string | undefined
   /** The id of the API key. */
   readonly caller?: string | undefined
+  /** Only runs that somebody has rated so. */
+  readonly rating?: 'good' | 'bad' | undefined
   /** Inclusive, in milliseconds since 1970. */
   readonly from?: number | undefined
   /** Exclusive. */

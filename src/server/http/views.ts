@@ -308,6 +308,41 @@ export interface ShownUser {
   readonly revoked_at: string | null
 }
 
+/** An address of the page Activity with its filters, under a name. */
+export interface SavedView {
+  readonly id: string
+  readonly name: string
+  readonly address: string
+  /** All of the tenant see it. */
+  readonly shared: boolean
+  /** The page Views shows its figures. */
+  readonly pinned: boolean
+  readonly owner: string
+  readonly by: string
+  readonly own: boolean
+}
+
+/** Names a trial of a suite run. */
+export interface RatedTrial {
+  readonly suite: string
+  readonly model: string
+  readonly case: string
+  readonly repetition: number
+}
+
+/** What a person thinks of an answer. */
+export interface Rating {
+  readonly id: string
+  readonly run_id?: string
+  readonly suite_run_id?: string
+  readonly trial?: RatedTrial
+  readonly verdict: 'good' | 'bad'
+  readonly comment: string
+  readonly by: string
+  readonly own: boolean
+  readonly at: string
+}
+
 /** A conversation of the page Testing, in a list. */
 export interface ListedThread {
   readonly id: string

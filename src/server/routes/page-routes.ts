@@ -132,7 +132,7 @@ const TAGS = [
   { name: 'approvals', description: 'Calls that wait for approval' },
   { name: 'runs', description: 'Recorded runs' },
   { name: 'metrics', description: 'Metrics of calls and runs' },
-  { name: 'audit', description: 'The audit log' },
+  { name: 'audit', description: 'The audit log, and saved views of what happened' },
   { name: 'limits', description: 'Rate limits, budgets and circuit breakers' },
   { name: 'session', description: 'Sign-in for browsers' },
   { name: 'connections', description: 'Accounts of users at OAuth providers' },

@@ -195,6 +195,7 @@ const RUNS_QUERY = exactly({
   stop_reason: STOP_REASON,
   tool: { ...NAME, description: 'Only runs that called this tool.' },
   caller: { ...NAME, maxLength: 400, description: 'The id of the API key or the user.' },
+  rating: { enum: ['good', 'bad'], description: 'Only runs that somebody has rated so.' },
   ...TIME_QUERY,
   limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
   cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
@@ -207,7 +208,11 @@ const STATUS = {
 }
 
 const RUNS_SCHEMA = object({
-  runs: list({ ...LISTED, status: STATUS }),
+  runs: list({
+    ...LISTED,
+    status: STATUS,
+    ratings: { ...object({ good: COUNT, bad: COUNT }), description: 'How people rate it; absent if nobody does.' },
+  }),
   next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
 })
 
@@ -284,6 +289,7 @@ interface RunsQuery {
   readonly stop_reason?: string
   readonly tool?: string
   readonly caller?: string
+  readonly rating?: 'good' | 'bad'
   readonly from?: string
   readonly to?: string
   readonly limit: number

@@ -46,6 +46,33 @@ const idsOf = async ({ runs }: Storage, more: Partial<RunFilter> = {}): Promise<
   (await runs.list({ tenant: 'acme', limit: 200, ...more })).runs.map(({ id }) => id)
 
 export const runClauses: Clauses = {
+  'runs: lists say how people rate them, and are filtered by it': async (store) => {
+    const { ledger, runs, items } = await store.open()
+    const others = ['b', 'c'].map((id, n) => run(id, { started_at: at(-n) }))
+    await ledger.append([], [run('a', { started_at: at(1) }), ...others, run('a', { tenant: 'other' })])
+    const rating = (owner: string, id: string, label: string) => ({
+      ...({ tenant: 'acme', kind: 'rating', owner, id, owner_name: owner, subject: `run:${id}`, label } as const),
+      ...{ name: '', content: '{}', updated_at: Date.now() },
+    })
+    for (const [owner, id, label] of [
+      ['key-1', 'a', 'good'],
+      ['key-2', 'a', 'bad'],
+      ['key-3', 'a', 'good'],
+      ['key-1', 'b', 'bad'],
+    ] as const) {
+      await items.put(rating(owner, id, label), { most: 10 })
+    }
+    const listed = async (more: object = {}) =>
+      (await runs.list({ tenant: 'acme', limit: 10, ...more })).runs.map(({ id, ratings }) => [id, ratings])
+    assert.deepEqual(await listed(), [
+      ['a', { good: 2, bad: 1 }],
+      ['b', { good: 0, bad: 1 }],
+      ['c', undefined],
+    ])
+    assert.deepEqual(await listed({ rating: 'good' }), [['a', { good: 2, bad: 1 }]])
+    assert.deepEqual(await listed({ tenant: 'other' }), [['a', undefined]])
+  },
+
   'runs: a run is stored whole, and listed without its steps': async (store) => {
     const [one, other] = await store.openTwo()
     const bare = run('bare', { caller: null, cost: null, error: 'It broke.', question: '', answer: '', steps: [] })

@@ -15,6 +15,9 @@ const Costs = lazyPart(async () => (await import('./costs/costs.tsx')).Costs)
 const Objectives = lazyPart(async () => (await import('./objectives/objectives.tsx')).Objectives)
 const Connections = lazyPart(async () => (await import('./connections/connections.tsx')).Connections)
 
+const ViewsPage = lazyPart(async () => (await import('./views/views-page.tsx')).ViewsPage)
+const ViewBar = lazyPart(async () => (await import('./views/view-bar.tsx')).ViewBar)
+
 const McpTrafficPage = lazyPart(async () => (await import('./connections/mcp-traffic.tsx')).McpTrafficPage)
 
 const PARTS = [
@@ -26,6 +29,7 @@ const PARTS = [
   { href: '/activity/costs', title: 'Costs' },
   { href: '/activity/objectives', title: 'Objectives' },
   { href: '/activity/connections', title: 'Connections and limits' },
+  { href: '/activity/views', title: 'Views' },
 ]
 
 const isHere = (location: string, href: string): boolean =>
@@ -53,6 +57,9 @@ export function ActivityPage() {
           </Link>
         ))}
       </nav>
+      <Suspense fallback={null}>
+        <ViewBar />
+      </Suspense>
       <Suspense fallback={<Loading what="this part" />}>
         <Switch>
           <Route path="/activity" component={AuditLog} />
@@ -64,6 +71,7 @@ export function ActivityPage() {
           <Route path="/activity/metrics" component={Charts} />
           <Route path="/activity/costs" component={Costs} />
           <Route path="/activity/objectives" component={Objectives} />
+          <Route path="/activity/views" component={ViewsPage} />
           <Route path="/activity/connections" component={Connections} />
           <Route path="/activity/connections/:name">
             {({ name }) => <McpTrafficPage name={decodeURIComponent(name)} key={name} />}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ADD_ENTRIES, modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry } from './palette-entries.ts'
+import { ADD_ENTRIES, modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry, viewEntry } from './palette-entries.ts'
 
 const tool = (name: string, description = '') =>
   toolEntry({ name, description, kind: 'mock', effect: 'read', origin: 'configuration', permissions: [] })
@@ -19,6 +19,14 @@ test('a title counts more than a description', () => expect(titles('settings')).
 
 test('a model leads to a test of it', () => {
   expect(index.find('gpt')[0]?.href).toBe('/tools-testing?model=openai%3Agpt')
+})
+
+test('a saved view is found by its name and its filters', () => {
+  const views = new PaletteIndex([viewEntry({ name: 'Broken', address: '/activity/calls?outcome=failure' })])
+  expect([views.find('broken')[0]?.href, views.find('failure')[0]?.title]).toEqual([
+    '/activity/calls?outcome=failure',
+    'Broken',
+  ])
 })
 
 test('without a query, each kind shows a few, and never more than 50 are shown', () => {

@@ -1,5 +1,6 @@
 import type { ListedRun } from '../../../src/core/storage/run-store.ts'
-import type { PageTool } from '../../../src/server/http/views.ts'
+import type { PageTool, SavedView } from '../../../src/server/http/views.ts'
+import { viewText } from '../activity/views/saved-views.ts'
 import type { ListedModel } from '../api/queries.ts'
 import { inDate } from '../parts/figures.ts'
 import { FuzzyIndex } from '../parts/fuzzy.ts'
@@ -7,7 +8,7 @@ import { JOBS } from '../setup/jobs.ts'
 
 /** Something that the palette can open. */
 export interface PaletteEntry {
-  readonly kind: 'page' | 'add' | 'tool' | 'model' | 'thread' | 'run'
+  readonly kind: 'page' | 'add' | 'tool' | 'model' | 'view' | 'thread' | 'run'
   readonly title: string
   readonly detail?: string
   readonly href: string
@@ -22,6 +23,7 @@ export const PAGE_ENTRIES: readonly PaletteEntry[] = [
   { kind: 'page', title: 'Costs', detail: 'spending and budgets', href: '/activity/costs' },
   { kind: 'page', title: 'Objectives', detail: 'service levels', href: '/activity/objectives' },
   { kind: 'page', title: 'Connections and limits', detail: 'MCP servers', href: '/activity/connections' },
+  { kind: 'page', title: 'Views', detail: 'saved filters, pinned figures', href: '/activity/views' },
   { kind: 'page', title: 'Approvals', detail: 'calls that wait', href: '/approvals' },
   { kind: 'page', title: 'Settings', detail: 'keys, tenants and flags', href: '/settings' },
 ]
@@ -48,6 +50,13 @@ export const modelEntry = ({ id, name }: Pick<ListedModel, 'id' | 'name'>): Pale
   href: `/tools-testing?${new URLSearchParams({ model: id })}`,
 })
 
+export const viewEntry = ({ name, address }: Pick<SavedView, 'name' | 'address'>): PaletteEntry => ({
+  kind: 'view',
+  title: name,
+  detail: viewText(address),
+  href: address,
+})
+
 export const runEntry = ({ id, model, started_at, stop_reason }: ListedRun): PaletteEntry => ({
   kind: 'run',
   title: `Run ${id.slice(0, 8)}`,
@@ -57,7 +66,7 @@ export const runEntry = ({ id, model, started_at, stop_reason }: ListedRun): Pal
 
 const MOST_SHOWN = 50
 /** Without a query, each kind shows a few. */
-const FIRST = { page: 10, add: 5, tool: 8, model: 4, thread: 4, run: 4 } as const
+const FIRST = { page: 11, add: 5, tool: 8, model: 4, view: 4, thread: 4, run: 4 } as const
 
 /** Finds entries, the best first. A title counts more than the details. */
 export class PaletteIndex {

@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useEffect, useId, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { ListedRun } from '../../../src/core/storage/run-store.ts'
+import { viewsQuery } from '../activity/views/saved-views.ts'
 import { modelsQuery, toolsQuery, useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { threadAddress } from '../testing/thread-list.tsx'
@@ -16,6 +17,7 @@ import {
   PaletteIndex,
   runEntry,
   toolEntry,
+  viewEntry,
 } from './palette-entries.ts'
 
 const latestRunsQuery = queryOptions({
@@ -47,6 +49,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
   const { data: tools = [] } = useQuery(toolsQuery)
   const { data: models = [] } = useQuery({ ...modelsQuery, enabled: useMay('chat') })
   const { data: runs = [] } = useQuery({ ...latestRunsQuery, enabled: useMay('observe') })
+  const { data: views = [] } = useQuery({ ...viewsQuery, enabled: useMay('observe') })
   const threads = useThreads()
   const [query, setQuery] = useState('')
   const [chosen, setChosen] = useState(0)
@@ -57,6 +60,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
       new PaletteIndex([
         ...PAGE_ENTRIES,
         ...ADD_ENTRIES,
+        ...views.map(viewEntry),
         ...threads.map(
           (thread): PaletteEntry => ({
             kind: 'thread',
@@ -68,7 +72,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
         ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
         ...runs.map(runEntry),
       ]),
-    [tools, models, runs, threads],
+    [tools, models, runs, threads, views],
   )
   const asked = useDeferredValue(query)
   const found = useMemo(() => index.find(asked), [index, asked])
@@ -90,7 +94,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
         aria-controls={`${ids}list`}
         aria-activedescendant={found.length > 0 ? `${ids}${current}` : undefined}
         aria-autocomplete="list"
-        placeholder="Go to a page, tool, model, thread or run"
+        placeholder="Go to a page, tool, model, view, thread or run"
         autoComplete="off"
         spellCheck={false}
         maxLength={100}
@@ -122,7 +126,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
         {found.map((entry, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field above takes the keys.
           <div
-            key={entry.href}
+            key={`${entry.kind} ${entry.title} ${entry.href}`}
             id={`${ids}${index}`}
             role="option"
             tabIndex={-1}

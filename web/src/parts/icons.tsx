@@ -62,3 +62,9 @@ export const SearchIcon = icon(
   </>,
 )
 export const RowsIcon = icon(<path d="M4 6h16M4 10h16M4 14h16M4 18h16" />)
+export const ThumbUpIcon = icon(
+  <path d="M7 11v9H4v-9ZM7 11l4-8c1.5 0 2.5 1 2.5 2.5V9H19a2 2 0 0 1 2 2.3l-1.1 7A2 2 0 0 1 17.9 20H7" />,
+)
+export const ThumbDownIcon = icon(
+  <path d="M7 13V4H4v9ZM7 13l4 8c1.5 0 2.5-1 2.5-2.5V15H19a2 2 0 0 0 2-2.3l-1.1-7A2 2 0 0 0 17.9 4H7" />,
+)

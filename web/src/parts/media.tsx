@@ -2,6 +2,7 @@ import { type ReactNode, useMemo } from 'react'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { inBytes } from './figures.ts'
 import { JsonTree } from './json-tree.tsx'
+import { Lightbox } from './lightbox.tsx'
 
 interface Media {
   readonly mediaType: string
@@ -39,19 +40,32 @@ interface WithMediaProps {
   readonly label: string
 }
 
-const WithMedia = ({ media, value, label }: WithMediaProps) => (
-  <>
-    {media.length > 0 && (
-      <ul className="mb-3 grid gap-3" aria-label="Media">
-        {media.map((one, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the media of a result never change
-          <li key={index}>{shown(one)}</li>
-        ))}
-      </ul>
-    )}
-    <JsonTree value={value} label={label} />
-  </>
-)
+const isImage = ({ mediaType, bytes }: Media): boolean => bytes !== undefined && mediaType.startsWith('image/')
+
+function WithMedia({ media, value, label }: WithMediaProps) {
+  const images = media
+    .filter(isImage)
+    .map((one) => ({ media: one, address: one.address, title: one.name || one.mediaType }))
+  return (
+    <>
+      {media.length > 0 && (
+        <ul className="mb-3 grid gap-3" aria-label="Media">
+          {media.map((one, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the media of a result never change
+            <li key={index}>
+              {isImage(one) ? (
+                <Lightbox images={images} at={images.findIndex(({ media: of }) => of === one)} />
+              ) : (
+                shown(one)
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      <JsonTree value={value} label={label} />
+    </>
+  )
+}
 
 function shown({ mediaType, name, address, bytes }: Media): ReactNode {
   const title = name || mediaType
@@ -63,7 +77,6 @@ function shown({ mediaType, name, address, bytes }: Media): ReactNode {
       </a>
     )
   }
-  if (mediaType.startsWith('image/')) return <img src={address} alt={title} className="max-h-96 max-w-full" />
   // biome-ignore lint/a11y/useMediaCaption: a tool gives no captions
   if (mediaType.startsWith('audio/')) return <audio controls src={address} aria-label={title} className="max-w-full" />
   return (

@@ -1,7 +1,8 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { AuditRow } from '../../../src/core/storage/ledger.ts'
+import type { RunStep } from '../../../src/core/storage/run-store.ts'
 import type { RunView } from '../../../src/server/http/views.ts'
 import { serverIsUp } from '../api/connection.ts'
 import { runQuery, useMay } from '../api/queries.ts'
@@ -15,8 +16,10 @@ import { storedRun } from '../testing/run-state.ts'
 import { RunTurns } from '../testing/run-turns.tsx'
 import { StopChip } from '../testing/stop-chip.tsx'
 import { callLinks } from './call-links.ts'
+import { RateAnswer } from './rate-answer.tsx'
 import { RunActions } from './run-actions.tsx'
 import { RunTreeView } from './run-tree-view.tsx'
+import { StepPanel } from './step-panel.tsx'
 
 const LINK = 'text-accent underline underline-offset-2'
 const MAX_TITLE = 160
@@ -58,6 +61,8 @@ function WholeRun({ run }: { readonly run: RunView }) {
   const { data: rows } = useQuery({ ...callsQuery(id, steps.length), enabled: useMay('observe') && !run.mocked })
   const links = useMemo(() => rows && callLinks(steps, rows), [steps, rows])
   const { turns } = storedRun(run)
+  const [chosen, setChosen] = useState<string>()
+  const step = chosen === undefined ? undefined : steps[Number(chosen)]
   const title = titleOf(run)
   return (
     <>
@@ -90,8 +95,23 @@ function WholeRun({ run }: { readonly run: RunView }) {
         <h2 id="timeline" className="mb-2 font-medium">
           Timeline
         </h2>
-        <div className="overflow-x-auto">
-          <RunTreeView run={run} links={links} />
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: Esc closes the details from anywhere in the tree. */}
+        <div
+          className={step === undefined ? '' : 'grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_24rem]'}
+          onKeyDown={({ key }) => key === 'Escape' && setChosen(undefined)}
+        >
+          <div className="overflow-x-auto">
+            <RunTreeView run={run} links={links} chosen={chosen} choose={setChosen} />
+          </div>
+          {step !== undefined && (
+            <StepPanel
+              key={chosen}
+              step={step}
+              title={step.tool ?? `Turn ${turnOf(steps, step)}`}
+              href={callHref(links?.get(Number(chosen)))}
+              close={() => setChosen(undefined)}
+            />
+          )}
         </div>
       </section>
       <section className="panel mt-4 p-4">
@@ -110,6 +130,9 @@ function WholeRun({ run }: { readonly run: RunView }) {
             <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">
               {run.answer || '(not stored)'}
             </p>
+            <div className="mt-3">
+              <RateAnswer subject={{ run_id: id }} />
+            </div>
           </>
         )}
         {run.error !== null && (
@@ -121,6 +144,13 @@ function WholeRun({ run }: { readonly run: RunView }) {
     </>
   )
 }
+
+const callHref = (row: string | undefined): string | undefined =>
+  row === undefined ? undefined : `/activity/calls/${encodeURIComponent(row)}`
+
+/** The place of a model step among the turns. */
+const turnOf = (steps: readonly RunStep[], step: RunStep): number =>
+  steps.filter(({ type }) => type === 'model').indexOf(step) + 1
 
 /** What the run does now, and the button that cancels it. */
 function OpenRun({ run: { id, status } }: { readonly run: RunView }) {

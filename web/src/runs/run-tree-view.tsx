@@ -9,7 +9,15 @@ const COLOURS = { turn: 'bg-accent', call: 'bg-good', run: 'bg-warn' } as const
 const LINK = 'text-accent underline underline-offset-2'
 
 /** What happened in a run, as a tree with times and costs. */
-export function RunTreeView({ run, links }: { readonly run: RunView; readonly links?: CallLinks | undefined }) {
+interface RunTreeProps {
+  readonly run: RunView
+  readonly links?: CallLinks | undefined
+  /** The id of the node whose details are shown. */
+  readonly chosen: string | undefined
+  readonly choose: (id: string | undefined) => void
+}
+
+export function RunTreeView({ run, links, chosen, choose }: RunTreeProps) {
   const tree = runTree(run)
   const nodes = flatTree(tree)
   if (nodes.length === 0) return <p className="text-sm text-muted">No steps are stored.</p>
@@ -38,10 +46,20 @@ export function RunTreeView({ run, links }: { readonly run: RunView; readonly li
       </thead>
       <tbody>
         {nodes.map((node) => (
-          <tr key={node.id} className="border-t border-line hover:bg-sunk">
+          <tr key={node.id} className={`border-t border-line hover:bg-sunk ${node.id === chosen ? 'bg-sunk' : ''}`}>
             <th scope="row" className="py-1 pr-3 font-normal">
               <span className="flex items-baseline gap-2" style={{ paddingLeft: `${node.depth * 1.25}rem` }}>
                 <Title node={node} row={node.kind === 'call' ? links?.get(Number(node.id)) : undefined} />
+                {node.kind !== 'run' && (
+                  <button
+                    type="button"
+                    aria-expanded={node.id === chosen}
+                    className="ml-auto rounded-md px-1.5 text-xs text-muted hover:bg-panel hover:text-ink"
+                    onClick={() => choose(node.id === chosen ? undefined : node.id)}
+                  >
+                    Details<span className="sr-only"> of {node.title}</span>
+                  </button>
+                )}
               </span>
             </th>
             <td className="py-1 max-sm:hidden">

@@ -6,6 +6,7 @@ import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
+import { RateAnswer } from '../runs/rate-answer.tsx'
 import { ApproveCalls } from './approve-calls.tsx'
 import { ComparedWith } from './compared-with.tsx'
 import { ModelBadge } from './model-badge.tsx'
@@ -99,6 +100,11 @@ export function ReplyView({ reply, model, stop, before }: ReplyViewProps) {
               <CopyButton text={answer.content} label="Copy answer" look="quiet" />
             </span>
           </div>
+          {answer.run_id !== undefined && (
+            <div className="mt-2">
+              <RateAnswer subject={{ run_id: answer.run_id }} />
+            </div>
+          )}
           {before !== undefined && <ComparedWith run={before} answer={answer} />}
           {status === 'done' && <RecordTest run={reply} answer={answer} key={answer.run_id} />}
         </>

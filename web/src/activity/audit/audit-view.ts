@@ -31,6 +31,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'secret.set': 'A secret was stored.',
   'session.started': 'A user signed in to the web UI.',
   'tenant.created': 'A tenant got its first key or flag.',
+  'rating.changed': 'An answer was rated, or its rating was removed.',
   'suite.changed': 'A case of a saved suite was added, changed or removed.',
   'tenant.crossed': 'A caller asked for data of another tenant and was refused.',
   'user.revoked': 'A user was signed out by an administrator.',

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ExecutionMetrics } from '../../../../src/core/storage/ledger.ts'
+import type { CallSeriesMetrics, ExecutionMetrics } from '../../../../src/core/storage/ledger.ts'
 import { inNumber, inPercent, inTime } from '../../parts/figures.ts'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
 import type { Drawn } from './drawn.ts'
@@ -8,7 +8,7 @@ import { callSeriesQuery, executionQuery, type MetricsView } from './metrics-que
 import { Tiles } from './tiles.tsx'
 import { TimeChart } from './time-chart.tsx'
 
-const CALLS: readonly Drawn[] = [
+export const CALLS: readonly Drawn[] = [
   { key: 'successful', label: 'Successful', colour: 'var(--accent)', as: 'bar' },
   { key: 'failed', label: 'Failed', colour: 'var(--bad)', as: 'bar', hatched: true },
 ]
@@ -20,8 +20,16 @@ const TIMES: readonly Drawn[] = [
 ]
 
 /** The metrics of all calls or of one tool; undefined if it was not called. */
-const figuresOf = (metrics: ExecutionMetrics, tool: string) =>
+export const figuresOf = (metrics: ExecutionMetrics, tool: string) =>
   tool === '' ? metrics : Object.hasOwn(metrics.tools, tool) ? metrics.tools[tool] : undefined
+
+/** The rows of charts. */
+export const callRows = ({ buckets }: CallSeriesMetrics) =>
+  buckets.map(({ start, total, success_rate, p50_ms, p95_ms, p99_ms, errors }) => {
+    const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0)
+    const times = total === 0 ? { p50: null, p95: null, p99: null } : { p50: p50_ms, p95: p95_ms, p99: p99_ms }
+    return { start, successful: total - failed, failed, rate: total === 0 ? null : success_rate, ...times }
+  })
 
 /** Charts of tool calls. */
 export function CallCharts({ view }: { readonly view: MetricsView }) {
@@ -42,11 +50,7 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
     )
   }
   const { window } = series.data
-  const rows = series.data.buckets.map(({ start, total, success_rate, p50_ms, p95_ms, p99_ms, errors }) => {
-    const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0)
-    const times = total === 0 ? { p50: null, p95: null, p99: null } : { p50: p50_ms, p95: p95_ms, p99: p99_ms }
-    return { start, successful: total - failed, failed, rate: total === 0 ? null : success_rate, ...times }
-  })
+  const rows = callRows(series.data)
   const stretch = { '1h': 'minute', '24h': 'hour', '7d': '6 hours' }[window]
   return (
     <>

@@ -6,6 +6,7 @@ import { Choice } from '../../parts/choice.tsx'
 import { count, inMoment, inMoney, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { Chip, Empty } from '../../parts/states.tsx'
+import { ratingText } from '../../runs/ratings.ts'
 import { StopChip } from '../../testing/stop-chip.tsx'
 import { useAddress } from '../address.ts'
 import { SPANS } from '../audit/audit-view.ts'
@@ -14,7 +15,7 @@ import { PagedList } from '../paged-list.tsx'
 import { OpenRuns } from './open-runs.tsx'
 import { RUN_COLUMNS } from './run-columns.ts'
 
-const NAMES = ['stop_reason', 'model', 'tool', 'caller', 'tenant']
+const NAMES = ['stop_reason', 'rating', 'model', 'tool', 'caller', 'tenant']
 
 const REASONS = [
   ...['stop', 'error', 'cancelled', 'timeout', 'max_iterations', 'repeated_calls', 'budget', 'length'],
@@ -23,6 +24,11 @@ const REASONS = [
 const REASON_OPTIONS = [
   { value: '', label: 'Any status' },
   ...REASONS.map((value) => ({ value, label: value === 'stop' ? 'finished' : value.replaceAll('_', ' ') })),
+]
+const RATING_OPTIONS = [
+  { value: '', label: 'Any rating' },
+  { value: 'good', label: 'Rated good' },
+  { value: 'bad', label: 'Rated bad' },
 ]
 export const TIME_OPTIONS = [
   { value: '', label: 'Any time' },
@@ -47,12 +53,18 @@ export function RunList() {
   return (
     <div className="grid grid-cols-1 gap-3 compact:gap-1">
       <h2 className="sr-only">Runs</h2>
-      <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
+      <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-4 xl:grid-cols-7">
         <Choice
           label="Status"
           value={filters.stop_reason ?? ''}
           options={REASON_OPTIONS}
           onChange={(stop_reason) => change({ stop_reason })}
+        />
+        <Choice
+          label="Rating"
+          value={filters.rating ?? ''}
+          options={RATING_OPTIONS}
+          onChange={(rating) => change({ rating })}
         />
         {text('model', 'Model', { placeholder: 'provider:model', suggestions: models.map(({ id }) => id) })}
         {text('tool', 'Tool', { suggestions: tools.map(({ name }) => name) })}
@@ -96,6 +108,7 @@ const RunRow = ({ run }: { readonly run: ListedRun }) => (
     <span className="flex gap-1 justify-self-end md:justify-self-start">
       <StopChip reason={run.stop_reason} />
       {run.mocked && <Chip tone="warn">mock results</Chip>}
+      {run.ratings && <Chip tone={run.ratings.bad > 0 ? 'bad' : 'good'}>{ratingText(run.ratings)}</Chip>}
     </span>
     <span className="truncate text-muted max-md:hidden">{run.model}</span>
     <span className="text-right text-muted tabular-nums max-md:hidden">{count(run.tool_calls, 'call')}</span>

@@ -57,7 +57,7 @@ export function SuiteRunPage({ id }: { readonly id: string }) {
       )}
       <CompareRuns run={run} />
       {report !== null && <MatrixView trials={report.trials} />}
-      {report !== null && <TrialList trials={report.trials} />}
+      {report !== null && <TrialList run={run.id} trials={report.trials} />}
       {run.ended_at !== null && report?.complete !== true && (
         <Note>Not every case was judged. Run the same suites with the same models again to run the missing cases.</Note>
       )}

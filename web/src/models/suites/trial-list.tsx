@@ -5,13 +5,14 @@ import { Button } from '../../parts/button.tsx'
 import { inMoney, inNumber, inTime } from '../../parts/figures.ts'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { Chip } from '../../parts/states.tsx'
+import { RateAnswer } from '../../runs/rate-answer.tsx'
 import { OUTCOMES } from './outcomes.ts'
 
 const AT_A_TIME = 50
 const GROUPS = Object.keys(OUTCOMES) as Outcome[]
 
 /** The results of all cases, failures first. */
-export function TrialList({ trials }: { readonly trials: readonly ReportedTrial[] }) {
+export function TrialList({ run, trials }: { readonly run: string; readonly trials: readonly ReportedTrial[] }) {
   const groups = GROUPS.map((outcome) => ({ outcome, own: trials.filter((trial) => trial.outcome === outcome) }))
   const [chosen, setChosen] = useState<Outcome>()
   const [shown, setShown] = useState(AT_A_TIME)
@@ -42,7 +43,7 @@ export function TrialList({ trials }: { readonly trials: readonly ReportedTrial[
       <ul className="mt-3 grid grid-cols-1 gap-2" aria-label="Cases">
         {group?.own.slice(0, shown).map((trial) => (
           <li key={`${trial.suite} ${trial.model} ${trial.case} ${trial.repetition}`}>
-            <Trial trial={trial} />
+            <Trial run={run} trial={trial} />
           </li>
         ))}
       </ul>
@@ -55,7 +56,7 @@ export function TrialList({ trials }: { readonly trials: readonly ReportedTrial[
   )
 }
 
-function Trial({ trial }: { readonly trial: ReportedTrial }) {
+function Trial({ run, trial }: { readonly run: string; readonly trial: ReportedTrial }) {
   const { outcome, case: id, model, suite, repetition, message, kind, query, duration_ms, cost } = trial
   const title = (
     <>
@@ -67,11 +68,13 @@ function Trial({ trial }: { readonly trial: ReportedTrial }) {
       {message !== undefined && <span className="mt-1 block text-sm break-words">{message}</span>}
     </>
   )
+  const rate = <RateAnswer subject={{ suite_run_id: run, trial: { suite, model, case: id, repetition } }} />
   if (outcome !== 'failed') {
     return (
       <div className="panel p-3">
         {title}
         <p className="mt-1 line-clamp-2 text-sm break-words text-muted">{query}</p>
+        {outcome === 'passed' && <div className="mt-2">{rate}</div>}
       </div>
     )
   }
@@ -92,6 +95,7 @@ function Trial({ trial }: { readonly trial: ReportedTrial }) {
         {duration_ms !== undefined && inTime(duration_ms)}
         {cost !== undefined && cost > 0 && `, ${inMoney(cost)}`}
       </p>
+      <div className="mt-2">{rate}</div>
     </details>
   )
 }
