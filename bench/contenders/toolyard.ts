@@ -40,7 +40,7 @@ const countingSink = () => {
 }
 
 /** The log of `toolyard serve`; the parent process reads it. */
-const infoLog = async () => (await import('../../src/app/create-log.ts')).createLog('info', { buffered: true })
+const infoLog = async () => (await import('../../src/app/tools/create-log.ts')).createLog('info', { buffered: true })
 
 export const toolyardContenders: readonly Contender[] = [
   variant({ id: 'toolyard', name: 'Toolyard' }),

@@ -2,7 +2,7 @@ import type { JsonSchema } from '../base/port.ts'
 import { isObject } from '../base/port.ts'
 
 /** What a value can be found by. */
-export type ParameterKind = 'text' | 'number' | 'integer' | 'boolean' | 'option' | 'list' | 'object'
+type ParameterKind = 'text' | 'number' | 'integer' | 'boolean' | 'option' | 'list' | 'object'
 
 /** One parameter of a tool, as far as values for it are looked for. */
 export interface Parameter {

@@ -2,7 +2,7 @@ import type { JsonSchema, Params, SchemaCheck } from '../base/port.ts'
 import type { Parameter } from './parameter.ts'
 
 /** Parameters that hold against the schema, and those that a person has to be asked for. */
-export interface ValidParams {
+interface ValidParams {
   readonly params: Params
   readonly missing: readonly Parameter[]
   /** Whether they may be sent. */

@@ -1,7 +1,7 @@
 import type { FoundValue } from './codes.ts'
 
 /** A value in a description, and the words for it. */
-export interface DescribedOption {
+interface DescribedOption {
   readonly value: string
   readonly words: readonly string[]
 }

@@ -53,7 +53,7 @@ export function numbersIn(text: string): FoundNumber[] {
 }
 
 /** The number in English words. */
-export function numberOfWords(words: string): number | undefined {
+function numberOfWords(words: string): number | undefined {
   let total = 0
   let part: number | undefined
   for (const word of words.toLowerCase().split(/[\s-]+/)) {

@@ -3,7 +3,7 @@ import { createLog } from '../../app/tools/create-log.ts'
 import { openTestServer } from '../../server/fixtures/open-server.ts'
 import { MEMORY } from '../fixtures/mcp-config.ts'
 import { captureTerminal, mock } from '../fixtures/toolyard.ts'
-import { announceTools, describeServer, readableLog } from './serve-terminal.ts'
+import { announceTools, describeServer, readableLog } from './serve.ts'
 
 const TIME = /^\d\d:\d\d:\d\d /gm
 
