@@ -14,11 +14,15 @@ import { Callers, hashApiKey, newApiKey } from './callers.ts'
 import { Tenants } from './tenants.ts'
 import { basisOf, userId } from './users.ts'
 
+/** A store of these keys and users. */
+const storeOf = (list: KeyStore['list'], users: KeyStore['users'] = async () => []): KeyStore =>
+  ({ list, users, formerSecrets: async () => [] }) as unknown as KeyStore
+
 async function callersYard() {
   const clock = new ManualClock()
   const callers = new Callers(new Tenants(), clock)
   let stored: StoredKey[] = []
-  const load = () => callers.load({ list: async () => stored, users: async () => [] } as unknown as KeyStore)
+  const load = () => callers.load(storeOf(async () => stored))
   const add = async (more: Partial<StoredKey> = {}): Promise<string> => {
     const key = newApiKey()
     stored.push({
@@ -118,8 +122,8 @@ describe('Callers', () => {
     const { callers, add } = await callersYard()
     const key = await add()
     const old = Promise.withResolvers<readonly StoredKey[]>()
-    const slow = callers.load({ list: () => old.promise, users: async () => [] } as unknown as KeyStore)
-    await callers.load({ list: async () => [], users: async () => [] } as unknown as KeyStore)
+    const slow = callers.load(storeOf(() => old.promise))
+    await callers.load(storeOf(async () => []))
     old.resolve([{ hash: hashApiKey(key), role: 'user', revoked_at: null } as StoredKey])
     await slow
     expect(callers.find(key)).toBeUndefined()
@@ -220,7 +224,12 @@ describe('users', () => {
     const { callers, clock } = await callersYard()
     const role = { role: 'reader', basis: basisOf(OIDC, 'readers') }
     const stored = { ...ada, ...role, id: 'user:acme/ada', expires_at: clock.wall() + HOUR, revoked_at: null }
-    await callers.load({ list: async () => [], users: async () => [stored] } as unknown as KeyStore)
+    await callers.load(
+      storeOf(
+        async () => [],
+        async () => [stored],
+      ),
+    )
     const isValid = () => callers.byId(stored.id) !== undefined
     expect(isValid()).toBe(false)
     callers.configure({ ...AUTH, roles: { reader: { scopes: ['read'] } } })
