@@ -211,6 +211,8 @@ interface RankedUse extends Use {
 const MAX_READ = 3
 /** A longer list is searched by words first: embedding a tool takes tens of milliseconds. */
 const MAX_COMPARED = 64
+/** The search gives this many tools of a longer list. */
+const MAX_FOUND = 16
 /** The token limit of a question is enough to embed this many tools. */
 const MAX_UNORDERED = 10
 
@@ -315,6 +317,6 @@ async function likelyTools(
   search: SearchTools,
 ): Promise<readonly OfferedTool[]> {
   if (tools.length <= MAX_UNORDERED) return tools
-  const found = await search(tools, said, MAX_COMPARED)
-  return tools.length > MAX_COMPARED ? found : [...new Set([...found, ...tools])]
+  if (tools.length > MAX_COMPARED) return search(tools, said, MAX_FOUND)
+  return [...new Set([...(await search(tools, said, MAX_COMPARED)), ...tools])]
 }
