@@ -144,7 +144,8 @@ describe('Delegation', () => {
     const inner = await get(`/api/runs/${run_id}`)
     expect(inner).toMatchObject({ model: 'ollama:helper', tool_calls: 1 })
     const outer = await get(`/api/runs/${inner.parent_run}`)
-    expect(outer).toMatchObject({ model: 'ollama:boss', agents: [{ id: run_id, model: 'ollama:helper', agents: [] }] })
+    const agent = { id: run_id, model: 'ollama:helper', tool: 'researcher', agents: [] }
+    expect(outer).toMatchObject({ model: 'ollama:boss', agents: [agent] })
   })
 
   test('[13.3-3] Depth (3), time, tokens and cost of an agent are inherited and never exceed what the caller has left', async () => {

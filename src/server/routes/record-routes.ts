@@ -252,13 +252,14 @@ async function agentRuns(
   return tree
 }
 
-/** The tool of the shortest call that ran at a time. Times are rounded to milliseconds. */
+/** The tool that ran at a time, if it was the only one. Times are rounded to milliseconds. */
 function toolAt(steps: StoredRun['steps'], at: number): string | undefined {
   const around = steps.filter(({ type, started_at, duration_ms }) => {
     const start = Date.parse(started_at)
     return type === 'tool' && start - 1 <= at && at <= start + duration_ms + 1
   })
-  return around.toSorted((a, b) => a.duration_ms - b.duration_ms)[0]?.tool
+  const [tool, ...others] = new Set(around.map((step) => step.tool))
+  return others.length === 0 ? tool : undefined
 }
 
 const REPLAY_BODY = {
