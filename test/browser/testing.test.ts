@@ -279,7 +279,7 @@ describe('a thread', () => {
 test('compares models side by side', async () => {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   try {
-    const { page, picture } = await open()
+    const { page, picture } = await open({ fresh: true })
     await page.goto(`${server.url}/tools-testing`)
     await chooseModel(page, 'Mini')
     await page.getByRole('button', { name: 'Compare with another model' }).click()
@@ -288,6 +288,8 @@ test('compares models side by side', async () => {
     await page.getByRole('button', { name: 'Run Test' }).click()
     await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (1)' }).count()).toBe(2)
     await picture('testing-compared')
+    // The page stores the thread a moment later.
+    await page.close()
   } finally {
     await server.close()
   }
