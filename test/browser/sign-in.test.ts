@@ -65,7 +65,7 @@ test('tells a read-only key what it lacks and requests nothing more', async () =
   await page.getByText('Your key can’t view calls').waitFor()
   await page.getByRole('link', { name: 'Testing' }).click()
   await page.getByText('Your key can’t ask models.').waitFor()
-  expect(asked.filter((address) => /metrics|audit/.test(address))).toEqual([])
+  expect(asked.filter((address) => /metrics|audit|threads/.test(address))).toEqual([])
 })
 
 describe('with an issuer', () => {

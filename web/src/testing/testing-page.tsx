@@ -24,20 +24,21 @@ export function TestingPage({ thread: id }: { readonly thread?: string | undefin
   const threads = useThreads()
   const thread = threads.find((one) => one.id === id)
   usePageTitle(thread === undefined ? 'Testing' : titleOf(thread))
-  const signedIn = session !== undefined
+  const mayChat = useMay('chat')
+  const mayRead = session !== undefined && mayChat
   useEffect(() => {
-    if (signedIn) void threadStore().sync()
-  }, [signedIn])
+    if (mayRead) void threadStore().sync()
+  }, [mayRead])
   // Another browser may have made the thread.
   const [looked, setLooked] = useState<string>()
   const isHere = thread !== undefined && thread.questions === undefined
   useEffect(() => {
-    if (id !== undefined && signedIn && !isHere)
+    if (id !== undefined && mayRead && !isHere)
       void threadStore()
         .load(id)
         .then(() => setLooked(id))
-  }, [id, signedIn, isHere])
-  const isComing = id !== undefined && !isHere && looked !== id
+  }, [id, mayRead, isHere])
+  const isComing = id !== undefined && !isHere && looked !== id && (session === undefined || mayChat)
   const [, navigate] = useLocation()
   const open = (next?: string) => navigate(next === undefined ? '/tools-testing' : threadAddress(next))
   return (
