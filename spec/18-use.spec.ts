@@ -28,6 +28,7 @@ import { captureLog } from '../src/testing/stand-ins.ts'
 import { schemaHash } from '../src/validation/tool-use/tool-use.ts'
 import { openPage } from '../test/browser/open-browser.ts'
 import { startServer as startToolyard } from '../test/servers/start-server.ts'
+import { FULL } from '../test/setup/full.ts'
 import { runCommand } from './fixtures/command-line.ts'
 import { household } from './fixtures/mcp-servers.ts'
 import { openaiModel, tool, withServer } from './fixtures/server.ts'
@@ -223,33 +224,36 @@ describe('18.2 Use', () => {
     const env = JSON.parse(Buffer.concat(await Array.fromAsync(server.stdout ?? [])).toString())
     expect(env).toMatchObject({ HTTP_PROXY: process.env.HTTP_PROXY, SSL_CERT_FILE: '/etc/company.pem' })
   })
-  test('[18.2-11] a provider behind a proxy, with a certificate of the company, answers the command line', async () => {
-    const { cert, key } = selfSigned('models.example')
-    const { start, text, finish } = openaiChatFrames
-    const provider = createSecureServer({ cert, key }, (request, response) => {
-      const answer = [...start, ...text('Hello.'), ...finish('stop')].join('')
-      request.resume().on('end', () => response.setHeader('content-type', 'text/event-stream').end(answer))
-    })
-    const proxy = createServer()
-    proxy.on('connect', (_request, client) => {
-      client.write('HTTP/1.1 200 OK\r\n\r\n')
-      provider.emit('connection', client)
-    })
-    await once(proxy.listen(0, '127.0.0.1'), 'listening')
-    onTestFinished(() => void proxy.close().closeAllConnections())
-    const folder = await mkdtemp(join(tmpdir(), 'toolyard-proxy-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    await writeFile(join(folder, 'company.pem'), cert)
-    const providers = { openai: { base_url: 'https://models.example/v1', api_key: '${KEY}' } }
-    await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify({ providers }))
-    const env = {
-      KEY: 'k',
-      HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-      SSL_CERT_FILE: join(folder, 'company.pem'),
-    }
-    const { out, err } = await spawnToolyard(['chat', 'Hi', '--model', 'openai:m'], { env, cwd: folder })
-    expect(out, err).toBe('Hello.\n')
-  })
+  test.runIf(FULL)(
+    '[18.2-11] a provider behind a proxy, with a certificate of the company, answers the command line',
+    async () => {
+      const { cert, key } = selfSigned('models.example')
+      const { start, text, finish } = openaiChatFrames
+      const provider = createSecureServer({ cert, key }, (request, response) => {
+        const answer = [...start, ...text('Hello.'), ...finish('stop')].join('')
+        request.resume().on('end', () => response.setHeader('content-type', 'text/event-stream').end(answer))
+      })
+      const proxy = createServer()
+      proxy.on('connect', (_request, client) => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n')
+        provider.emit('connection', client)
+      })
+      await once(proxy.listen(0, '127.0.0.1'), 'listening')
+      onTestFinished(() => void proxy.close().closeAllConnections())
+      const folder = await mkdtemp(join(tmpdir(), 'toolyard-proxy-'))
+      onTestFinished(() => rm(folder, { recursive: true, force: true }))
+      await writeFile(join(folder, 'company.pem'), cert)
+      const providers = { openai: { base_url: 'https://models.example/v1', api_key: '${KEY}' } }
+      await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify({ providers }))
+      const env = {
+        KEY: 'k',
+        HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+        SSL_CERT_FILE: join(folder, 'company.pem'),
+      }
+      const { out, err } = await spawnToolyard(['chat', 'Hi', '--model', 'openai:m'], { env, cwd: folder })
+      expect(out, err).toBe('Hello.\n')
+    },
+  )
   test('[18.2-12] storage copy moves everything between SQLite and PostgreSQL', async () => {
     const [{ startDatabases }, { installationFolder }] = await Promise.all([
       import('../test/postgres/databases.ts'),

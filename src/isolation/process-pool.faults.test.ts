@@ -6,6 +6,7 @@ import { silentLog } from '../core/log.ts'
 import { deadline, hostile, isAlive, never, task, until } from './fixtures/task.ts'
 import { ProcessPool } from './process-pool.ts'
 
+const FULL = process.env.TOOLYARD_TEST_FULL === '1'
 const pool = new ProcessPool({ memoryMb: 64 })
 
 afterAll(() => pool.close())
@@ -80,7 +81,7 @@ describe('a call with an unknown outcome', () => {
 })
 
 describe('a process that writes to its channel', () => {
-  it.each([
+  const garbage = [
     ['text', 'no JSON at all'],
     ['nothing', ''],
     ['null', 'null'],
@@ -92,13 +93,17 @@ describe('a process that writes to its channel', () => {
     ['an odd log level', '{"type":"log","id":1,"level":"constructor","message":"x","fields":{}}'],
     ['an odd type', '{"type":{"toString":1},"id":1}'],
     ['half a million brackets', `{"type":"done","id":1,"value":${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
-  ])('garbage (%s) is ended', async (_what, text) => {
-    const error = await failsAlone(hostile('garbage', { text }))
-    expect(error).toMatchObject({
-      code: 'EXECUTION_ERROR',
-      message: /sent an invalid message and was ended$/,
-    })
-  })
+  ]
+  it.each(FULL ? garbage : garbage.filter((_, index) => index % 5 === 0))(
+    'garbage (%s) is ended',
+    async (_what, text) => {
+      const error = await failsAlone(hostile('garbage', { text }))
+      expect(error).toMatchObject({
+        code: 'EXECUTION_ERROR',
+        message: /sent an invalid message and was ended$/,
+      })
+    },
+  )
 
   it('a line without end is ended, as RESULT_TOO_LARGE', async () => {
     expect(await failsAlone(hostile('endlessLine'))).toMatchObject({ code: 'RESULT_TOO_LARGE' })

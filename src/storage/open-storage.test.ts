@@ -12,6 +12,7 @@ import { call } from './fixtures/call-entry.ts'
 import { openStorage } from './open-storage.ts'
 import type { StorageOptions } from './sql/engine.ts'
 
+const FULL = process.env.TOOLYARD_TEST_FULL === '1'
 const root = mkdtempSync(join(tmpdir(), 'open-storage-'))
 afterAll(() => rmSync(root, { recursive: true }))
 
@@ -138,7 +139,7 @@ describe('a thread that ends', () => {
     expect((await storage.ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(6)
   })
 
-  it('keeps the claims of the process', async () => {
+  it.runIf(FULL)('keeps the claims of the process', async () => {
     const storage = await open({ aliveMs: 2_000 })
     await storage.once.claim(claim)
     await workers[0]?.terminate()
@@ -158,7 +159,7 @@ describe('a thread that ends', () => {
     expect(workers.length).toBe(1)
   })
 
-  it('is retried if it cannot be started, and the reason is reported', async () => {
+  it.runIf(FULL)('is retried if it cannot be started, and the reason is reported', async () => {
     const storage = await open()
     const file = join(folder, 'toolyard.db')
     await workers[0]?.terminate()

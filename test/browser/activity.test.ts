@@ -61,7 +61,7 @@ describe('the audit log', () => {
     expect(asked.filter((url) => url.includes('/audit?'))).toHaveLength(2)
   })
 
-  test('filters by tool and outcome and keeps the filters in the address', async () => {
+  test.runIf(FULL)('filters by tool and outcome and keeps the filters in the address', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity`)
     await page.getByRole('combobox', { name: 'Tool' }).fill('hello')
@@ -92,7 +92,7 @@ describe('the audit log', () => {
     expect(new URL(page.url()).searchParams.get('to')).toMatch(/^20(19|20)-/)
   })
 
-  test('shows events with their details', async () => {
+  test.runIf(FULL)('shows events with their details', async () => {
     const { page } = await open()
     await server.installation.events.record('flag.set', {
       by: { id: 'key-1', name: 'ops' },
@@ -126,7 +126,7 @@ describe('the audit log', () => {
     expect(JSON.parse(json.text)).toEqual(rows)
   })
 
-  test('calls are linked from a run and from a tool', async () => {
+  test.runIf(FULL)('calls are linked from a run and from a tool', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/runs/${server.runId}`)
     await page.getByRole('link', { name: 'Its calls' }).click()
@@ -143,7 +143,7 @@ describe('the audit log', () => {
     await page.getByText(`${length} calls`, { exact: true }).waitFor()
   })
 
-  test('shows the runs of agents below a run, and what all of them cost', async () => {
+  test.runIf(FULL)('shows the runs of agents below a run, and what all of them cost', async () => {
     const figures = { duration_ms: 10, stop_reason: 'stop', iterations: 1, tool_calls: 0, cost: 0.5, error: null }
     const tokens = { prompt_tokens: 100, completion_tokens: 20 }
     const run = (id: string, model: string, parent_run?: string): StoredRun => ({
@@ -195,7 +195,7 @@ describe('the audit log', () => {
     await page.getByText('50 calls, and more').waitFor()
   })
 
-  test('passes axe and fits with filters and an open row', async () => {
+  test.runIf(FULL)('passes axe and fits with filters and an open row', async () => {
     const { page, checkLooks } = await open()
     await page.goto(`${server.url}/activity?outcome=failure&last=24h`)
     await page.getByRole('button', { name: 'broken' }).click()
@@ -219,7 +219,7 @@ test.runIf(FULL)('shows empty states for calls and metrics', async () => {
   await picture('metrics-empty')
 })
 
-test('limits the audit log to the scopes of the key', async () => {
+test.runIf(FULL)('limits the audit log to the scopes of the key', async () => {
   const { config, handlers } = toolConfig({ hello: async () => 'world' })
   const keyed = await openTestServer(config, { local: true, handlers })
   onTestFinished(() => keyed.close())
@@ -286,7 +286,7 @@ test('saves filters as a view, which is opened from the palette, pinned, renamed
   await pinned.getByRole('link', { name: 'Failures' }).waitFor()
 })
 
-test('shows the details of a step beside the tree, and images in full size', async () => {
+test.runIf(FULL)('shows the details of a step beside the tree, and images in full size', async () => {
   const data = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const image = (name: string) => ({ type: 'image', media_type: 'image/png', data, name })
   const yard = await openScriptedServer([{ calls: [{ name: 'paint', arguments: { what: 'dots' } }] }, 'Done.'], {
@@ -322,7 +322,7 @@ test('shows the details of a step beside the tree, and images in full size', asy
 })
 
 describe('runs and calls', () => {
-  test('runs are filtered by what the URL says, and new ones appear by themselves', async () => {
+  test.runIf(FULL)('runs are filtered by what the URL says, and new ones appear by themselves', async () => {
     const { page, checkLooks } = await open()
     await page.goto(`${server.url}/activity/runs?model=mini:other`)
     const list = page.getByRole('list', { name: 'Runs' })
@@ -343,7 +343,7 @@ describe('runs and calls', () => {
     await page.waitForURL(`${server.url}/runs/fresh`)
   })
 
-  test('a run that waits is listed as in progress, opened and cancelled', async () => {
+  test.runIf(FULL)('a run that waits is listed as in progress, opened and cancelled', async () => {
     const waiting = await openScriptedServer([{ calls: [{ name: 'pay' }] }], {
       tools: { pay: async () => 'paid' },
       definition: { effect: 'write' },
@@ -402,7 +402,7 @@ describe('runs and calls', () => {
     await expect.poll(() => page.evaluate(visible)).toBeGreaterThanOrEqual(50)
   })
 
-  test('a call is opened, run again with its parameters, and made a test that can be edited', async () => {
+  test.runIf(FULL)('a call is opened, run again with its parameters, and made a test that can be edited', async () => {
     const { page, checkLooks } = await open()
     await page.goto(`${server.url}/activity/calls?tool=hello&outcome=success`)
     await page.getByText(/are stored for 7 days/).waitFor()

@@ -116,7 +116,7 @@ test('a call asked for on the page is approved in the inbox, with other paramete
   expect(await json.inputValue()).toContain(String.raw`"to": "\u202eecila"`)
 })
 
-test('calls are decided in the inbox with one click', async () => {
+test.runIf(FULL)('calls are decided in the inbox with one click', async () => {
   const server = await openTestServer({ tools: { enabled: true, registry: [PAY] } }, { local: true })
   onTestFinished(() => server.close())
   const ask = (amount: number) =>
@@ -140,58 +140,62 @@ test('calls are decided in the inbox with one click', async () => {
     ])
 })
 
-test('a model asks for a write, the server is restarted, a person approves on the page, and the run goes on', {
-  timeout: 240_000,
-}, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'toolyard-approvals-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const provider = createServer(async (request, response) => {
-    const { messages } = JSON.parse(await text(request)) as { messages: { role: string }[] }
-    const ended = messages.at(-1)?.role === 'tool'
-    const call = { index: 0, id: 'c', type: 'function', function: { name: 'pay', arguments: '{"amount":5}' } }
-    const delta = ended ? { content: 'I paid 5.' } : { tool_calls: [call] }
-    const chunk = (choice: object) =>
-      frame({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choice] })
-    const said = chunk({ index: 0, delta: { role: 'assistant', ...delta }, finish_reason: null })
-    const finish = chunk({ index: 0, delta: {}, finish_reason: ended ? 'stop' : 'tool_calls' })
-    response.setHeader('content-type', 'text/event-stream').end(`${said}${finish}data: [DONE]\n\n`)
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void provider.close())
-  await once(provider, 'listening')
-  const config = {
-    tools: { enabled: true, registry: [PAY] },
-    providers: {
-      openai: { base_url: `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`, api_key: 'none' },
-    },
-    models: [{ id: 'openai:m', name: 'Clerk', capabilities: ['function-calling'] }],
-  }
-  await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify(config))
-  const start = () => startServer({ TOOLYARD_DATA: join(folder, 'data') }, folder)
-  const first = await start()
-  onTestFinished(() => void first.process.kill('SIGKILL'))
-  const { page } = await openPage({ mayComplain: /net::ERR_/ })
-  await page.goto(`${first.url}/tools-testing`)
-  await chooseModel(page, 'Clerk')
-  await page.getByLabel('Test Query').fill('Pay 5')
-  await page.getByRole('button', { name: 'Run Test' }).click()
-  await page.getByText('I am waiting for approval').first().waitFor()
-  await first.end()
+test.runIf(FULL)(
+  'a model asks for a write, the server is restarted, a person approves on the page, and the run goes on',
+  {
+    timeout: 240_000,
+  },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-approvals-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const provider = createServer(async (request, response) => {
+      const { messages } = JSON.parse(await text(request)) as { messages: { role: string }[] }
+      const ended = messages.at(-1)?.role === 'tool'
+      const call = { index: 0, id: 'c', type: 'function', function: { name: 'pay', arguments: '{"amount":5}' } }
+      const delta = ended ? { content: 'I paid 5.' } : { tool_calls: [call] }
+      const chunk = (choice: object) =>
+        frame({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choice] })
+      const said = chunk({ index: 0, delta: { role: 'assistant', ...delta }, finish_reason: null })
+      const finish = chunk({ index: 0, delta: {}, finish_reason: ended ? 'stop' : 'tool_calls' })
+      response.setHeader('content-type', 'text/event-stream').end(`${said}${finish}data: [DONE]\n\n`)
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void provider.close())
+    await once(provider, 'listening')
+    const config = {
+      tools: { enabled: true, registry: [PAY] },
+      providers: {
+        openai: { base_url: `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`, api_key: 'none' },
+      },
+      models: [{ id: 'openai:m', name: 'Clerk', capabilities: ['function-calling'] }],
+    }
+    await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify(config))
+    const start = () => startServer({ TOOLYARD_DATA: join(folder, 'data') }, folder)
+    const first = await start()
+    onTestFinished(() => void first.process.kill('SIGKILL'))
+    const { page } = await openPage({ mayComplain: /net::ERR_/ })
+    await page.goto(`${first.url}/tools-testing`)
+    await chooseModel(page, 'Clerk')
+    await page.getByLabel('Test Query').fill('Pay 5')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('I am waiting for approval').first().waitFor()
+    await first.end()
 
-  const second = await start()
-  onTestFinished(() => void second.process.kill('SIGKILL'))
-  await page.goto(`${second.url}/approvals`)
-  await page.getByRole('link', { name: 'pay' }).click()
-  await page.getByRole('button', { name: 'Approve' }).click()
-  await page.getByText(/It was approved by local/).waitFor()
-  const { runs } = (await vi.waitFor(
-    async () => {
-      const listed = await (await fetch(`${second.url}/api/runs`)).json()
-      expect(listed).toMatchObject({ runs: [{ stop_reason: 'stop' }] })
-      return listed
-    },
-    { timeout: 60_000, interval: 200 },
-  )) as { runs: { id: string }[] }
-  await page.goto(`${second.url}/runs/${runs[0]?.id}`)
-  await page.getByText('I paid 5.').waitFor()
-  await page.getByText('pay').first().waitFor()
-})
+    const second = await start()
+    onTestFinished(() => void second.process.kill('SIGKILL'))
+    await page.goto(`${second.url}/approvals`)
+    await page.getByRole('link', { name: 'pay' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText(/It was approved by local/).waitFor()
+    const { runs } = (await vi.waitFor(
+      async () => {
+        const listed = await (await fetch(`${second.url}/api/runs`)).json()
+        expect(listed).toMatchObject({ runs: [{ stop_reason: 'stop' }] })
+        return listed
+      },
+      { timeout: 60_000, interval: 200 },
+    )) as { runs: { id: string }[] }
+    await page.goto(`${second.url}/runs/${runs[0]?.id}`)
+    await page.getByText('I paid 5.').waitFor()
+    await page.getByText('pay').first().waitFor()
+  },
+)

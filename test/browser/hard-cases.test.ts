@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
-import { FULL } from '../setup/full.ts'
+import { FULL, someOf } from '../setup/full.ts'
 import { chooseModel } from './choose-model.ts'
 import { openPage as open } from './open-browser.ts'
 import { manyTools } from './shipped-config.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('wraps names and descriptions without spaces', async () => {
+test.runIf(FULL)('wraps names and descriptions without spaces', async () => {
   const { page, violations, checkWidth, picture } = await open({ width: 360 })
   await page.goto(`${server.url}/tool/${LONG}`)
   await page.getByRole('textbox', { name: LONG }).waitFor()
@@ -43,10 +43,12 @@ test('wraps names and descriptions without spaces', async () => {
   expect(await violations()).toEqual([])
 })
 
-test.each([
+const LARGE = [
   { tool: 'rows', left: '7,900 more' },
   { tool: 'words', left: '895,000 more characters' },
-])('draws a part of a megabyte of $tool and copies all of it', async ({ tool, left }) => {
+]
+
+test.each(someOf(LARGE, 2))('draws a part of a megabyte of $tool and copies all of it', async ({ tool, left }) => {
   const { page, context } = await open()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto(`${server.url}/tool/${tool}`)
@@ -125,7 +127,7 @@ describe('models side by side', () => {
   })
 })
 
-test('selects the only model', async () => {
+test.runIf(FULL)('selects the only model', async () => {
   const scripted = await openScriptedServer(['Done.'])
   const { page } = await open()
   await page.goto(`${scripted.url}/tools-testing`)

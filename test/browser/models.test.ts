@@ -61,7 +61,7 @@ describe('the scores of the model in the box', () => {
     }
   })
 
-  test('do not count as tests for the badge', async () => {
+  test.runIf(FULL)('do not count as tests for the badge', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/models`)
     const mini = recordOf(page, 'mini:v1')

@@ -32,7 +32,7 @@ async function openSettings(url: string, key?: string, options: PageOptions = {}
 
 const READABLE = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'
 
-test('creates the first key, shows it once and signs in with it', async () => {
+test.runIf(FULL)('creates the first key, shows it once and signs in with it', async () => {
   const server = await openServer(true)
   const { page, context, violations, picture } = await openSettings(server.url)
   await page.getByText('This server has no API keys.').waitFor()
@@ -114,7 +114,7 @@ test('switches the stored payloads and removes a secret that nothing uses', asyn
   expect(await server.installation.secrets.names()).toEqual([])
 })
 
-test('rotates a key and shows the new secret once', async () => {
+test.runIf(FULL)('rotates a key and shows the new secret once', async () => {
   const server = await openTestServer({ tools: { enabled: true } })
   onTestFinished(() => server.close())
   const admin = await server.key('acme', 'admin')
@@ -136,7 +136,7 @@ test('rotates a key and shows the new secret once', async () => {
   expect(await page.content()).not.toContain(secret)
 })
 
-test('edits the rights of a key, and shows the lines that define a role', async () => {
+test.runIf(FULL)('edits the rights of a key, and shows the lines that define a role', async () => {
   const analyst = { scopes: ['read', 'call', 'observe'], tools: ['get_*'] }
   const server = await openTestServer({ ...WITH_PLAIN_MODELS, roles: { analyst } } as never)
   onTestFinished(() => server.close())
@@ -212,7 +212,7 @@ test.runIf(FULL)('shows the flags of a tenant read-only to its admin', async () 
   expect(await flags.getByRole('button').count()).toBe(0)
 })
 
-test('lets an installation admin override and reset flags', async () => {
+test.runIf(FULL)('lets an installation admin override and reset flags', async () => {
   const server = await openServer()
   const scopes = ['read', 'manage', 'installation'] as const
   const key = await server.key('home', 'admin', scopes)
@@ -234,7 +234,7 @@ test('lets an installation admin override and reset flags', async () => {
   await page.getByRole('alert').getByText("Invalid flag name 'a=b'").waitFor()
 })
 
-test('passes axe and fits', async () => {
+test.runIf(FULL)('passes axe and fits', async () => {
   const server = await openServer()
   await server.key('acme', 'operator', ['read', 'call'], 60)
   const admin = await server.key('acme', 'admin', ['read', 'call', 'chat', 'observe', 'manage', 'installation'])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ENCRYPTION_KEY, openAccounts } from '../../src/server/fixtures/open-connections.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
+import { FULL } from '../setup/full.ts'
 import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
@@ -37,7 +38,7 @@ test('keeps a session in an HttpOnly cookie until the user signs out', async () 
   await field.waitFor()
 })
 
-test('calls tools while signed in and asks for a key again after it is revoked', async () => {
+test.runIf(FULL)('calls tools while signed in and asks for a key again after it is revoked', async () => {
   const { url, admin, installation } = await openKeyed()
   const { page } = await open({ mayComplain: /401/ })
   await page.goto(`${url}/tool/calculate`)
@@ -53,7 +54,7 @@ test('calls tools while signed in and asks for a key again after it is revoked',
   await page.getByLabel('API key').waitFor()
 })
 
-test('tells a read-only key what it lacks and requests nothing more', async () => {
+test.runIf(FULL)('tells a read-only key what it lacks and requests nothing more', async () => {
   const { url, key } = await openKeyed()
   const reader = await key('acme', 'user', ['read'])
   const { page, asked } = await open()
@@ -117,7 +118,7 @@ describe('with an issuer', () => {
     await signIn.waitFor()
   })
 
-  test('connects an account for a call, shows it in the settings and revokes it', async () => {
+  test.runIf(FULL)('connects an account for a call, shows it in the settings and revokes it', async () => {
     accounts.issuer.state.user = 'ada'
     const { page, context, checkLooks, picture } = await open({ mayComplain: /401|403/ })
     await page.goto(server.url)

@@ -86,7 +86,7 @@ describe('a run of suites', () => {
     await page.getByRole('link', { name: /cities\.json/ }).waitFor()
   })
 
-  test('shows the expected and actual values of a failed case', async () => {
+  test.runIf(FULL)('shows the expected and actual values of a failed case', async () => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
     const { page, checkLooks } = await open()
     await startSuite(page, server.url)
@@ -103,7 +103,7 @@ describe('a run of suites', () => {
     await checkLooks('models-suites')
   })
 
-  test('is compared with an earlier run, case by case', async () => {
+  test.runIf(FULL)('is compared with an earlier run, case by case', async () => {
     let wrong = 'Rome'
     const server = await serve((request) => lookAt(cityOf(request) === wrong ? 'Nowhere' : cityOf(request)))
     const { page, checkLooks } = await open()

@@ -49,7 +49,7 @@ describe('a run', () => {
     await page.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
   })
 
-  test('can be cancelled, on the server too', async () => {
+  test.runIf(FULL)('can be cancelled, on the server too', async () => {
     const server = await openScriptedServer([{ calls: [{ name: 'wait' }] }, 'Never said.'], {
       definition: READ,
       tools: {
@@ -202,7 +202,7 @@ describe('a thread', () => {
     expect(await (await fetch(`${server.url}/api/threads`)).json()).toEqual({ stored: false, threads: [] })
   })
 
-  test('has answers that people rate, and runs are found by it', async () => {
+  test.runIf(FULL)('has answers that people rate, and runs are found by it', async () => {
     const server = await openScriptedServer(['Berlin.', 'Paris.'])
     const { page, checkLooks } = await open()
     await page.goto(`${server.url}/tools-testing`)
@@ -227,7 +227,7 @@ describe('a thread', () => {
     await page.getByText('“It is Rome.”').waitFor()
   })
 
-  test('asks before a write, and goes on when it is approved', async () => {
+  test.runIf(FULL)('asks before a write, and goes on when it is approved', async () => {
     const pay = vi.fn(async () => 'paid')
     const call = { calls: [{ name: 'pay', arguments: { amount: 5 } }] }
     const server = await openScriptedServer([call, 'I paid 5.', call, 'I did not pay.'], { tools: { pay } })
@@ -252,7 +252,7 @@ describe('a thread', () => {
     expect(pay).toHaveBeenCalledTimes(1)
   })
 
-  test('offers the chosen tools and mocks their results', async () => {
+  test.runIf(FULL)('offers the chosen tools and mocks their results', async () => {
     const look = vi.fn(async () => 'real')
     const server = await openScriptedServer([{ calls: [{ name: 'left' }] }, 'I saw it.'], {
       tools: { left: look, right: look },
@@ -276,7 +276,7 @@ describe('a thread', () => {
   })
 })
 
-test('compares models side by side', async () => {
+test.runIf(FULL)('compares models side by side', async () => {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   try {
     const { page, picture } = await open({ fresh: true })

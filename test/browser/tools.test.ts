@@ -109,7 +109,7 @@ const parameters = (page: Page) => page.getByRole('textbox', { name: 'Parameters
 const sent = async (page: Page): Promise<unknown> => JSON.parse(await parameters(page).inputValue())
 
 describe('the list', () => {
-  test('draws only the visible part of 2,000 tools and searches all of them', async () => {
+  test.runIf(FULL)('draws only the visible part of 2,000 tools and searches all of them', async () => {
     const { page, violations, picture } = await open()
     await page.goto(server.url)
     await page.getByText(total).waitFor()
@@ -154,7 +154,7 @@ describe('the list', () => {
   })
 })
 
-test('opens a tool from the palette, with the keyboard alone and in spite of a typing error', async () => {
+test.runIf(FULL)('opens a tool from the palette, with the keyboard alone and in spite of a typing error', async () => {
   const { page, violations } = await open()
   await page.goto(`${server.url}/settings`)
   await page.getByRole('heading', { name: 'Settings' }).waitFor()
@@ -191,7 +191,7 @@ test.runIf(FULL)('fits 50 rows on 1,080 lines', async () => {
 })
 
 describe('a tool', () => {
-  test('with versions goes through a rollout from 10 % to promoted', async () => {
+  test.runIf(FULL)('with versions goes through a rollout from 10 % to promoted', async () => {
     const { page, violations, picture } = await open()
     const call = async (tool_name: string) => {
       const response = await fetch(`${server.url}/tools/execute`, {
@@ -255,7 +255,7 @@ describe('a tool', () => {
     await page.getByRole('heading', { name: 'order', exact: true }).waitFor()
   })
 
-  test('keeps the form and the JSON in step', async () => {
+  test.runIf(FULL)('keeps the form and the JSON in step', async () => {
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tool/order`)
     await page.getByLabel('name', { exact: false }).first().fill('Ada')
@@ -322,7 +322,7 @@ describe('a tool', () => {
     await expect.poll(() => page.getByText('customer is required.').count()).toBe(0)
   })
 
-  test('shows a value that is not allowed in the form, too', async () => {
+  test.runIf(FULL)('shows a value that is not allowed in the form, too', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/tool/order`)
     await page.getByLabel('size').waitFor()
@@ -358,7 +358,7 @@ describe('a tool', () => {
     expect(written).toEqual([{ table: 'users' }])
   })
 
-  test('shows images, audio and files of a result, and loads no links', async () => {
+  test.runIf(FULL)('shows images, audio and files of a result, and loads no links', async () => {
     const { page } = await open()
     const loaded: string[] = []
     page.on('request', (request) => loaded.push(request.url()))

@@ -33,7 +33,7 @@ describe('the contract of stores: PostgreSQL in this thread', () => {
       return hostStorage({ folder: '', url, auditKey: 'k'.repeat(32), keepDays: 7, ...options }, { log: silentLog })
     },
   })
-  for (const clause of someOf(contract, 2)) test(clause.name, () => clause.run())
+  for (const clause of someOf(contract, 4)) test(clause.name, () => clause.run())
 })
 
 test('it works in a thread of its own', async () => {

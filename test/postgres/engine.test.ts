@@ -71,7 +71,7 @@ describe('migrations', () => {
     ])
   })
 
-  test('a chain from before events verifies after the migration, and takes events', async () => {
+  test.runIf(FULL)('a chain from before events verifies after the migration, and takes events', async () => {
     const url = await databases.create()
     await createOld(url, 6)
     await ask(url, "INSERT INTO toolyard.chains (name) VALUES ('old')")
@@ -171,44 +171,50 @@ describe('who lives', () => {
     expect(await other.jobs.waiting(10)).toEqual([{ id: 'j', tenant: 'acme' }])
   })
 
-  test('the names that a process had before live as long as it does, and what they had is its own', async () => {
-    const url = await databases.create()
-    const proxy = await startProxy(url)
-    onTestFinished(() => proxy.stop())
-    const observer = await databases.open({ url, aliveMs })
-    const before = await databases.open({ url: proxy.url, instance: 'before', aliveMs })
-    await before.once.claim(claimOf('a'))
-    await before.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 6 }])
-    proxy.cut()
-    const after = await databases.open({ url, instance: 'after', formerly: ['before'], aliveMs })
-    expect(await after.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 10 }])).toEqual([10])
-    await forget(url, 'before')
-    await until(async () => expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'running' }))
-    await after.once.settle(claimOf('a'), answer)
-    expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'done', result: answer })
-    await before.close()
-  })
+  test.runIf(FULL)(
+    'the names that a process had before live as long as it does, and what they had is its own',
+    async () => {
+      const url = await databases.create()
+      const proxy = await startProxy(url)
+      onTestFinished(() => proxy.stop())
+      const observer = await databases.open({ url, aliveMs })
+      const before = await databases.open({ url: proxy.url, instance: 'before', aliveMs })
+      await before.once.claim(claimOf('a'))
+      await before.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 6 }])
+      proxy.cut()
+      const after = await databases.open({ url, instance: 'after', formerly: ['before'], aliveMs })
+      expect(await after.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 10 }])).toEqual([10])
+      await forget(url, 'before')
+      await until(async () => expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'running' }))
+      await after.once.settle(claimOf('a'), answer)
+      expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'done', result: answer })
+      await before.close()
+    },
+  )
 
-  test('who was cut off from the database takes nobody for dead until they had time to show themselves', async () => {
-    const url = await databases.create()
-    const proxy = await startProxy(url)
-    onTestFinished(() => proxy.stop())
-    const [one, other] = [
-      await databases.open({ url: proxy.url, instance: 'one', aliveMs }),
-      await databases.open({ url: proxy.url, instance: 'other', aliveMs }),
-    ]
-    await one.once.claim(claimOf('a'))
-    proxy.cut()
-    await forget(url, 'one', 'other')
-    proxy.restore()
-    const states = new Set<string>()
-    await until(async () => {
-      states.add((await other.once.claim(claimOf('a'))).state)
-      expect(await one.status()).toMatchObject({ ready: true })
-      expect(await other.status()).toMatchObject({ ready: true })
-    })
-    expect([...states]).toEqual(['running'])
-  })
+  test.runIf(FULL)(
+    'who was cut off from the database takes nobody for dead until they had time to show themselves',
+    async () => {
+      const url = await databases.create()
+      const proxy = await startProxy(url)
+      onTestFinished(() => proxy.stop())
+      const [one, other] = [
+        await databases.open({ url: proxy.url, instance: 'one', aliveMs }),
+        await databases.open({ url: proxy.url, instance: 'other', aliveMs }),
+      ]
+      await one.once.claim(claimOf('a'))
+      proxy.cut()
+      await forget(url, 'one', 'other')
+      proxy.restore()
+      const states = new Set<string>()
+      await until(async () => {
+        states.add((await other.once.claim(claimOf('a'))).state)
+        expect(await one.status()).toMatchObject({ ready: true })
+        expect(await other.status()).toMatchObject({ ready: true })
+      })
+      expect([...states]).toEqual(['running'])
+    },
+  )
 })
 
 describe('changes', () => {
@@ -271,7 +277,7 @@ describe('a database that goes away', () => {
     )
   })
 
-  test('one that falls silent hangs nothing', async () => {
+  test.runIf(FULL)('one that falls silent hangs nothing', async () => {
     const url = await databases.create()
     const proxy = await startProxy(url)
     onTestFinished(() => proxy.stop())
@@ -365,7 +371,7 @@ describe('at the same time', () => {
     expect(taken.filter((found) => found !== undefined)).toHaveLength(1)
   })
 
-  test('no test of a model is lost', async () => {
+  test.runIf(FULL)('no test of a model is lost', async () => {
     const url = await databases.create()
     const engines = await Promise.all([databases.open({ url }), databases.open({ url })])
     await Promise.all(

@@ -31,7 +31,7 @@ describe('the contract of knowledge: PostgreSQL without pgvector', () => {
       return databases.open({ ...options, url: await url })
     },
   })
-  for (const { name, run } of someOf(contract, 4)) test(name, run)
+  for (const { name, run } of someOf(contract, 8)) test(name, run)
 
   test.runIf(FULL)('a collection that is dropped leaves no row, whoever goes on with it', async () => {
     const url = await databases.create()
@@ -111,5 +111,5 @@ describe(`the contract of knowledge: PostgreSQL with pgvector (${REAL === undefi
   })
   const contract = knowledgeContract({ vectors: true, open: shareKnowledge(() => ways) })
   // The last clause puts thousands of vectors.
-  for (const { name, run } of someOf(contract.slice(0, FULL ? undefined : -1), 4)) test(name, run, 300_000)
+  for (const { name, run } of someOf(contract.slice(0, FULL ? undefined : -1), 8)) test(name, run, 300_000)
 })

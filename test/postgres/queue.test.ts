@@ -101,7 +101,7 @@ test('a server that closes lets its jobs end, and takes no more', async () => {
   await expect(queue.add('c', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
 })
 
-test('a tenant has half of the places of a server', async () => {
+test.runIf(FULL)('a tenant has half of the places of a server', async () => {
   const url = await databases.create()
   const engine = await databases.open({ url })
   const queue = await openPgBossQueue(url, { store: engine.jobs, log: silentLog, concurrency: 4 })
@@ -122,7 +122,7 @@ test('a tenant has half of the places of a server', async () => {
   expect(ran.slice(2).sort()).toEqual(['modest 0', 'modest 1', 'modest 2'])
 })
 
-test('a job that cannot be worked on is tried again', async () => {
+test.runIf(FULL)('a job that cannot be worked on is tried again', async () => {
   const url = await databases.create()
   const engine = await databases.open({ url })
   const log = captureLog()
@@ -140,27 +140,30 @@ test('a job that cannot be worked on is tried again', async () => {
   expect(log.at('error')).toMatchObject([{ job: 'a' }])
 })
 
-test('a database that goes away is said without its address, and jobs are handed out when it is back', async () => {
-  const url = await databases.create()
-  const engine = await databases.open({ url })
-  const proxy = await startProxy(url)
-  onTestFinished(() => proxy.stop())
-  const log = captureLog()
-  const queue = await openPgBossQueue(proxy.url, { store: engine.jobs, log })
-  onTestFinished(() => queue.close(1_000))
-  const ran: string[] = []
-  await queue.work(async (id) => {
-    ran.push(id)
-    await engine.jobs.take(id, new Date().toISOString())
-  })
-  proxy.cut()
-  await expect(queue.add('lost', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
-  await until(() => expect(log.lines.length).toBeGreaterThan(0))
-  await engine.jobs.create(job('left'))
-  proxy.restore()
-  await until(() => expect(ran).toEqual(['left']))
-  expect(JSON.stringify(log.lines)).not.toMatch(/127\.0\.0\.1|:toolyard@/)
-})
+test.runIf(FULL)(
+  'a database that goes away is said without its address, and jobs are handed out when it is back',
+  async () => {
+    const url = await databases.create()
+    const engine = await databases.open({ url })
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const log = captureLog()
+    const queue = await openPgBossQueue(proxy.url, { store: engine.jobs, log })
+    onTestFinished(() => queue.close(1_000))
+    const ran: string[] = []
+    await queue.work(async (id) => {
+      ran.push(id)
+      await engine.jobs.take(id, new Date().toISOString())
+    })
+    proxy.cut()
+    await expect(queue.add('lost', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    await until(() => expect(log.lines.length).toBeGreaterThan(0))
+    await engine.jobs.create(job('left'))
+    proxy.restore()
+    await until(() => expect(ran).toEqual(['left']))
+    expect(JSON.stringify(log.lines)).not.toMatch(/127\.0\.0\.1|:toolyard@/)
+  },
+)
 
 test('a queue on a database that cannot be reached does not open', async () => {
   const store = { waiting: async () => [] }

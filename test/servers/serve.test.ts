@@ -110,7 +110,7 @@ describe('toolyard serve', () => {
     expect(await answer).toMatchObject({ success: true, result: 'seen a' })
   })
 
-  test('keeps what it needs across restarts', async () => {
+  test.runIf(FULL)('keeps what it needs across restarts', async () => {
     server = await startServer({}, folder)
     expect(await status()).toBe(200)
     expect((await fetch(`${server.url}/api/tools/list`)).status).toBe(401)
@@ -122,7 +122,7 @@ describe('toolyard serve', () => {
     expect([rows, faults]).toEqual([3 + events.length, []])
   })
 
-  test('a second signal ends it at once', async () => {
+  test.runIf(FULL)('a second signal ends it at once', async () => {
     // The call would take 20 s, and would then be answered.
     const { answer } = await look('b', 20_000)
     server.process.kill('SIGTERM')

@@ -7,6 +7,7 @@ import { type AddEmbeddingsOptions, addEmbeddings } from './add-embeddings.ts'
 import { type NpmRegistry, startNpmRegistry } from './fixtures/npm-registry.ts'
 import { embeddingsFolder, findLocalModel } from './local-model.ts'
 
+const FULL = process.env.TOOLYARD_TEST_FULL === '1'
 const WRONG_ENGINE = 'export const createEmbedder = async () => ({ embed: async () => [[1, 2]] })'
 
 let data: string
@@ -85,13 +86,13 @@ describe('a failed installation leaves nothing behind', () => {
     expect(await left()).toEqual([])
   })
 
-  test('if the registry does not have the packages', async () => {
+  test.runIf(FULL)('if the registry does not have the packages', async () => {
     const packages = registry.packages.map((one) => ({ ...one, name: `${one.name}-none` }))
     await expect(add({ packages })).rejects.toThrow("npm's registry doesn't have the packages.")
     expect(await left()).toEqual([])
   })
 
-  test('if the registry cannot be reached', async () => {
+  test.runIf(FULL)('if the registry cannot be reached', async () => {
     // Nothing listens on port 1.
     vi.stubEnv('npm_config_registry', 'http://127.0.0.1:1/')
     vi.stubEnv('npm_config_cache', join(data, 'empty-cache'))

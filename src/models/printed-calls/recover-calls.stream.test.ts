@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ModelEvent, OfferedTool } from '../model.ts'
 import { type Recovery, recoverCalls } from './recover-calls.ts'
 
+const FULL = process.env.TOOLYARD_TEST_FULL === '1'
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }
 const tools: OfferedTool[] = [{ name: 'get_weather', description: '', parameters }]
 const all: Recovery = { tools, messages: [], isAllowed: () => true }
@@ -236,7 +237,7 @@ describe('whatever is printed, in whatever pieces', () => {
   })
 
   const MB = 1024 * 1024
-  test.each([
+  const pieces = [
     ...[
       '{',
       '[',
@@ -253,11 +254,15 @@ describe('whatever is printed, in whatever pieces', () => {
     ...['{"name": ', '```json\n', '```json\n{"name": "', '<function=get_weather>', '{"name": "x"}\n', '[get_weather('],
     ...['\n<tool_call>', '\n<tool_call>{</tool_call>', '\n<tools><tool_call>', '\n```\n', '"\n<tool_call>{', '~~~\n'],
     ...['<tool_call>get_weather', `${call('Paris')}x`, '<tools><tool_call>', '<tool_call>{ ', '\\"'],
-  ])('a megabyte of %j is passed in time that grows with its length', async (piece) => {
-    const text = piece.repeat(MB / piece.length)
-    const chunks = text.match(/.{1,64}/gs) ?? []
-    expect(textOf(await collect(recoverCalls(from([...chunks.map(delta), stop]), all))) === text).toBe(true)
-  })
+  ]
+  test.each(pieces.filter((_, index) => FULL || index % 4 === 0))(
+    'a megabyte of %j is passed in time that grows with its length',
+    async (piece) => {
+      const text = piece.repeat(MB / piece.length)
+      const chunks = text.match(/.{1,64}/gs) ?? []
+      expect(textOf(await collect(recoverCalls(from([...chunks.map(delta), stop]), all))) === text).toBe(true)
+    },
+  )
 })
 
 /** Whether a text is what is left of another when parts are taken out of it. */
