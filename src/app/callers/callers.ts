@@ -245,16 +245,24 @@ export class Callers {
     if (presented !== undefined) return this.#use(presented)
     const hash = hashApiKey(key)
     const known = this.#known.get(hash)
-    if (known === undefined) return this.#use(this.#rotated(hash))
+    if (known === undefined) return this.#rotated(hash)
     this.#presented.set(key, known)
     return this.#use(known)
   }
 
-  /** The key whose former secret this is, as long as that is accepted. */
-  #rotated(hash: string): Known | undefined {
-    const { id, until } = this.#former.get(hash) ?? {}
-    if (id === undefined || until === undefined || Date.parse(until) <= this.#clock.wall()) return undefined
-    return this.#byId.get(id)
+  /**
+   * The caller of the key whose former secret this is, as long as that is accepted. It expires with the secret, so that it
+   * neither creates a key that lives longer nor takes over its own.
+   */
+  #rotated(hash: string): Caller | undefined {
+    const { id = '', until = '' } = this.#former.get(hash) ?? {}
+    const caller = Date.parse(until) > this.#clock.wall() ? this.byId(id) : undefined
+    return caller && { ...caller, expiresAt: Math.min(caller.expiresAt, Date.parse(until)) }
+  }
+
+  /** Whether this is a former secret of a key, accepted or not. */
+  isFormerSecret(key: string): boolean {
+    return this.#former.has(hashApiKey(key))
   }
 
   /** Finds the caller of a valid key by the id of the key. */

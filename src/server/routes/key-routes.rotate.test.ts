@@ -85,4 +85,20 @@ describe('a key that is rotated', () => {
     await installation.access.revokeKey(made.id, new Date().toISOString(), { id: 'x', name: 'x' })
     expect((await rotate(made.id)).status).toBe(409)
   })
+
+  test('gives its former secret no access beyond the grace period: no session, no other key, no rotation', async () => {
+    const { admin, url, post, get, as, rotate, works } = await open()
+    const { id } = (await (await get('/api/session', as(admin))).json()) as { id: string }
+    const { body } = await rotate(id, { grace_minutes: 60 })
+    const headers = { 'content-type': 'application/json', origin: url }
+    const session = await fetch(`${url}/api/session`, { method: 'POST', headers, body: JSON.stringify({ key: admin }) })
+    expect([session.status, session.headers.get('set-cookie')]).toEqual([401, null])
+    expect(await session.json()).toMatchObject({ error: 'The API key was rotated: sign in with its new secret' })
+    const create = (more: object) => post('/api/keys', { name: 'other', role: 'admin', ...more }, as(admin))
+    expect((await create({})).status).toBe(403)
+    expect((await create({ expires_at: body.former_until })).status).toBe(201)
+    expect((await rotate(id)).status).toBe(403)
+    expect([await works(admin), await works(body.key)]).toEqual([true, true])
+    expect((await rotate(id, {}, body.key)).status).toBe(200)
+  })
 })

@@ -90,6 +90,11 @@ export function sessionRoutes(app: FastifyInstance): void {
         authenticator.recordRefused(raw, key)
         throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
       }
+      // A session would outlast the grace period.
+      if (installation.callers.isFormerSecret(key)) {
+        authenticator.recordRefused(raw, key)
+        throw new HttpProblem(401, 'The API key was rotated', 'sign in with its new secret')
+      }
       reply.header('set-cookie', await authenticator.sessions.start(caller, raw))
       authenticator.recordSignIn(raw, caller)
       return sessionOf(caller)
