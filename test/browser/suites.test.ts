@@ -65,6 +65,11 @@ describe('a run of suites', () => {
     })
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/models`)
+    // The only model is selected at first.
+    await page
+      .getByRole('group', { name: 'Models' })
+      .getByRole('checkbox', { name: /Scripted/, checked: true })
+      .uncheck()
     await page.getByText('Choose at least one model and one suite.').waitFor()
     expect(await page.getByText('supports tools but not validated').count()).toBeGreaterThan(0)
     await startSuite(page, server.url)

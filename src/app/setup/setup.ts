@@ -111,7 +111,9 @@ export class Setup {
   }
 
   async curl(command: string): Promise<CurlTool> {
-    return curlTool(command, await this.#installation.secrets.names())
+    const { tool, ...more } = curlTool(command, await this.#installation.secrets.names())
+    const registry = this.#installation.manager.getRegistry()
+    return { tool: { ...tool, name: freeName(tool.name, (name) => registry.has(name)) }, ...more }
   }
 
   openapi(source: OpenapiSource, signal: AbortSignal) {
@@ -269,15 +271,18 @@ export class Setup {
       throw refused(error, file)
     }
     signal.throwIfAborted()
-    const known = await load(before).then(
-      (old) => problemsOf(old, env),
-      (): string[] => [],
+    const old = await load(before).then(
+      (known) => faultsOf(known, env),
+      (): Faults => ({ problems: [], broken: [] }),
     )
-    const problems = (await problemsOf(config, env)).filter((problem) => !known.includes(problem))
+    const found = await faultsOf(config, env)
+    const problems = found.problems.filter((problem) => !old.problems.includes(problem))
     if (problems.length > 0) throw new SetupError(422, problems.slice(0, 3).join('. '))
-    return disabledProviders(config, env).filter(
-      (warning) => !disabledProviders(this.#installation.config, env).includes(warning),
-    )
+    const disabled = disabledProviders(this.#installation.config, env)
+    return [
+      ...found.broken.filter((warning) => !old.broken.includes(warning)).slice(0, 3),
+      ...disabledProviders(config, env).filter((warning) => !disabled.includes(warning)),
+    ]
   }
 
   /** Why changes can't be written here; undefined if they can. */
@@ -328,7 +333,14 @@ function attempt<T>(work: () => T, file: string): T {
   }
 }
 
-const created = (name: string): string => `${name} is created, with what the server uses now.`
+/** The name, or the name with the first number that makes it free. */
+function freeName(name: string, isTaken: (name: string) => boolean): string {
+  let free = name
+  for (let next = 2; isTaken(free); next++) free = `${name.slice(0, 60)}_${next}`
+  return free
+}
+
+const created = (name: string): string => `The server creates ${name} with the configuration that it uses now.`
 
 /** Without the folder of the file. */
 function refused(error: unknown, file: string): unknown {
@@ -336,15 +348,29 @@ function refused(error: unknown, file: string): unknown {
   return new SetupError(422, error.message.replaceAll(file, basename(file)).replace(/\.$/, ''))
 }
 
-/** Tools and MCP servers that would be left out, and tools that can't run, each with the reason. */
-async function problemsOf(config: Config, env: Environment): Promise<string[]> {
+interface Faults {
+  /** Tools and MCP servers that would be left out, and tools that can't run, each with the reason. */
+  readonly problems: readonly string[]
+  /** Tools that can't be called until something else changes, such as the network policy. */
+  readonly broken: readonly string[]
+}
+
+async function faultsOf(config: Config, env: Environment): Promise<Faults> {
   const { skipped } = readMcpServers(config, env)
   const none = { once: {} as OnceStore, approvals: { pauses: {} as PauseStore } }
   const manager = new ToolManager({ ...config, mcpServers: {}, servers: {} }, { env, log: silentLog, ...none })
   try {
     const report = await manager.loadTools()
-    const broken = report.loaded.flatMap((name) => manager.getExecutor().check(name) ?? [])
-    return [...skipped, ...report.skipped].map(({ name, problem }) => `${name}: ${problem}`).concat(broken)
+    const registry = manager.getRegistry()
+    const broken = registry.definitions().flatMap((tool) => {
+      const reason = registry.brokenReason(tool)
+      return reason === undefined ? [] : [`The tool ${tool.name} cannot be called yet: ${reason}`]
+    })
+    const failing = report.loaded.flatMap((name) => manager.getExecutor().check(name) ?? [])
+    return {
+      problems: [...skipped, ...report.skipped].map(({ name, problem }) => `${name}: ${problem}`).concat(failing),
+      broken,
+    }
   } finally {
     await manager.close()
   }

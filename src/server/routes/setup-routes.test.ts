@@ -347,7 +347,7 @@ test('creates the file if the server uses the shipped configuration', async () =
   const { body } = await change({ kind: 'provider', name: 'ollama', models: [{ id: 'one' }] }, { write: true })
   expect(body).toMatchObject({ written: true })
   expect(body.backup).toBeUndefined()
-  expect(body.warnings).toEqual(['toolyard.config.json is created, with what the server uses now.'])
+  expect(body.warnings).toEqual(['The server creates toolyard.config.json with the configuration that it uses now.'])
   expect(body.diff).not.toContain('+    "enabled"')
   const created = await readFile(setupFile, 'utf8')
   expect(JSON.parse(created)).toMatchObject({ models: [{ id: 'ollama:one' }], tools: { registry: [{ name: 'a' }] } })

@@ -134,19 +134,25 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
 }
 
 const Decided = ({ approval }: { readonly approval: ApprovalView }) => {
-  const { status, params, approved_params, decided_by_name, decided_at, reason, question } = approval
+  const { status, params, approved_params, decided_by, decided_by_name, decided_at, reason, question } = approval
+  // Nobody decided: the call ended first.
+  const isWithdrawn = question !== null && decided_by === ''
   const words = question === null ? status : status === 'approved' ? 'answered' : 'declined'
   return (
     <div className="mt-4 grid gap-4">
       <Note tone={status === 'approved' ? 'good' : 'warn'} role="status">
-        {status === 'expired' ? 'It has expired.' : `It was ${words} by ${decided_by_name}`}
+        {status === 'expired'
+          ? 'It has expired.'
+          : isWithdrawn
+            ? 'The call ended before somebody answered:'
+            : `It was ${words} by ${decided_by_name}`}
         {decided_at !== null && (
           <>
             {' '}
             <Time at={decided_at} />
           </>
         )}
-        {reason !== null && `: ${reason}`}
+        {reason !== null && !isWithdrawn && `: ${reason}`}
       </Note>
       <div className="panel min-w-0 p-4">
         <JsonTree value={params} label="Asked for" />

@@ -93,7 +93,8 @@ export function KeyForm({ edited, onMade, onDone, isFirst = false }: KeyFormProp
       setScopes(undefined)
       onDone?.()
       await client.invalidateQueries({
-        predicate: ({ queryKey }) => ['session', 'keys', 'tenants'].includes(String(queryKey[0])),
+        // The first key changes what the server stores by default.
+        predicate: ({ queryKey }) => ['session', 'keys', 'tenants', 'setup'].includes(String(queryKey[0])),
       })
     },
   })

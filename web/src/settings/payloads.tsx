@@ -17,6 +17,12 @@ const POLICIES: readonly { readonly value: Policy; readonly label: string }[] = 
   { value: 'all', label: 'Those of all calls' },
 ]
 
+const STORED: Readonly<Record<Policy, string>> = {
+  off: 'The server stores no parameters and results from now on.',
+  errors: 'The server now stores the parameters and results of failed calls.',
+  all: 'The server now stores the parameters and results of all calls.',
+}
+
 /** Which parameters and results of calls the server stores. */
 export function Payloads() {
   const { data: setup, error, refetch } = useQuery(setupQuery)
@@ -42,7 +48,7 @@ function Policies({ setup }: { readonly setup: SetupState }) {
   const wanted: SetupChange | undefined = policy === setup.payloads ? undefined : { kind: 'payloads', policy }
   const change = useChange(wanted, ({ backup }) => {
     setChosen(undefined)
-    toast({ text: `The server stores the parameters and results of calls: ${policy}. Backup: ${backup ?? 'none'}` })
+    toast({ text: `${STORED[policy]} Backup: ${backup ?? 'none'}` })
   })
   return (
     <>

@@ -25,6 +25,17 @@ test('names a single server by its package', () => {
   expect(readServers(JSON.stringify(FILES))).toEqual({ servers: { filesystem: FILES } })
 })
 
+test.each([
+  ['node /home/me/notes/dist/index.js', 'notes'],
+  ['node node_modules/@modelcontextprotocol/server-everything/dist/index.mjs', 'everything'],
+  ['python weather-server.py', 'weather'],
+  ['node C:\\tools\\search\\main.ts', 'search'],
+  ['node index.js', 'index'],
+])('names the server of the command %s by the first word that says something', (command, name) => {
+  const read = readServers(command)
+  expect(read && 'servers' in read ? Object.keys(read.servers) : read).toEqual([name])
+})
+
 test('names the server at a URL by its host', () => {
   expect(readServers(' https://mcp.shop.com/v1/mcp ')).toEqual({
     servers: { shop: { url: 'https://mcp.shop.com/v1/mcp' } },

@@ -81,15 +81,15 @@ function parse(text: string): { readonly value: unknown } | string {
   return `This is not valid JSON: ${first?.message}`
 }
 
-/** `@modelcontextprotocol/server-filesystem@1.2` → `filesystem`, `shop.example.com` → `shop`. */
+/** Parts of a path that say nothing about a server. */
+const NO_NAME = /^(index|main|cli|app|start|server|dist|build|lib|out|src|bin)?(\.[cm]?[jt]s|\.py)?$/i
+
+/** `@modelcontextprotocol/server-filesystem@1.2` → `filesystem`, `shop.example.com` → `shop`, `notes/dist/index.js` → `notes`. */
 function nameFor(thing: string): string {
-  const last =
-    thing
-      .replace(/(?<=.)@[^/]*$/, '')
-      .split('/')
-      .at(-1) ?? ''
+  const parts = thing.replace(/(?<=.)@[^/]*$/, '').split(/[/\\]/)
+  const last = parts.findLast((part) => !NO_NAME.test(part)) ?? parts.at(-1) ?? ''
   const words = last
-    .replace(/\.(com|org|net|io|dev|ai|app|js|ts|py)$/, '')
+    .replace(/\.(com|org|net|io|dev|ai|app|[cm]?[jt]s|py)$/, '')
     .split(/[^A-Za-z0-9]+/)
     .filter((word) => word !== '' && !/^(mcp|server)$/i.test(word))
   return words.join('-').slice(0, 64) || 'server'

@@ -23,6 +23,7 @@ import {
   withoutShown,
   withShown,
 } from './operation-choice.ts'
+import { sentence } from './sentence.ts'
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
 
@@ -187,7 +188,7 @@ function Operations({ document, chosen, onChange }: OperationsProps) {
         </p>
       </div>
       {notes.map((note) => (
-        <Note key={note}>{note}</Note>
+        <Note key={note}>{sentence(note)}</Note>
       ))}
       <input
         type="search"

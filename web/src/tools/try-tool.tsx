@@ -1,7 +1,8 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type KeyboardEvent, Suspense, useMemo, useState } from 'react'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { toolQuery, useMay } from '../api/queries.ts'
+import { approvalsQuery } from '../approvals/approval-queries.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
@@ -14,6 +15,26 @@ import { writesLive } from './effect-chip.tsx'
 import { openProblems } from './form/problems-by-field.ts'
 import { ParamsText } from './params-text.tsx'
 import { type CallState, useToolCall } from './use-tool-call.ts'
+
+const QUESTION_MS = 1_500
+
+/** A question of the MCP server during the call. Leaving the page would cancel the call, so the answer gets a tab of its own. */
+function AskedMeanwhile({ tool }: { readonly tool: string }) {
+  const { data } = useQuery({ ...approvalsQuery(true), enabled: useMay('approve'), refetchInterval: QUESTION_MS })
+  const asked = data?.approvals.find((one) => one.question !== null && one.tool === tool)
+  if (asked === undefined) return null
+  return (
+    <div className="mt-3">
+      <Note role="status">
+        The MCP server asks a question, and the call waits for the answer.{' '}
+        <a href={`/approvals/${asked.id}`} target="_blank" rel="noreferrer" className="underline underline-offset-2">
+          Answer it in a new tab
+        </a>
+        .
+      </Note>
+    </div>
+  )
+}
 
 const ParamsForm = lazyPart(async () => (await import('./form/params-form.tsx')).ParamsForm)
 
@@ -104,6 +125,7 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
         {call.running && (
           <div className="panel p-4">
             <p className="moving text-muted">Running …</p>
+            {tool.kind === 'mcp' && <AskedMeanwhile tool={tool.name} />}
             {call.progress !== undefined && <JsonTree value={call.progress} label="Progress" />}
           </div>
         )}

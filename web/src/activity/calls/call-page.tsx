@@ -56,8 +56,8 @@ export function CallPage({ id }: { readonly id: string }) {
             Run again with these
           </Link>
         )}
-        {isOwn && row.event === null && <SaveTest from={{ call_id: id }} />}
         <CopyButton text={location.href} label="Copy link" />
+        {isOwn && row.event === null && <SaveTest from={{ call_id: id }} />}
       </div>
       <Payload call={data} />
       <section aria-label="Audit row" className="panel mt-4 min-w-0">

@@ -40,11 +40,15 @@ export function SavedSuitePage({ name }: { readonly name: string }) {
       {data !== undefined && (
         <>
           <p className="mt-1 text-sm text-muted">
-            {count(data.cases.length, 'test')}. Run the suite on{' '}
-            <Link href="/models" className="text-accent underline underline-offset-2">
-              Models
-            </Link>
-            .
+            {count(data.cases.length, 'test')}.{' '}
+            {data.cases.length > 0 && (
+              <Link
+                href={`/models?suite=${encodeURIComponent(`saved/${name}`)}`}
+                className="text-accent underline underline-offset-2"
+              >
+                Run the suite
+              </Link>
+            )}
           </p>
           {data.cases.length === 0 && (
             <Empty title="No tests" action={{ label: 'Open the calls', href: '/activity/calls' }}>

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { Link, useLocation, useSearchParams } from 'wouter'
 import type { ListedSuiteRun, SuiteRequest } from '../../../../src/server/http/views.ts'
 import { estimateQuery, type ListedModel, suitesQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
@@ -27,13 +27,19 @@ interface Numbers {
   readonly budget: string
 }
 
+/** Scrolls to the form when a link asks for a suite. */
+const showOnce = (form: HTMLElement | null) => form?.scrollIntoView()
+
 /** The form that starts a suite run, with an estimate of its cost. */
 export function SuitePanel({ models }: { readonly models: readonly ListedModel[] }) {
   const client = useQueryClient()
   const [, goTo] = useLocation()
   const suites = useQuery(suitesQuery)
-  const [chosenModels, setModels] = useState<readonly string[]>([])
-  const [chosenSuites, setSuites] = useState<readonly string[]>(['generated'])
+  const [params] = useSearchParams()
+  const asked = params.get('suite')
+  const usable = models.filter(({ reason }) => reason === undefined)
+  const [chosenModels, setModels] = useState<readonly string[]>(usable.length === 1 ? usable.map(({ id }) => id) : [])
+  const [chosenSuites, setSuites] = useState<readonly string[]>([asked ?? 'generated'])
   const [numbers, setNumbers] = useState<Numbers>({ repeat: '1', limit: '', budget: '1' })
   const [fresh, setFresh] = useState(false)
   const [asking, setAsking] = useState(false)
@@ -55,7 +61,11 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
     return <Loading what="the suites" />
   }
   return (
-    <section aria-labelledby="suites" className="panel min-w-0 p-4">
+    <section
+      aria-labelledby="suites"
+      className="panel min-w-0 scroll-mt-16 p-4"
+      ref={asked === null ? undefined : showOnce}
+    >
       <h2 id="suites" className="text-lg font-semibold">
         Run a suite
       </h2>
