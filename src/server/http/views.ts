@@ -141,9 +141,14 @@ export interface McpAnswer {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
+/** A row of the audit log, with the name that its key or user has now. */
+export interface ShownRow extends AuditRow {
+  readonly caller_name: string | null
+}
+
 /** A row of the audit log, with what is stored of its call. */
 export interface ShownCall {
-  readonly row: AuditRow
+  readonly row: ShownRow
   readonly payload: {
     readonly params?: unknown
     readonly result?: unknown

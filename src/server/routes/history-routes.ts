@@ -7,13 +7,13 @@ import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAs
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { ChatView, ShownCall, ShownChat } from '../http/views.ts'
-import { AUDIT_COLUMNS } from './record-routes.ts'
+import { SHOWN_COLUMNS, withName } from './record-routes.ts'
 
 const MAX_ID = 200
 
 const CALL = object(
   {
-    row: object(AUDIT_COLUMNS),
+    row: object(SHOWN_COLUMNS),
     payload: {
       type: ['object', 'null'],
       additionalProperties: true,
@@ -57,7 +57,8 @@ export function historyRoutes(app: FastifyInstance): void {
       await settleRecords(installation)
       const { row, payload } = found(await storage.ledger.row(tenant, id), `Row '${id}'`)
       const run = row.run_id !== null && (await storage.runs.get(row.tenant, row.run_id)) !== undefined
-      return { row, payload: payload === null ? null : JSON.parse(payload), payloads: installation.payloads, run }
+      const { callers, payloads } = installation
+      return { row: withName(row, callers), payload: payload === null ? null : JSON.parse(payload), payloads, run }
     },
   )
 

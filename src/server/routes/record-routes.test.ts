@@ -81,7 +81,7 @@ describe('GET /audit', () => {
     const { call, page, get, acme, globex, whole } = await auditYard()
     await call('hello', {}, acme)
     await call('hello', {}, globex)
-    expect((await page('')).rows.map(({ tenant }) => tenant)).toEqual(['acme'])
+    expect((await page('')).rows).toMatchObject([{ tenant: 'acme', caller_name: 'acme operator' }])
     for (const tenant of ['globex', '*']) {
       for (const format of ['', '&format=csv', '&format=json']) {
         expect((await get(`/audit?tenant=${tenant}${format}`, acme)).status).toBe(403)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers/callers.ts'
+import type { Caller, Callers } from '../../app/callers/callers.ts'
 import { Cancellation } from '../../core/cancellation.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'
@@ -16,7 +16,7 @@ import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
-import type { AgentRun, RunView } from '../http/views.ts'
+import type { AgentRun, RunView, ShownRow } from '../http/views.ts'
 import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
@@ -44,7 +44,7 @@ const AUDIT_QUERY = {
 
 const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
 
-export const AUDIT_COLUMNS = {
+const AUDIT_COLUMNS = {
   id: TEXT,
   time: TIME,
   tenant: TEXT,
@@ -71,9 +71,19 @@ export const AUDIT_COLUMNS = {
   hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
 }
 
+export const SHOWN_COLUMNS = {
+  ...AUDIT_COLUMNS,
+  caller_name: { type: ['string', 'null'], description: 'The name that the key or user has now. Not in exports.' },
+}
+
+export const withName = (row: AuditRow, callers: Callers): ShownRow => ({
+  ...row,
+  caller_name: row.caller === null ? null : callers.nameOf(row.caller),
+})
+
 const AUDIT_PAGE = object(
   {
-    rows: list(AUDIT_COLUMNS),
+    rows: list(SHOWN_COLUMNS),
     next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
   },
   'One page',
@@ -114,7 +124,10 @@ export function auditRoutes(app: FastifyInstance): void {
       const { query } = request
       const filter = filterOf(query, tenantAsked(request, query.tenant))
       await settleRecords(installation)
-      if (query.format === undefined) return ledger.audit(filter)
+      if (query.format === undefined) {
+        const page = await ledger.audit(filter)
+        return { ...page, rows: page.rows.map((row) => withName(row, installation.callers)) }
+      }
       const { type, write } = EXPORTS[query.format]
       const pageOf: PageOf = (cursor) => {
         if (!installation.callers.isValid(request.caller.id)) throw keyEnded()

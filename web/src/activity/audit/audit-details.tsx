@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
-import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
+import type { ShownRow } from '../../../../src/server/http/views.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { count, inTime } from '../../parts/figures.ts'
 import { useAddress } from '../address.ts'
@@ -9,7 +9,7 @@ import { EVENTS, OUTCOMES } from './audit-view.ts'
 const LINK = 'text-accent underline underline-offset-2 wrap-anywhere'
 
 interface RowProps {
-  readonly row: AuditRow
+  readonly row: ShownRow
 }
 
 /** All recorded fields of one call or event. */
@@ -49,7 +49,8 @@ const FACTS = 'grid grid-cols-1 gap-x-4 gap-y-1.5 md:grid-cols-[9rem_minmax(0,1f
 
 const Caller = ({ row }: RowProps) => (
   <Fact name="Caller">
-    {row.caller ?? 'nobody'}
+    {row.caller_name ?? 'nobody'}
+    {row.caller !== row.caller_name && ` (${row.caller})`}
     {row.source !== null && `, through ${row.source}`}, of the tenant {row.tenant}
     {row.caller !== null && <Same name="caller" value={row.caller} what="this caller" />}
   </Fact>

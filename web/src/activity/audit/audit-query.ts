@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query'
-import type { AuditPage } from '../../../../src/core/storage/ledger.ts'
+import type { ShownRow } from '../../../../src/server/http/views.ts'
 import { serverIsUp } from '../../api/connection.ts'
 import { requestJson } from '../../api/request.ts'
 import { type AuditView, auditPath } from './audit-view.ts'
@@ -14,7 +14,10 @@ export const auditQuery = (view: AuditView) =>
     queryKey: ['audit', view],
     queryFn: ({ pageParam, signal }) => {
       const cursor = pageParam === '' ? {} : { cursor: pageParam }
-      return requestJson<AuditPage>(auditPath(view, Date.now(), { limit: PAGE_ROWS, ...cursor }), { signal })
+      return requestJson<{ rows: ShownRow[]; next?: string }>(
+        auditPath(view, Date.now(), { limit: PAGE_ROWS, ...cursor }),
+        { signal },
+      )
     },
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,

@@ -1,6 +1,6 @@
 import { createColumnHelper, rowExpandingFeature, tableFeatures, useTable } from '@tanstack/react-table'
 import { Fragment } from 'react'
-import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
+import type { ShownRow } from '../../../../src/server/http/views.ts'
 import { inDate, inTime } from '../../parts/figures.ts'
 import { ChevronIcon } from '../../parts/icons.tsx'
 import { OutcomeChip } from '../../parts/outcome-chip.tsx'
@@ -8,13 +8,13 @@ import { useMedia } from '../../parts/use-media.ts'
 import { AuditDetails } from './audit-details.tsx'
 
 const features = tableFeatures({ rowExpandingFeature })
-const helper = createColumnHelper<typeof features, AuditRow>()
+const helper = createColumnHelper<typeof features, ShownRow>()
 
 /** How long a call took, or how many times an event happened. */
-const extent = ({ event, duration_ms, attempts }: AuditRow): string =>
+const extent = ({ event, duration_ms, attempts }: ShownRow): string =>
   event === null ? inTime(duration_ms) : attempts === 1 ? '' : `${attempts} times`
 
-const time = ({ time }: AuditRow) => <time dateTime={time}>{inDate(time)}</time>
+const time = ({ time }: ShownRow) => <time dateTime={time}>{inDate(time)}</time>
 
 /** Two columns for narrow windows, which include the most important other fields. */
 const NARROW = helper.columns([
@@ -48,7 +48,7 @@ const MIDDLE = helper.columns([
 const WIDE = helper.columns([
   ...MIDDLE,
   helper.accessor('source', { header: 'Through' }),
-  helper.accessor('caller', { header: 'Caller' }),
+  helper.accessor('caller_name', { header: 'Caller' }),
 ])
 const WIDE_WITH_TENANT = helper.columns([...WIDE, helper.accessor('tenant', { header: 'Tenant' })])
 
@@ -58,13 +58,13 @@ const WIDTHS: Readonly<Record<string, string>> = {
   time: 'w-52',
   duration_ms: 'w-24 tabular-nums',
   source: 'w-24',
-  caller: 'w-36 truncate',
+  caller_name: 'w-36 truncate',
   tenant: 'w-28 truncate',
 }
 
 interface OpenRowProps {
   readonly row: {
-    readonly original: AuditRow
+    readonly original: ShownRow
     getIsExpanded(): boolean
     toggleExpanded(): void
   }
@@ -85,7 +85,7 @@ const OpenRow = ({ row }: OpenRowProps) => (
 )
 
 interface AuditTableProps {
-  readonly rows: readonly AuditRow[]
+  readonly rows: readonly ShownRow[]
   /** Whether the rows may belong to several tenants. */
   readonly tenants: boolean
 }

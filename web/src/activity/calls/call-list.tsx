@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
+import type { ShownRow } from '../../../../src/server/http/views.ts'
 import { sessionQuery, toolsQuery, useMay } from '../../api/queries.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { inMoment, inTime } from '../../parts/figures.ts'
@@ -52,7 +52,7 @@ export function CallList() {
       {session?.payloads !== undefined && (
         <p className="text-sm text-muted compact:text-xs">{PAYLOADS[session.payloads]}</p>
       )}
-      <PagedList<AuditRow>
+      <PagedList<ShownRow>
         path="/audit"
         part="rows"
         filters={filters}
@@ -84,7 +84,7 @@ export function CallList() {
 const ROW =
   'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_minmax(10rem,1fr)_8.5rem]'
 
-const CallRow = ({ row, tenant }: { readonly row: AuditRow; readonly tenant: string }) => (
+const CallRow = ({ row, tenant }: { readonly row: ShownRow; readonly tenant: string }) => (
   <Link
     href={`/activity/calls/${encodeURIComponent(row.id)}${tenant}`}
     className={`${ROW} py-1.5 text-sm hover:bg-sunk compact:py-0 compact:text-xs`}
@@ -95,7 +95,7 @@ const CallRow = ({ row, tenant }: { readonly row: AuditRow; readonly tenant: str
     </span>
     <span className="text-right tabular-nums max-md:hidden">{inTime(row.duration_ms)}</span>
     <span className="truncate text-muted max-md:hidden">{row.source ?? '–'}</span>
-    <span className="truncate text-muted max-md:hidden">{row.model ?? row.caller ?? '–'}</span>
+    <span className="truncate text-muted max-md:hidden">{row.model ?? row.caller_name ?? '–'}</span>
     <time dateTime={row.time} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
       {inMoment(row.time)}
     </time>

@@ -55,6 +55,7 @@ export function SendRequest({ server, draft, onClose }: SendRequestProps) {
           />
         </div>
       </div>
+      <p className="text-sm text-muted">Methods that only read. To call a tool, open its page.</p>
       <div className="grid grid-cols-1">
         <span id={`${ids}params`} className="mb-1 text-sm font-medium">
           Parameters (JSON)

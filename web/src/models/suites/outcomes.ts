@@ -5,3 +5,7 @@ export const OUTCOMES = {
   not_run: { tone: 'plain', word: 'not run' },
   passed: { tone: 'good', word: 'passed' },
 } as const
+
+/** Saved suites by their own names. */
+export const suiteNames = (suites: readonly string[]): string =>
+  suites.map((name) => name.replace(/^saved\//, '')).join(', ')

@@ -4,6 +4,7 @@ import type { ListedSuiteRun } from '../../../../src/server/http/views.ts'
 import { suiteRunsQuery } from '../../api/queries.ts'
 import { inDate } from '../../parts/figures.ts'
 import { Failed } from '../../parts/states.tsx'
+import { suiteNames } from './outcomes.ts'
 import { StateChip } from './state-chip.tsx'
 
 /** Stored suite runs, newest first. */
@@ -25,7 +26,7 @@ export function SuiteRunList() {
               className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 hover:bg-sunk"
             >
               <StateChip run={run} />
-              <span className="font-medium break-all">{run.request.suites.join(', ')}</span>
+              <span className="font-medium break-all">{suiteNames(run.request.suites)}</span>
               <span className="text-sm break-all text-muted">{run.request.models.join(', ')}</span>
               <span className="text-sm text-muted tabular-nums">{countsOf(run)}</span>
               <time dateTime={run.created_at} className="ml-auto text-sm text-muted max-sm:ml-0">

@@ -10,6 +10,7 @@ import { Failed, Loading, Note } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
 import { CompareRuns } from './compare-runs.tsx'
 import { MatrixView } from './matrix-view.tsx'
+import { suiteNames } from './outcomes.ts'
 import { StateChip } from './state-chip.tsx'
 import { SuiteProgressView } from './suite-progress.tsx'
 import { TrialList } from './trial-list.tsx'
@@ -33,7 +34,7 @@ export function SuiteRunPage({ id }: { readonly id: string }) {
           </Link>
           <span className="text-muted"> / run of suites</span>
         </nav>
-        <h1 className="mt-2 text-2xl font-semibold tracking-tight break-words">{request.suites.join(', ')}</h1>
+        <h1 className="mt-2 text-2xl font-semibold tracking-tight break-words">{suiteNames(request.suites)}</h1>
         <div className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-2 text-sm text-muted">
           <StateChip run={run} />
           <time dateTime={run.created_at}>{inDate(run.created_at)}</time>
