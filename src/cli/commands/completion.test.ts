@@ -129,7 +129,7 @@ describe('the words that fit', () => {
     ],
     [
       ['keys', ''],
-      ['create', 'edit', 'list', 'revoke', 'signing'],
+      ['create', 'edit', 'list', 'rotate', 'revoke', 'signing'],
     ],
     [
       ['keys', 'create', '--role', 'o'],

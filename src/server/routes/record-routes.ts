@@ -265,11 +265,13 @@ async function agentRuns(
   return tree
 }
 
-/** The tool that ran at a time, if it was the only one. Times are rounded to milliseconds. */
+const CLOCKS_MS = 50
+
+/** The tool that ran at a time, if it was the only one. The two times come from different clocks. */
 function toolAt(steps: StoredRun['steps'], at: number): string | undefined {
   const around = steps.filter(({ type, started_at, duration_ms }) => {
     const start = Date.parse(started_at)
-    return type === 'tool' && start - 1 <= at && at <= start + duration_ms + 1
+    return type === 'tool' && start - CLOCKS_MS <= at && at <= start + duration_ms + CLOCKS_MS
   })
   const [tool, ...others] = new Set(around.map((step) => step.tool))
   return others.length === 0 ? tool : undefined
