@@ -38,7 +38,6 @@ test('questions of an MCP server are answered and declined in the inbox', async 
   })
   const { manager } = server.installation
   await manager.getMcpServers().start()
-  // A busy machine may need a second attempt.
   await expect.poll(() => manager.getMcpStatus()[0]?.state, { timeout: 60_000 }).toBe('connected')
   const call = async (tool_name: string) => {
     const headers = { 'content-type': 'application/json' }
