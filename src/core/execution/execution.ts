@@ -17,15 +17,18 @@ type Flags = Readonly<Record<string, boolean>>
 type Report = (progress: unknown) => void
 
 /** The call that started an execution. */
-interface ExecutionCaller {
+export interface ExecutionCaller {
+  readonly tool: string
   readonly tenant: string
+  id: string | undefined
+  readonly deadline: number
   readonly flags: Flags
   readonly scope: string
   readonly idempotencyKey: string | undefined
   readonly progress: Progress | undefined
   readonly timeoutMs: number
   readonly traceparent: string | undefined
-  readonly context: Pick<CallContext, 'caller' | 'app' | 'parent' | 'user'>
+  readonly context: CallContext
 }
 
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
@@ -107,21 +110,16 @@ export class Execution {
 /** Handlers must not see it. */
 let executionOf: (context: ExecutionContext) => Execution
 
-class ExecutionContext implements HandlerContext {
+abstract class ExecutionContext implements HandlerContext {
   static {
     executionOf = (context) => context.#execution
   }
 
+  abstract readonly call: CallTool
   readonly #execution: Execution
-  readonly #call: CallTool
 
-  constructor(execution: Execution, call: CallTool) {
+  constructor(execution: Execution) {
     this.#execution = execution
-    this.#call = call
-  }
-
-  get call(): CallTool {
-    return this.#call
   }
 
   get signal(): AbortSignal {
@@ -161,6 +159,7 @@ class ExecutionContext implements HandlerContext {
 
 /** The context of a kind. Tools in code can't set details, which must be JSON. */
 export class KindContext extends ExecutionContext {
+  readonly call: CallTool
   readonly child: NonNullable<HandlerContext['child']>
   readonly client: AskableClient | undefined
   readonly whileAsking: NonNullable<HandlerContext['whileAsking']>
@@ -171,7 +170,8 @@ export class KindContext extends ExecutionContext {
     child: () => CallContext,
     { client, whileAsking }: Required<Pick<HandlerContext, 'client' | 'whileAsking'>>,
   ) {
-    super(execution, call)
+    super(execution)
+    this.call = call
     this.child = child
     this.client = client
     this.whileAsking = whileAsking
@@ -204,6 +204,18 @@ export class KindContext extends ExecutionContext {
 
 /** The context of a tool in code. Others don't get the user: they may share results with another user. */
 export class CodeContext extends ExecutionContext {
+  readonly #callBy: (execution: Execution) => CallTool
+
+  constructor(execution: Execution, callBy: (execution: Execution) => CallTool) {
+    super(execution)
+    this.#callBy = callBy
+  }
+
+  /** Made when it is read: most tools call no others. */
+  get call(): CallTool {
+    return this.#callBy(executionOf(this))
+  }
+
   get user(): string | undefined {
     const { user, caller } = executionOf(this).caller.context
     return user ?? caller

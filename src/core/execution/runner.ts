@@ -72,11 +72,12 @@ export class Runner {
   readonly #random: () => number
   readonly #wheel: DeadlineWheel
   readonly #once: Once
-  readonly #execute: RunnerParts['execute']
+  /** How an execution calls other tools. */
+  readonly #callBy: (execution: Execution) => CallTool
   #closed = false
 
   constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
-    this.#execute = execute
+    this.#callBy = (execution) => (name, params, options) => execute(name, params, childContext(execution, options))
     this.#clock = clock
     this.#log = log
     this.#isolate = isolate
@@ -179,9 +180,9 @@ export class Runner {
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
-    const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
-    const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
-    if (tool.isCode) return handler(params, new CodeContext(execution, make))
+    if (tool.isCode) return handler(params, new CodeContext(execution, this.#callBy))
+    const child = (options?: ChildCallOptions): CallContext => childContext(execution, options)
+    const make = this.#callBy(execution)
     const whileAsking = <T>(answer: Promise<T>): Promise<T> => call.whileAsking(answer, this.#clock)
     const asked = { client: clientOf(call, whileAsking), whileAsking }
     return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, asked))
@@ -268,7 +269,8 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 /** The same caller with the same rights. The child ends with its parent, and what the model was offered doesn't matter. */
-function childContext(call: Call, execution: Execution, { step, signal }: ChildCallOptions = {}): CallContext {
+function childContext(execution: Execution, { step, signal }: ChildCallOptions = {}): CallContext {
+  const { caller: call } = execution
   const {
     idempotencyKey: _key,
     callId,
