@@ -98,13 +98,13 @@ export class Runner {
     for (const call of this.#wheel.entries()) (call as Call).handleEvent()
   }
 
-  /** Starts the tool or joins an identical call. A returned promise always settles by the deadline. */
+  /** Starts the tool or joins an identical call. Returns the call itself if its outcome comes later. */
   run(call: Call, tool: BoundTool, params: Params): unknown {
     if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
     // A call that joined one above it would wait for itself.
     const isNested = call.context.parent?.path.includes(tool.name) === true
     const joined = call.key === undefined || isNested ? undefined : tool.joinable(call.key)
-    if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
+    if (joined?.work !== undefined) return call.follow(call.join(joined), joined.work)
 
     tool.checkConcurrency()
     const execution = call.join(new Execution(tool, params, call, this.#parts))
@@ -120,7 +120,16 @@ export class Runner {
       execution.key = call.key
       tool.executions.add(execution)
     }
-    return call.waitFor(execution, work, this.#wheel)
+    return call.follow(execution, work)
+  }
+
+  /** The outcome of a call that runs. Settles by the deadline. */
+  outcomeOf(call: Call): Promise<unknown> {
+    const outcome = call.outcome(this.#wheel)
+    // Neither the wheel nor `close` has found the call yet.
+    if (this.#closed) call.handleEvent()
+    else if (this.#clock.now() >= call.deadline) call.expire()
+    return outcome
   }
 
   /** Runs a check under the deadline of its call: a promise, or a handler for a child process. */
@@ -134,7 +143,7 @@ export class Runner {
     const execution = call.join(new Execution(tool, params, call, this.#parts))
     const work = check instanceof Promise ? check : this.#send(call, execution, check, params)
     try {
-      return await call.waitFor(execution, work, this.#wheel)
+      return await this.outcomeOf(call.follow(execution, work))
     } finally {
       call.execution = before
     }
@@ -144,10 +153,8 @@ export class Runner {
   async stored(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
     if (call.idempotencyKey === undefined) return undefined
     const execution = call.join(new Execution(tool, params, call, this.#parts))
-    const known = await call.waitFor(
-      execution,
-      this.#once.look(call, tool, params, execution.cancellation),
-      this.#wheel,
+    const known = await this.outcomeOf(
+      call.follow(execution, this.#once.look(call, tool, params, execution.cancellation)),
     )
     call.execution = undefined
     return known as Known | undefined
