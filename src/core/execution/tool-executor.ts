@@ -344,8 +344,10 @@ export class ToolExecutor {
   /** Throws unless the call was approved. */
   async #approve(call: Call, tool: BoundTool, params: Params): Promise<void> {
     const changed = await this.#approvals.pass(call, tool, params)
+    if (changed === undefined) return
     // The schema may have changed since the decision.
-    if (changed !== undefined) await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
+    await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
+    call.warn(`A person changed the parameters of tool '${tool.name}' when they approved the call`)
   }
 
   #recall(call: Call, tool: BoundTool): Known | undefined {
