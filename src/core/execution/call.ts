@@ -66,7 +66,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   #state: 'idle' | 'running' | 'returned' | 'failed' = 'idle'
   #outcome: unknown = undefined
   /** Set while `outcome` waits. */
-  #wake: (() => void) | undefined = undefined
+  #settle: ((outcome: unknown) => void) | undefined = undefined
   /** How many questions wait for the client, and since when. */
   #asking: { open: number; sinceMs: number } | undefined = undefined
 
@@ -234,16 +234,17 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   /** Settles with the work, or rejects at the deadline or when the caller's signal aborts, whichever comes first. */
-  async outcome(wheel: DeadlineWheel): Promise<unknown> {
-    if (this.isRunning) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-        this.#wheel = wheel
-        if (this.#asking === undefined) wheel.add(this, this.deadline)
-        if (this.context.signal) this.#listen(this.context.signal)
-      })
-    }
-    return this.takeOutcome()
+  outcome(wheel: DeadlineWheel): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#settle = (outcome) => (this.#state === 'failed' ? reject(outcome) : resolve(outcome))
+      this.#wheel = wheel
+      if (!this.isRunning) {
+        this.#stopWaiting()
+        return
+      }
+      if (this.#asking === undefined) wheel.add(this, this.deadline)
+      if (this.context.signal) this.#listen(this.context.signal)
+    })
   }
 
   /** Waits for an answer of the client. The deadline moves by as long as it takes. */
@@ -257,7 +258,7 @@ export class Call extends DeadlineEntry implements CallRecord {
       this.#asking = open === 1 ? undefined : { open: open - 1, sinceMs }
       if (open === 1) {
         this.timeoutMs += clock.now() - sinceMs
-        if (this.#wake !== undefined) this.#wheel?.add(this, this.deadline)
+        if (this.#settle !== undefined) this.#wheel?.add(this, this.deadline)
       }
     }
   }
@@ -297,13 +298,18 @@ export class Call extends DeadlineEntry implements CallRecord {
     if (this.#state !== 'running') return false
     this.#state = state
     this.#outcome = outcome
-    if (this.#wake !== undefined) {
-      this.#wake()
-      this.#wake = undefined
-      this.#wheel?.remove(this)
-      if (this.context.signal) this.#unlisten(this.context.signal)
-    }
+    this.#stopWaiting()
     return true
+  }
+
+  #stopWaiting(): void {
+    const settle = this.#settle
+    if (settle === undefined) return
+    this.#settle = undefined
+    this.#wheel?.remove(this)
+    if (this.context.signal) this.#unlisten(this.context.signal)
+    settle(this.#outcome)
+    this.#outcome = undefined
   }
 }
 
