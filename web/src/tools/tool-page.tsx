@@ -83,7 +83,7 @@ function WithParams({ tool }: { readonly tool: WholePageTool }) {
 const hasRemoved = (params: unknown): boolean => JSON.stringify(params).includes('[redacted]')
 
 const TAB =
-  'rounded-t-lg border-b-2 border-transparent px-3 py-2 text-sm font-medium text-muted hover:text-ink data-[active]:border-accent data-[active]:text-ink'
+  'rounded-t-lg border-b-2 border-transparent px-3 py-2 whitespace-nowrap text-sm font-medium text-muted hover:text-ink data-[active]:border-accent data-[active]:text-ink'
 
 interface WholeToolProps {
   readonly tool: WholePageTool
