@@ -8,6 +8,7 @@ import type { ToolDefinition } from '../../core/tool.ts'
 import type { PayloadPolicy } from '../payloads.ts'
 import { curlSecrets } from './curl-command.ts'
 import { type Credential, openapiTools } from './openapi-tools.ts'
+import { allowedHosts, type PrivateHost } from './private-hosts.ts'
 import {
   checkReferences,
   forbiddenVariable,
@@ -40,6 +41,7 @@ export type SetupChange =
   | {
       readonly kind: 'http_tool'
       readonly tool: Values
+      readonly allow_private?: readonly string[]
       readonly command?: string
       readonly secrets?: readonly NamedSecret[]
     }
@@ -51,6 +53,7 @@ export type SetupChange =
       readonly base_url?: string
       readonly prefix?: string
       readonly credentials?: Readonly<Record<string, Credential>>
+      readonly allow_private?: readonly string[]
     }
   | { readonly kind: 'collection'; readonly name: string; readonly description?: string }
   /** Which parameters and results of calls are stored. */
@@ -64,6 +67,8 @@ export interface BuiltChange {
   readonly secrets: readonly NewSecret[]
   readonly places: readonly SecretPlace[]
   readonly warnings: readonly string[]
+  /** Hosts of new tools that the change may allow. */
+  readonly privateHosts?: readonly PrivateHost[]
   /** The names of what is added. */
   readonly added: {
     readonly servers?: readonly string[]
@@ -84,6 +89,8 @@ export interface ChangeContext {
   readonly isPreview?: boolean
   /** Why MCP servers with a command can't be added. */
   readonly noCommands: string | undefined
+  /** Whether the user of this machine makes the change. */
+  readonly isLocal: boolean
   readonly mayName: (variable: string) => boolean
   readonly signal: AbortSignal
 }
@@ -162,7 +169,8 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
   }
 }
 
-function httpTool({ tool, command, secrets: given }: Of<'http_tool'>, context: ChangeContext): BuiltChange {
+async function httpTool(change: Of<'http_tool'>, context: ChangeContext): Promise<BuiltChange> {
+  const { tool, command, secrets: given, allow_private } = change
   const { name, implementation } = tool
   if (typeof name !== 'string' || !isObject(implementation) || implementation.type !== 'http') {
     throw new SetupError(422, 'The tool needs a name and an implementation of type "http"')
@@ -174,7 +182,7 @@ function httpTool({ tool, command, secrets: given }: Of<'http_tool'>, context: C
   }
   secrets.used(implementation, name)
   checkReferences(tool, { secrets: secrets.names, variable: context.mayName })
-  return withTools([tool], secrets, context)
+  return withPrivateHosts(withTools([tool], secrets, context), [tool], allow_private, context.config)
 }
 
 async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<BuiltChange> {
@@ -196,7 +204,8 @@ async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<B
   })
   const implementations = tools.map(({ implementation }) => implementation)
   checkReferences(implementations, { secrets: secrets.names, variable: context.mayName })
-  return { ...withTools(tools, secrets, context), warnings: [...disabled(context), ...notes] }
+  const all = { ...withTools(tools, secrets, context), warnings: [...disabled(context), ...notes] }
+  return withPrivateHosts(all, tools, change.allow_private, context.config)
 }
 
 const COLLECTION = /^[A-Za-z0-9][A-Za-z0-9_-]{0,56}$/
@@ -240,6 +249,24 @@ function withTools(tools: readonly object[], secrets: NewSecrets, context: Chang
     ...built(context, secrets, { tools: names }),
     edits: [...enabling(context), ...tools.map((tool) => ({ path: ['tools', 'registry', -1], value: tool }))],
     fragment: { tools: { enabled: true, registry: tools } },
+  }
+}
+
+/** Adds the private addresses of tools that the caller allows. */
+async function withPrivateHosts(
+  change: BuiltChange,
+  tools: readonly object[],
+  allowed: readonly string[] = [],
+  { http }: Config,
+): Promise<BuiltChange> {
+  const { hosts, added, warnings } = await allowedHosts(tools, allowed, http)
+  const all = { ...change, privateHosts: hosts, warnings: [...change.warnings, ...warnings] }
+  if (added.length === 0) return all
+  return {
+    ...all,
+    edits: [...change.edits, ...added.map((value) => ({ path: ['http', 'allow_private', -1], value }))],
+    fragment: { ...change.fragment, http: { allow_private: added } },
+    added: { ...change.added, settings: added.map((address) => `http.allow_private: ${address}`) },
   }
 }
 

@@ -25,6 +25,7 @@ import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreT
 import { type CurlTool, curlTool } from './curl-command.ts'
 import { type DroppedFile, ingestDocument } from './ingest-document.ts'
 import { type OpenapiSource, openapiPreview } from './openapi-tools.ts'
+import type { PrivateHost } from './private-hosts.ts'
 import { type SecretPlace, secretUses } from './references.ts'
 import { SetupError } from './setup-error.ts'
 import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
@@ -52,6 +53,8 @@ export interface ChangeAnswer {
   readonly text: string
   readonly warnings: readonly string[]
   readonly secrets: readonly SecretPlace[]
+  /** Hosts of new tools that are blocked without the change, and that it may allow. */
+  readonly private_hosts: readonly PrivateHost[]
   /** What the change adds, by name. */
   readonly added: BuiltChange['added']
   readonly written: boolean
@@ -117,7 +120,9 @@ export class Setup {
   }
 
   openapi(source: OpenapiSource, signal: AbortSignal) {
-    return this.#limited(() => openapiPreview(source, { config: this.#installation.config, signal }))
+    return this.#limited(() =>
+      openapiPreview(source, { config: this.#installation.config, isLocal: this.#isLocal(), signal }),
+    )
   }
 
   /** Shows what a change would write, or writes it. Every attempt to write is an audit row. */
@@ -240,6 +245,7 @@ export class Setup {
       text: configText(built.fragment),
       warnings: [...(state.isNew ? [created(name)] : []), ...built.warnings, ...warnings],
       secrets: built.places,
+      private_hosts: built.privateHosts ?? [],
       added: built.added,
       written: false,
       ...(reason !== undefined && { reason }),
@@ -254,6 +260,7 @@ export class Setup {
       config,
       taken: await secrets.names(),
       noCommands: this.#noCommands(),
+      isLocal: this.#isLocal(),
       mayName: (variable) => this.#mayName(variable),
       signal,
     }

@@ -72,3 +72,19 @@ test('says which parts of the configuration use a secret, never its value, and r
   expect((await ask('DELETE', '/api/setup/secrets/SPARE')).status).toBe(204)
   expect((await ask('GET', '/api/setup')).body.secrets.names).toEqual(['SHOP_KEY'])
 })
+
+test('a private address is allowed with the scope installation, and recorded; documents at others are not read', async () => {
+  const { ask, installation, key } = await openSetup()
+  const implementation = { type: 'http', method: 'GET', url: 'http://10.1.2.3/things' }
+  const tool = { name: 'things', description: 'Lists things.', parameters: { type: 'object' }, implementation }
+  const change = { kind: 'http_tool', tool, allow_private: ['10.1.2.3'] }
+  const admin = await key('local', 'admin')
+  expect((await ask('POST', '/api/setup/changes', { change, write: true }, admin)).status).toBe(403)
+  expect((await ask('POST', '/api/setup/changes', { change, write: true })).body.written).toBe(true)
+  expect(installation.config.http?.allow_private).toEqual(['10.1.2.3'])
+  const { rows } = (await ask('GET', '/audit?type=event&tenant=*')).body
+  const row = rows.find(({ event }: { event: string }) => event === 'config.changed')
+  expect(row.detail).toContain('http.allow_private: 10.1.2.3')
+  const refused = await ask('POST', '/api/setup/openapi', { url: 'http://127.0.0.1:9/openapi.json' })
+  expect([refused.status, refused.body.error]).toEqual([422, expect.stringContaining('it is a loopback address')])
+})

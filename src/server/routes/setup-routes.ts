@@ -23,6 +23,10 @@ const SECRET = {
   required: ['name'],
   description: 'Stored encrypted. A preview needs no value. The configuration refers to it as ${secret:NAME}.',
 }
+const ALLOW_PRIVATE = {
+  ...{ type: 'array', items: short(45), maxItems: 20 },
+  description: 'Addresses of private_hosts, which the change adds to http.allow_private.',
+}
 const SECRETS = { type: 'array', items: SECRET, maxItems: 100 }
 const CREDENTIAL = {
   ...exactly({ secret: SECRET, variable: short(128, 'An environment variable.') }),
@@ -66,7 +70,10 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
   ),
   http_tool: kind(
     'http_tool',
-    { tool: { type: 'object' }, command: short(100_000, 'The curl command, for its secrets.'), secrets: SECRETS },
+    {
+      ...{ tool: { type: 'object' }, allow_private: ALLOW_PRIVATE, secrets: SECRETS },
+      command: short(100_000, 'The curl command, for its secrets.'),
+    },
     ['tool'],
   ),
   openapi: kind(
@@ -75,6 +82,7 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
       ...OPENAPI,
       operations: { type: 'array', items: short(64), minItems: 1, maxItems: 1_000 },
       credentials: { type: 'object', additionalProperties: CREDENTIAL, maxProperties: 100 },
+      allow_private: ALLOW_PRIVATE,
     },
     ['operations'],
   ),
@@ -224,6 +232,10 @@ export function setupRoutes(app: FastifyInstance): void {
             text: { ...TEXT, description: 'The change as a part of a configuration, to copy.' },
             warnings: TEXTS,
             secrets: SECRET_PLACES,
+            private_hosts: list(
+              { host: TEXT, addresses: TEXTS },
+              'Hosts of new tools that are blocked unless http.allow_private lists their addresses.',
+            ),
             added: object(
               { servers: TEXTS, providers: TEXTS, models: TEXTS, tools: TEXTS, settings: TEXTS },
               'The names of what is added.',
