@@ -83,7 +83,11 @@ beforeAll(async () => {
     parameters: { type: 'object', properties: { name: { type: 'string' }, n: { type: 'array' } } },
   }
   const greets = ['1.0.0', '2.0.0', '3.0.0-beta'].map((version) => ({
-    ...{ name: 'greet', description: 'Greets.', version, parameters: { type: 'object' } },
+    ...{ name: 'greet', description: 'Greets.', version },
+    parameters: {
+      type: 'object',
+      properties: version === '2.0.0' ? { tone: { type: 'string', default: 'kind' } } : {},
+    },
     implementation: { type: 'mock', mock_response: version },
   }))
   const registry = [...(config.tools?.registry ?? []), pipeline, ...greets, ...manyTools(2_000)]
@@ -231,11 +235,16 @@ describe('a tool', () => {
     expect(rows.map(({ event, subject }) => [event, subject])).toEqual(
       ['rollout.promoted', 'rollout.started', 'rollout.started'].map((event) => [event, 'greet']),
     )
-    await page.getByRole('button', { name: 'Make 1.0.0 current' }).click()
+    await expect.poll(() => sent(page)).toEqual({ tone: 'kind' })
+    await page.getByRole('button', { name: 'Make current: 1.0.0' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Make current' }).click()
     await row('1.0.0').getByText('current', { exact: true }).waitFor()
     await page.getByText('version 1.0.0').waitFor()
+    // The parameters of the other version are gone.
+    await expect.poll(() => sent(page)).toEqual({})
     expect(await call('greet')).toBe('1.0.0')
+    await page.getByRole('tab', { name: 'History' }).click()
+    await page.getByRole('columnheader', { name: 'Version' }).waitFor()
   })
 
   test.runIf(FULL)('that is a pipeline shows its steps and the values of its last run', async () => {

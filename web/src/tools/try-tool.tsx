@@ -59,6 +59,8 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
   const call = useToolCall(tool.name, () => {
     void client.invalidateQueries({ queryKey: ['history', tool.name] })
     void client.invalidateQueries({ queryKey: ['figures'] })
+    // The call may wait for approval, or may have used one.
+    void client.invalidateQueries({ queryKey: ['approvals'] })
     if (tool.pipeline !== undefined) void client.invalidateQueries(toolQuery(tool.name))
   })
   const live = writesLive(tool)
