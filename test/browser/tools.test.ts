@@ -37,6 +37,7 @@ const LINK = { type: 'resource_link', uri: 'https://x.test/a.png', name: 'the or
 
 let server: TestServer
 let written: unknown[]
+const released = Promise.withResolvers<void>()
 /** How many tools there are, as the page writes it. */
 let total: string
 
@@ -52,6 +53,14 @@ beforeAll(async () => {
       effect: 'write',
       permissions: ['danger'],
       parameters: { type: 'object', properties: { table: { type: 'string' } } },
+    },
+    patient: {
+      run: async () => {
+        await released.promise
+        written.push('patient')
+        return 'done'
+      },
+      effect: 'write',
     },
     slow: {
       run: (_params, { signal, report }) =>
@@ -382,6 +391,27 @@ describe('a tool', () => {
     expect(await media.getByRole('link', { name: 'the original' }).getAttribute('href')).toBe(LINK.uri)
     expect(loaded.filter((url) => url.includes('x.test'))).toEqual([])
     expect(await page.getByText(PNG).count()).toBe(0)
+  })
+
+  test('a call goes on when its page is left, and the browser asks before it closes a write', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/tool/patient`)
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).waitFor()
+    const asked = page.waitForEvent('dialog')
+    const closing = page.close({ runBeforeUnload: true })
+    const dialog = await asked
+    expect(dialog.type()).toBe('beforeunload')
+    await dialog.dismiss()
+    await closing
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByRole('heading', { name: 'Models', exact: true }).waitFor()
+    released.resolve()
+    await page.getByText('The call of patient succeeded.').waitFor()
+    expect(written).toContain('patient')
+    await page.getByRole('link', { name: 'Calls', exact: true }).click()
+    await page.waitForURL(/\/activity\/calls\?tool=patient$/)
   })
 
   test.runIf(FULL)('shows the progress of a slow call and cancels it', async () => {

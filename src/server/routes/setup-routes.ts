@@ -86,6 +86,8 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
     },
     ['operations'],
   ),
+  remove_model: kind('remove_model', { id: short(300) }, ['id']),
+  remove_provider: kind('remove_provider', { name: short(200) }, ['name']),
   payloads: kind('payloads', { policy: { enum: ['off', 'errors', 'all'] } }, ['policy']),
   collection: kind('collection', { name: short(57), description: short(500) }, ['name']),
 }
@@ -117,6 +119,10 @@ export function setupRoutes(app: FastifyInstance): void {
               },
             }),
             payloads: { enum: ['off', 'errors', 'all'], description: 'Which parameters and results are stored.' },
+            models: list(
+              { name: TEXT, entry: FLAG, models: TEXTS },
+              'The providers that the configuration file has an entry or models of.',
+            ),
             variables: object({ any: FLAG, names: TEXTS }, 'The environment variables that a change may name.'),
             commands: object({ allowed: FLAG, reason: REASON }, 'Whether MCP servers with a command can be added.'),
             providers: list({ type: TEXT, variable: TEXT, needs_key: FLAG }),
@@ -126,6 +132,18 @@ export function setupRoutes(app: FastifyInstance): void {
       },
     }),
     () => setup.state(),
+  )
+
+  app.post<{ Body: { name: string; value: string } }>(
+    '/api/setup/secrets',
+    route('installation', 'setup', 'Stores a secret. No response contains its value', {
+      body: { ...exactly({ name: short(64), value: { ...TEXT, maxLength: 65_536 } }), required: ['name', 'value'] },
+      response: { 201: object({ name: TEXT }) },
+    }),
+    async ({ body, caller }, reply) => {
+      await told(setup.addSecret(body, caller))
+      return reply.code(201).send({ name: body.name })
+    },
   )
 
   app.delete<{ Params: { name: string } }>(

@@ -108,8 +108,8 @@ function Shown({ setup, change, view, blocked, action, hosts, onWrite }: ShownPr
         </Note>
       )}
       {reason === undefined && lines.length === 0 && <Note>The file needs no change.</Note>}
-      {reason === undefined && lines.length > 0 && <Diff lines={lines} />}
-      {reason !== undefined && <Text text={view.text} />}
+      {(reason === undefined || view.text === '') && lines.length > 0 && <Diff lines={lines} />}
+      {reason !== undefined && view.text !== '' && <Text text={view.text} />}
       <div className="flex flex-wrap gap-2">
         {reason === undefined && (
           <Button look="main" disabled={!change.current || change.writing || blocked !== undefined} onClick={onWrite}>

@@ -273,5 +273,13 @@ describe('examples', () => {
       'Use refund with order_id 42, amount 5 and currency EUR.',
     )
     expect(exampleOf({ name: 'ping', parameters: { type: 'object' } }).query).toBe('Use ping.')
+    const light = {
+      type: 'object',
+      properties: { light: { type: 'string' }, scene: { type: 'string', description: 'A scene, such as "evening".' } },
+      required: ['light', 'scene'],
+    }
+    expect(exampleOf({ name: 'set_light', parameters: light }).query).toBe(
+      'Use set_light with light kitchen and scene evening.',
+    )
   })
 })

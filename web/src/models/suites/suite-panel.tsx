@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import type { ListedSuiteRun, SuiteRequest } from '../../../../src/server/http/views.ts'
-import { estimateQuery, type ListedModel, suiteRunsQuery, suitesQuery } from '../../api/queries.ts'
+import { estimateQuery, type ListedModel, sessionQuery, suiteRunsQuery, suitesQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
@@ -35,6 +35,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
   const client = useQueryClient()
   const [, goTo] = useLocation()
   const suites = useQuery(suitesQuery)
+  const { data: { currency = 'USD' } = {} } = useQuery(sessionQuery)
   const running = useQuery(suiteRunsQuery).data?.find(({ state }) => state === 'running')
   const [params] = useSearchParams()
   const asked = params.get('suite')
@@ -128,7 +129,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
           hint="all"
         />
         <NumberField
-          label="Budget in USD"
+          label={`Budget in ${currency}`}
           value={numbers.budget}
           onChange={set('budget')}
           min={0}
