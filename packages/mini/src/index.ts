@@ -27,7 +27,7 @@ export interface Mini {
   readonly pid: number | undefined
   /** Answers with a text or with calls; throws a `MiniError`, or the reason of the signal. */
   answer(request: MiniRequest): Promise<Answer>
-  /** Vectors of the first texts, up to 1,300 tokens; they are near each other if the texts mean the same. Throws like `answer`. */
+  /** Vectors of the first texts, up to 2,000 tokens; they are near each other if the texts mean the same. Throws like `answer`. */
   embed(texts: readonly string[], signal?: AbortSignal, tenant?: string): Promise<number[][]>
   close(): Promise<void>
 }

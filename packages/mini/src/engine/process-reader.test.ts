@@ -306,7 +306,7 @@ describe('tenants', () => {
     expect(await embed('greedy')).toHaveLength(1)
   })
 
-  test('get calls of at most 320 tokens, and a question ends after 1,300 and one pass', async () => {
+  test('get calls of at most 320 tokens, and a question ends after 2,000 and one pass', async () => {
     const { one, calls, openGate } = await gated()
     await openGate()
     const tool = { head: 'x.', parameters: parameters(40) }
@@ -319,11 +319,11 @@ describe('tenants', () => {
       await expect(own.read([weather])).rejects.toThrow('The request is too long for mini:v1. Ask for less at a time.')
       return found
     })
-    expect(calls).toHaveLength(6)
+    expect(calls).toHaveLength(8)
     expect(readings).toHaveLength(9)
-    // Two first passes of two parameters each were read.
+    // Four first passes of two parameters each were read.
     const read = readings.flatMap((reading) => reading.parameters.filter(({ mentioned }) => mentioned > -1_000))
-    expect(read).toHaveLength(4)
+    expect(read).toHaveLength(8)
   })
 
   test('find the vectors of their own tools only', async () => {

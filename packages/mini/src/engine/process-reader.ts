@@ -7,8 +7,8 @@ import { NEVER, type ParameterReading, type Question, type Reading, type ToolRea
 
 /** Tokens per call of the process, which can't be stopped in between: less than a second. */
 const CALL_TOKENS = 320
-/** A question is limited to these tokens, about three seconds, and one pass more. */
-const QUESTION_TOKENS = 1_300
+/** A question is limited to these tokens, about four seconds, and one pass more. */
+const QUESTION_TOKENS = 2_000
 /** Tools are compared with fewer, so that the likeliest can still be read. */
 const COMPARED_TOKENS = 900
 /** The process needs no more passes or texts for a call. */
@@ -172,6 +172,10 @@ class QuestionReader implements ToolReader {
       this.#vectors.set(this.#tenant, unknown[at] as string, Float32Array.from(vector))
     }
     return found
+  }
+
+  left(): number {
+    return QUESTION_TOKENS - this.#spent
   }
 
   #check(): void {

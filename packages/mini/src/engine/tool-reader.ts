@@ -58,6 +58,8 @@ export interface ToolReader {
   embed(texts: readonly string[], signal?: AbortSignal): Promise<number[][]>
   /** The vectors of texts that come again with the next question, such as those of tools; the likeliest come first. */
   embedTools(texts: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, ArrayLike<number>>>
+  /** How many tokens may still be read. */
+  left?(): number
 }
 
 /** The model reads 160 tokens of a message. A longer message is read piece by piece. */
@@ -78,6 +80,7 @@ export function inWindows(reader: ToolReader): ToolReader {
   return {
     embed: (texts, signal) => reader.embed(texts.map(gistOf), signal),
     embedTools: (texts, signal) => reader.embedTools(texts, signal),
+    left: () => reader.left?.() ?? Number.POSITIVE_INFINITY,
     async read(questions, signal) {
       const windows = questions.map(({ said }) => windowsOf(said))
       // The first windows come first: if not all can be read, every tool is read with the start of the message.

@@ -65,6 +65,12 @@ test.each([
       { artist: 'fan', state: 'off' },
     ],
   ],
+  [
+    'play Prince, Madonna and Sade',
+    { artist: ['Prince, Madonna', 'Prince', 'Madonna', 'Sade'] },
+    { artist: 'Prince' },
+    [{ artist: 'Prince' }, { artist: 'Madonna' }, { artist: 'Sade' }],
+  ],
   ['play Prince, not Madonna', { artist: ['Prince', 'Madonna'] }, { artist: 'Prince' }, [{ artist: 'Prince' }]],
   [
     'play Prince, Madonna and Sade for 5 and 9 minutes',
@@ -74,4 +80,12 @@ test.each([
   ],
 ])('"%s" makes the calls that belong together', async (said, marked, params, expected) => {
   expect(await severalCalls(params, PARAMETERS, readingOf(said, marked), said, NOW)).toEqual(expected)
+})
+
+test('a piece of another call is no further value', async () => {
+  const said = 'play Prince and call Madonna'
+  const reading = readingOf(said, { artist: ['Prince', 'Madonna'] })
+  const taken = [{ from: said.indexOf('Madonna'), to: said.length }]
+  expect(await severalCalls({ artist: 'Prince' }, PARAMETERS, reading, said, NOW)).toHaveLength(2)
+  expect(await severalCalls({ artist: 'Prince' }, PARAMETERS, reading, said, NOW, taken)).toHaveLength(1)
 })

@@ -4,15 +4,13 @@ import type { ParameterReading } from '../engine/tool-reader.ts'
 import { listedValues, placesOf } from '../values/described-options.ts'
 import { numbersIn } from '../values/numbers-in.ts'
 import { type Quote, quotesIn, typedValues, wholeSpan } from './assign-spans.ts'
-import { saidOptions } from './fill-parameters.ts'
+import { type Place, saidOptions } from './fill-parameters.ts'
 import { makeValue, markedPieces, plainText } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
 import type { ToolReading } from './read-tool.ts'
 
 /** A value for a parameter, and its place in the message. */
-interface Given {
-  readonly from: number
-  readonly to: number
+interface Given extends Place {
   readonly value: unknown
 }
 
@@ -23,21 +21,23 @@ const LAST_BETWEEN = /[;&.?!]|\b(?:and|or|vs|versus|plus|also|then)\b/i
 const EXCEPT = /\b(?:but|not|except|than|instead)\b/i
 const MAX_WORDS = 4
 
-/** The calls that a message asks of a tool: one for each of several values, with the other values that belong to it. */
+/** The calls that a message asks of a tool: one for each of several values, with the other values that belong to it. Another call has the pieces in `taken`. */
 export async function severalCalls(
   params: Params,
   parameters: readonly Parameter[],
   reading: ToolReading,
   said: string,
   now: Date,
+  taken: readonly Place[] = [],
 ): Promise<Params[]> {
   const quotes = quotesIn(said)
+  const isFree = (one: Place): boolean => !taken.some(({ from, to }) => from < one.to && one.from < to)
   const given = new Map<string, readonly Given[]>()
   for (const parameter of parameters) {
     await takeTurns()
     const own = reading.parameters.get(parameter.name)
     if (own !== undefined && parameter.name in params)
-      given.set(parameter.name, givenTo(parameter, own, said, now, quotes))
+      given.set(parameter.name, givenTo(parameter, own, said, now, quotes).filter(isFree))
   }
   const counts = [...given.values()]
     .filter((values) => areSeveral(values, said))
@@ -91,11 +91,11 @@ function givenTo(
 /** Names that hold an "and". */
 const ONE_NAME = /bosnia and|trinidad and|antigua and|saint kitts and|são tomé and|turks and|tyne and/i
 
-/** "Rome and Athens" are two names. */
-function namesIn({ from, to }: { from: number; to: number }, said: string): readonly { from: number; to: number }[] {
+/** "Rome and Athens" are two names; so are "Rome, Athens" before "and Cairo". */
+function namesIn({ from, to }: Place, said: string): readonly Place[] {
   const text = said.slice(from, to)
-  const names = text.split(/,? (?:and|&|or) |, /)
-  const several =
-    / (?:and|&|or) /.test(text) && !ONE_NAME.test(text) && names.every((one) => /^\p{Lu}/u.test(plainText(one)))
+  const names = text.split(/,? (?:and|&|or) |, (?!\p{Lu}{2}\b)/u)
+  const listed = / (?:and|&|or) /.test(text) || /^,? (?:and|&|or) /.test(said.slice(to))
+  const several = listed && !ONE_NAME.test(text) && names.every((one) => /^\p{Lu}|\d/u.test(plainText(one)))
   return several ? placesOf(names, text).map((one) => ({ from: from + one.from, to: from + one.to })) : [{ from, to }]
 }

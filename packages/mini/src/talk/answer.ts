@@ -1,7 +1,7 @@
 import type { Message, OfferedTool, Params } from '../base/port.ts'
 import { wordsOfName } from '../base/tool-text.ts'
 import { parametersUsed } from '../choose/operations.ts'
-import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
+import { type Filling, fillParameters, type Place } from '../fill/fill-parameters.ts'
 import { plainText } from '../fill/make-value.ts'
 import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { readTools, type ToolReading } from '../fill/read-tool.ts'
@@ -43,6 +43,8 @@ interface Talk extends Filling {
 const MAX_SAID_LENGTH = 4_000
 /** Deeper than any indentation that a value may hold. */
 const LONG_SPACE = /(?<!\s)(\s{40})\s+/g
+/** What reading a clause and the whole message takes. */
+const TOKENS_OF_MESSAGE = 900
 const GIVEN_UP = /^(?:never ?mind|cancel|stop|forget (?:it|that)|nothing|nevermind)\b/i
 const NOTHING_DONE = 'All right, nothing was done.'
 const ABOUT_ME =
@@ -90,27 +92,45 @@ async function fresh(said: string, talk: Talk, understood?: readonly Part[]): Pr
   if (lacking !== undefined) return questionFor(lacking.missing[0] as Parameter)
   const calls: Call[] = []
   for (const part of parts) {
-    for (const params of await callsOf(part, talk)) calls.push({ tool: part.tool.name, params })
+    const taken = parts.flatMap((one) => (one !== part && one.said === part.said ? (one.places ?? []) : []))
+    for (const params of await callsOf(part, talk, taken)) calls.push({ tool: part.tool.name, params })
   }
   return calls
 }
 
-/** Each clause by itself where every one is a request of its own; else the whole. What must not be done is left out. */
-async function understoodParts(said: string, talk: Talk): Promise<Part[]> {
-  const wholly = async (): Promise<Part[]> =>
-    (await understandAll(said, talk.tools, talk)).map((one) => ({ ...one, said }))
-  const clauses = splitRequest(said).filter((clause) => !forbids(clause))
+/** The requests of a message: each clause that is one by itself, with those that add to it; else the whole message is one. */
+async function understoodParts(said: string, talk: Talk): Promise<readonly Part[]> {
+  const partsIn = async (text: string, tools = talk.tools): Promise<readonly Part[]> =>
+    (await understandAll(text, tools, talk)).map((one) => ({ ...one, said: text }))
+  const verbs = new Set(talk.tools.flatMap(({ name }) => wordsOfName(name).split(' ')))
+  const clauses = splitRequest(said, verbs).filter((clause) => !forbids(clause))
   // What follows "summarize:" is a text, not requests.
-  if (clauses.length > 1 && !talk.tools.some(({ name }) => introduced(name, said))) {
-    const parts: Part[] = []
-    for (const clause of clauses) {
-      const own = await understandAll(clause, talk.tools, talk)
-      if (own.length === 0 || own.some(({ missing }) => missing.length > 0)) return wholly()
-      parts.push(...own.map((one) => ({ ...one, said: clause })))
-    }
-    return parts
+  if (clauses.length < 2 || talk.tools.some(({ name }) => introduced(name, said))) return partsIn(said)
+  const requests: (readonly Part[])[] = []
+  for (const clause of clauses) {
+    if ((talk.reader.left?.() ?? TOKENS_OF_MESSAGE) < TOKENS_OF_MESSAGE) return partsIn(said)
+    const own = await partsIn(clause)
+    const last = requests.at(-1)
+    if (isOwn(own) && !addsTo(last, own)) requests.push(own)
+    else if (last !== undefined) {
+      const text = said.slice(said.indexOf(last[0]?.said as string), said.indexOf(clause) + clause.length)
+      const tools = last.map(({ tool }) => tool)
+      const longer = await partsIn(text, tools)
+      if (isOwn(longer)) requests.splice(-1, 1, longer)
+    } else if (beginsRequest(clause)) return partsIn(said)
   }
-  return wholly()
+  return requests.length > 1 ? requests.flat() : partsIn(said)
+}
+
+const isOwn = (parts: readonly Part[]): boolean =>
+  parts.length > 0 && parts.every(({ missing }) => missing.length === 0)
+
+/** Whether a clause says more about the request before it: "Find a song. It should be from 2019." */
+function addsTo([before, ...others]: readonly Part[] = [], [own, ...more]: readonly Part[]): boolean {
+  if (before === undefined || own === undefined || others.length + more.length > 0) return false
+  const same = ([name, value]: [string, unknown]): boolean =>
+    !(name in before.params) || JSON.stringify(before.params[name]) === JSON.stringify(value)
+  return before.tool === own.tool && Object.entries(own.params).every(same)
 }
 
 /** What was understood, and of which words. */
@@ -200,10 +220,11 @@ const readable = (text: string): string =>
   text.trimStart().slice(0, MAX_SAID_LENGTH).toWellFormed().replaceAll(LONG_SPACE, '$1').trim()
 
 /** One call, or one for each of several values. */
-async function callsOf({ tool, params, said, reading }: Part, { check, now }: Talk): Promise<readonly Params[]> {
+async function callsOf(part: Part, { check, now }: Talk, taken: readonly Place[]): Promise<readonly Params[]> {
+  const { tool, params, said, reading } = part
   if (reading === undefined) return [params]
   const parameters = parametersUsed(readParameters(tool.parameters), params)
-  const calls = await severalCalls(params, parameters, reading, said, now)
+  const calls = await severalCalls(params, parameters, reading, said, now, taken)
   const problems = await Promise.all(calls.map((call) => check(tool.parameters, call)))
   return problems.every(({ length }) => length === 0) ? calls : [params]
 }

@@ -10,9 +10,20 @@ describe('several requests in one sentence', () => {
     ['find recipes with salt and pepper', ['find recipes with salt and pepper']],
     ["send Anna 'wait and call me'", ["send Anna 'wait and call me'"]],
     ['Translate Hello, how are you? from English', ['Translate Hello, how are you? from English']],
+    ['I am off to Rome. Is it warm there?', ['I am off to Rome', 'Is it warm there?']],
+    ['1. dim the lamp\n2) a jazz song, please', ['dim the lamp', 'a jazz song, please']],
+    ['set the volume to 30. Then play jazz', ['set the volume to 30', 'Then play jazz']],
+    ['1) dim the lamp 2) play jazz', ['dim the lamp', 'play jazz']],
+    ['dim the lamp (to 30) now', ['dim the lamp (to 30) now']],
+    ['dim the lamp; volume to 30', ['dim the lamp', 'volume to 30']],
     ['Given the patient 5, retrieve the report', ['Given the patient 5, retrieve the report']],
   ])('%s', (said, expected) => {
     expect(splitRequest(said)).toEqual(expected)
+  })
+
+  test('a verb of a tool begins a request', () => {
+    expect(splitRequest('rotate it and flip it', new Set(['rotate', 'flip']))).toEqual(['rotate it', 'flip it'])
+    expect(splitRequest('rotate it and flip it')).toHaveLength(1)
   })
 
   test('a long text is left whole', () => {

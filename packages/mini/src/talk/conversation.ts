@@ -115,24 +115,25 @@ const QUESTIONS = new Set('how what what’s when where which who why'.split(' '
 const POLITE =
   /^(?:(?:please|hey|hi|hello|ok|okay|now|so|first|can you|could you|would you|will you|i want(?: you)? to|i(?:'d| would) like(?: you)? to|i need(?: you)? to|let['’]s)[\s,]+)+/i
 const JOINTS =
-  /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:and\s+)?(?:please\s+|also\s+)?/giu
+  /(?:(?:(?<=^|\n|[,:]\s)\d{1,2}[.)]|(?<=\s)(?<!\([^()]{0,40})\d{1,2}\))\s+|(?:(?<!\s)\s+)?(?:[.;!?]\s+(?:\d{1,2}[.)]\s+)?|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:and\s+)?(?:please\s+|also\s+)?/giu
 /** A longer text isn't a list of requests. */
-const MAX_CLAUSES = 4
+const MAX_CLAUSES = 6
 const LONGEST = 1_000
 
-/** The requests that may be in a sentence: cut only before words that a request begins with, and never in quotes. */
-export function splitRequest(said: string): string[] {
+/** The requests that may be in a message: sentences and list items, and clauses that begin with a verb of a request or of a tool; never in quotes. */
+export function splitRequest(said: string, verbs: ReadonlySet<string> = new Set()): string[] {
   if (said.length > LONGEST) return [said]
   const clauses: string[] = []
   let start = 0
   for (const { index, 0: joint } of said.matchAll(JOINTS)) {
     const at = index + joint.length
-    // A question after a comma is often a quotation.
-    const sentence = /\?\s+[\p{Lu}\d]/u.test(said.slice(index, at + 1))
-    const begins = sentence || isRequest(said.slice(at, at + 60), /\p{L}|[.;!?]/u.test(joint))
     const clause = said.slice(start, index).trim()
-    if (!begins || quoted(said, index) || !isRequest(clause, true) || clause.split(/\s+/).length < 2) continue
-    clauses.push(clause)
+    const sentence = /[;\d]/.test(joint) || /[.!?]\s+[\p{Lu}\d]/u.test(said.slice(index, at + 1))
+    // A question after a comma is often a quotation.
+    const begins =
+      sentence || (isRequest(said.slice(at, at + 60), /\p{L}/u.test(joint), verbs) && isRequest(clause, true, verbs))
+    if (!begins || quoted(said, index) || (clause.split(/\s+/).length < 2 && clause !== '')) continue
+    if (clause !== '') clauses.push(clause)
     start = at
   }
   const rest = said.slice(start).trim()
@@ -143,9 +144,9 @@ export function splitRequest(said: string): string[] {
 /** Whether a text starts like a request or a question. */
 export const beginsRequest = (text: string): boolean => isRequest(text, true) && !/^(?:what|how) about\b/i.test(text)
 
-function isRequest(text: string, questions: boolean): boolean {
+function isRequest(text: string, questions: boolean, verbs?: ReadonlySet<string>): boolean {
   const first = /^[\p{L}’']+/u.exec(text.replace(POLITE, ''))?.[0].toLowerCase().replace("'", '’') ?? ''
-  return BEGINNINGS.has(first) || (questions && QUESTIONS.has(first))
+  return BEGINNINGS.has(first) || verbs?.has(first) || (questions && QUESTIONS.has(first))
 }
 
 /** Whether a position is inside quotes. */

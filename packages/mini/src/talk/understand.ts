@@ -140,14 +140,8 @@ async function fill(
   const [main] = required
   if (main !== undefined && required.length === 1 && WHOLE_TEXT.test(main.name)) {
     const rest = afterColon(said)
-    if (
-      rest?.includes(
-        String(likely[main.name] ?? '')
-          .split(': ')
-          .at(-1) as string,
-      )
-    )
-      likely[main.name] = rest
+    const found = String(likely[main.name] ?? '')
+    if (rest?.includes(found.slice(found.lastIndexOf(': ') + 1).trim())) likely[main.name] = rest
   }
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const fixed = operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
@@ -225,19 +219,13 @@ async function rankTools(
   const dated = datesIn(said, 'yyyy-MM-dd', now).some(({ from, to }) => /\d/.test(said.slice(from, to)))
   const uses = (await likelyTools(tools, said, search)).flatMap((tool) => usesFor(usesOf(tool), dated))
   const likely = await nearest(uses, said, reader, MAX_READ, signal)
-  const readings = await readTools(
-    likely.map(({ as }) => as),
-    said,
-    { reader, ...(signal && { signal }) },
-  )
+  const read = likely.map(({ as }) => as)
+  const readings = await readTools(read, said, { reader, ...(signal && { signal }) })
   return likely
     .map((use, index) => {
       const reading = readings[index] as ToolReading
-      return {
-        ...use,
-        reading,
-        relevance: called(use.tool.name, said) ? 1 : Math.max(reading.relevance, namedShare(use, said)),
-      }
+      const relevance = called(use.tool.name, said) ? 1 : Math.max(reading.relevance, namedShare(use, said))
+      return { ...use, reading, relevance }
     })
     .sort((left, right) => right.relevance - left.relevance)
 }

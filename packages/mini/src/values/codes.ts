@@ -22,50 +22,30 @@ const NAMES: readonly (readonly [CodeKind, RegExp, RegExp])[] = [
   ['country', /\bcountry\b/i, /['"(](?:US|us|GB|gb|DE|de|FR|fr)['")]/],
   ['state', /\bstate\b/i, /['"(][A-Z]{2}['")]/],
 ]
-/** Ambiguous names of currencies, and their usual meaning. */
+/** Ambiguous names of currencies, by their usual meaning. */
 const MONEY: Readonly<Record<string, string>> = {
-  $: 'USD',
-  '€': 'EUR',
-  '£': 'GBP',
-  '¥': 'JPY',
-  '₹': 'INR',
-  dollar: 'USD',
-  buck: 'USD',
-  'american dollar': 'USD',
-  'u.s. dollar': 'USD',
-  pound: 'GBP',
-  sterling: 'GBP',
-  quid: 'GBP',
-  euro: 'EUR',
-  yen: 'JPY',
-  yuan: 'CNY',
-  renminbi: 'CNY',
-  rmb: 'CNY',
-  rupee: 'INR',
-  franc: 'CHF',
-  peso: 'MXN',
-  won: 'KRW',
-  ruble: 'RUB',
-  real: 'BRL',
-  reais: 'BRL',
-  rand: 'ZAR',
+  USD: '$|dollar|buck|american dollar|u.s. dollar',
+  EUR: '€|euro',
+  GBP: '£|pound|sterling|quid',
+  JPY: '¥|yen',
+  CNY: 'yuan|renminbi|rmb',
+  INR: '₹|rupee',
+  CHF: 'franc',
+  MXN: 'peso',
+  KRW: 'won',
+  RUB: 'ruble',
+  BRL: 'real|reais',
+  ZAR: 'rand',
 }
 const COUNTRIES: Readonly<Record<string, string>> = {
-  usa: 'US',
-  'u.s.': 'US',
-  'united states of america': 'US',
-  america: 'US',
-  'the us': 'US',
-  uk: 'GB',
-  britain: 'GB',
-  'great britain': 'GB',
-  england: 'GB',
-  holland: 'NL',
-  turkey: 'TR',
-  'czech republic': 'CZ',
-  'south korea': 'KR',
+  US: 'usa|u.s.|united states of america|america|the us',
+  GB: 'uk|britain|great britain|england',
+  NL: 'holland',
+  TR: 'turkey',
+  CZ: 'czech republic',
+  KR: 'south korea',
 }
-const LANGUAGES: Readonly<Record<string, string>> = { mandarin: 'zh', farsi: 'fa', 'simplified chinese': 'zh' }
+const LANGUAGES: Readonly<Record<string, string>> = { zh: 'mandarin|simplified chinese', fa: 'farsi' }
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyz']
 
 /** The kind of code that a parameter takes, by its name and description; undefined if none. */
@@ -142,25 +122,25 @@ function codesOf(kind: CodeKind, names: ReadonlyMap<string, string>): ReadonlySe
 function namesOf(kind: CodeKind): ReadonlyMap<string, string> {
   let names = known.get(kind)
   if (names === undefined) {
-    names = kind === 'state' ? stateCode() : new Map([...listed(kind), ...Object.entries(ALIASES[kind])])
+    names = kind === 'state' ? stateCode() : new Map([...listed(kind), ...aliases(kind)])
     known.set(kind, names)
   }
   return names
 }
 
 const ALIASES = { language: LANGUAGES, currency: MONEY, country: COUNTRIES }
+const aliases = (kind: keyof typeof ALIASES): [string, string][] =>
+  Object.entries(ALIASES[kind]).flatMap(([code, names]) =>
+    names.split('|').map((name): [string, string] => [name, code]),
+  )
 
 /** The English names that the runtime knows. */
 function listed(kind: 'language' | 'currency' | 'country'): [string, string][] {
   const type = kind === 'country' ? 'region' : kind
   const names = new Intl.DisplayNames('en', { type, fallback: 'none' })
   const pairs = LETTERS.flatMap((one) => LETTERS.map((other) => one + other))
-  const codes =
-    kind === 'currency'
-      ? Intl.supportedValuesOf('currency')
-      : kind === 'country'
-        ? pairs.map((pair) => pair.toUpperCase())
-        : pairs
+  const regions = (): string[] => pairs.map((pair) => pair.toUpperCase())
+  const codes = kind === 'currency' ? Intl.supportedValuesOf('currency') : kind === 'country' ? regions() : pairs
   const all = codes.flatMap((code): [string, string][] => {
     const name = isCurrent(kind, code) ? names.of(code)?.toLowerCase() : undefined
     return name === undefined ? [] : [[name, code]]
