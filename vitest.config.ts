@@ -10,9 +10,13 @@ const project = (name: string, include: string[]) => ({ extends: true as const, 
 /** Tests that start servers and browsers first: the short ones fill the gaps, and nothing long is left at the end. */
 const ORDER = ['whole', 'examples', 'spec', 'conformance', 'unit']
 
+/** Short files that take long, because they start programs. Without times of an earlier run, Vitest sorts by size. */
+const STARTS_PROGRAMS = /\/src\/(isolation|cli)\//
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ project }: TestSpecification): number => ORDER.indexOf(project.name)
+    const place = ({ project, moduleId }: TestSpecification): number =>
+      ORDER.indexOf(project.name) + (project.name === 'unit' && !STARTS_PROGRAMS.test(moduleId) ? 1 : 0)
     return (await super.sort(files)).toSorted((one, other) => place(one) - place(other))
   }
 }
@@ -48,7 +52,7 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
     globalSetup: [at('test/setup/shared-services.ts')],
-    setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
+    setupFiles: ['loopback-only', 'patient-waits', 'no-disk-waits'].map((name) => at(`test/setup/${name}.ts`)),
     projects: [
       project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts', 'web/src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),

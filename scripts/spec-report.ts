@@ -6,15 +6,15 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
-import { readRequirements, readSpecTests, type Scenario, specFaults } from './spec-scenarios.ts'
-import { SPEC_RESULTS, type SpecResult, type SpecResults } from './test-count.js'
-
-type State = 'holds' | 'fails' | 'todo'
-
-interface Outcome {
-  readonly state: State
-  readonly reason?: string
-}
+import {
+  judgeScenario,
+  type Outcome,
+  readRequirements,
+  readSpecTests,
+  type Scenario,
+  specFaults,
+} from './spec-scenarios.ts'
+import { SPEC_RESULTS, type SpecResults } from './test-count.js'
 
 const WIDTH = 110
 const MARKS = { holds: styleText('green', '✓'), fails: styleText('red', '✗'), todo: styleText('dim', '·') }
@@ -39,7 +39,7 @@ for (const requirement of readRequirements()) {
   }
   const counts = { holds: 0, fails: 0, todo: 0 }
   const lines = requirement.scenarios.flatMap((scenario) => {
-    const outcome = judge(byId.get(scenario.id) ?? [])
+    const outcome = judgeScenario(byId.get(scenario.id) ?? [])
     counts[outcome.state]++
     total[outcome.state]++
     return describe(scenario, outcome)
@@ -81,21 +81,13 @@ function broken(): string[] {
   )
 }
 
-/** A scenario holds when all its tests pass, and fails when one of them fails. */
-function judge(tests: readonly SpecResult[]): Outcome {
-  if (tests.length === 0) return { state: 'fails', reason: 'no test has run' }
-  const failed = tests.find(({ state }) => state !== 'passed' && state !== 'todo')
-  if (failed) return { state: 'fails', reason: `${failed.name}: ${failed.reason ?? failed.state}` }
-  return { state: tests.some(({ state }) => state === 'todo') ? 'todo' : 'holds' }
-}
-
 function describe({ id, text }: Scenario, { state, reason }: Outcome): string[] {
   const lines = wrap(`[${id}] ${text}`, 6)
   const why = reason === undefined ? [] : wrap(reason, 8).map((line) => styleText('red', line))
   return [`    ${MARKS[state]} ${lines.join('\n').trimStart()}`, ...why]
 }
 
-function summary(counts: Record<State, number>): string {
+function summary(counts: Record<Outcome['state'], number>): string {
   return `${counts.holds} ✓ holds, ${counts.fails} ✗ fails, ${counts.todo} · not yet`
 }
 

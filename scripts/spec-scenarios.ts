@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Argument, parseSync, Visitor } from 'oxc-parser'
+import type { SpecResult } from './test-count.js'
 
 /** A bullet of the specification. */
 export interface Scenario {
@@ -19,6 +20,12 @@ export interface SpecTest {
   readonly file: string
   readonly name: string
   readonly id: string | undefined
+}
+
+/** Whether a scenario holds, and why not. */
+export interface Outcome {
+  readonly state: 'holds' | 'fails' | 'todo'
+  readonly reason?: string
 }
 
 const folder = new URL('../spec/', import.meta.url)
@@ -89,4 +96,16 @@ export function specFaults(requirements = readRequirements(), tests: readonly Sp
       return known.has(id) ? [] : [`spec/${file}: the specification has no scenario for the test '${name}'.`]
     }),
   ]
+}
+
+/**
+ * A scenario holds when all its tests pass, and fails when one of them fails or none has run. Tests that only
+ * `npm run test:full` runs are skipped otherwise.
+ */
+export function judgeScenario(tests: readonly SpecResult[]): Outcome {
+  const made = tests.filter(({ state }) => state !== 'skipped')
+  if (made.length === 0) return { state: 'fails', reason: 'no test has run' }
+  const failed = made.find(({ state }) => state === 'failed')
+  if (failed) return { state: 'fails', reason: `${failed.name}: ${failed.reason ?? failed.state}` }
+  return { state: made.some(({ state }) => state === 'todo') ? 'todo' : 'holds' }
 }

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { idOf, readRequirements, type SpecTest, specFaults, testNames } from '../scripts/spec-scenarios.ts'
+import {
+  idOf,
+  judgeScenario,
+  readRequirements,
+  type SpecTest,
+  specFaults,
+  testNames,
+} from '../scripts/spec-scenarios.ts'
 
 const MARKDOWN = ['## 1. Section', '### 1.1 Heading', '- [1.1-1] one', '- [1.1-2] two'].join('\n')
 
@@ -37,4 +44,13 @@ test('rejects a bullet without an id, or with the id of another heading', () => 
 test('finds the names of tests of every form', () => {
   const source = "test('a', run); test.todo(`b`); test.each([1])('c', run); test.skip('d', run); other('e', run)"
   expect(testNames(source)).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test('judges a scenario by its tests, without those that were skipped', () => {
+  const results = (...states: ('passed' | 'failed' | 'skipped' | 'todo')[]) =>
+    judgeScenario(states.map((state) => ({ id: '1.1-1', name: 'works', state })))
+  expect(results('passed', 'skipped')).toEqual({ state: 'holds' })
+  expect(results('passed', 'todo')).toEqual({ state: 'todo' })
+  expect(results('passed', 'failed')).toEqual({ state: 'fails', reason: 'works: failed' })
+  expect([results('skipped'), results()]).toEqual(Array(2).fill({ state: 'fails', reason: 'no test has run' }))
 })

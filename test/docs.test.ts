@@ -1,19 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { silentLog, ToolErrorCode, ToolManager } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { writeDocsPrograms } from '../scripts/docs-programs.js'
 import { libraryApi } from '../scripts/library-api.ts'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { checkConfig } from '../src/config/check-config.ts'
@@ -169,37 +161,17 @@ describe('code on the pages', () => {
     }
   })
 
-  test('what imports from toolyard type-checks', () => {
+  test('that imports from toolyard is type-checked by npm test, together with the sources', () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-docs-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    const programs = pages.flatMap((page) => blocks(page, 'ts').filter((code) => /from 'toolyard/.test(code)))
-    expect(programs.length).toBeGreaterThan(3)
-    const files = programs.map((code, index) => {
-      writeFileSync(join(folder, `${index}.mts`), code)
-      return `${index}.mts`
-    })
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-    const exported: Record<string, { 'toolyard-source'?: string }> = JSON.parse(read('package.json')).exports
-    const paths = Object.fromEntries(
-      Object.entries(exported).flatMap(([subpath, { 'toolyard-source': file }]) =>
-        file === undefined ? [] : [[`toolyard${subpath.slice(1)}`, [join(root, file)]]],
-      ),
-    )
-    const typeRoots = [join(root, 'node_modules/@types')]
-    const compilerOptions = { paths, typeRoots, rootDir: '/' }
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }),
-    )
-    const compiler = join(root, 'node_modules/typescript/bin/tsc')
-    let said = ''
-    try {
-      execFileSync(process.execPath, [compiler, '-p', folder], { encoding: 'utf8' })
-    } catch (error) {
-      said = (error as { stdout: string }).stdout
-    }
-    // Faults in our own sources are another check's business.
-    expect(said.split('\n').filter((line) => /^\S*\d+\.mts\(/.test(line))).toEqual([])
+    const written = writeDocsPrograms(root, folder).map((name) => readFileSync(join(folder, name), 'utf8'))
+    const shown = pages.flatMap((page) => blocks(page, 'ts').filter((code) => /from 'toolyard/.test(code)))
+    expect(shown.length).toBeGreaterThan(3)
+    expect(written.toSorted()).toEqual(shown.toSorted())
+    const { files, include } = JSON.parse(readFileSync(join(folder, 'tsconfig.json'), 'utf8'))
+    expect(files).toHaveLength(shown.length)
+    expect(include).toContain(join(root, 'src'))
+    expect(read('scripts/test.js')).toContain("check('types', [...TSC, '-p', programs])")
   })
 
   test('the commands in README.md and docs/reference/command-line.md work as they stand', async () => {

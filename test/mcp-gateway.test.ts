@@ -5,6 +5,7 @@ import { Client, type ClientOptions, StreamableHTTPClientTransport, type Transpo
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { serveAsking } from '../src/mcp/fixtures/asking-server.ts'
+import { COMPILE_CACHE } from '../src/mcp/fixtures/compile-cache.ts'
 import { POST_HEADERS, statelessMessage } from '../src/mcp/server/fixtures/http-yard.ts'
 import { serveStdio } from '../src/mcp/server/serve-stdio.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
@@ -26,7 +27,7 @@ const ends: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
   const asking = await serveAsking()
   ends.push(() => asking.close())
-  const older = { command: process.execPath, args: [ASKING], forward: ALL }
+  const older = { command: process.execPath, args: [ASKING], env: COMPILE_CACHE, forward: ALL }
   const newer = { url: asking.url, forward: ALL }
   const config = { tools: { enabled: true }, mcpServers: { older, newer } }
   server = await openTestServer(config, { local: true })

@@ -414,7 +414,7 @@ export class Installation {
       ...(handlers !== undefined && { handlers }),
       ...(tracer !== undefined && { tracer }),
     }
-    const manager = new ToolManager(config, parts)
+    const manager = new ToolManager(config, parts, this.#manager?.getMcpServers())
     try {
       await manager.loadTools()
       manager.getRegistry().addAll(tools)

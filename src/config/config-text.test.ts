@@ -88,3 +88,16 @@ test('shows a change of many lines without comparing each with each', () => {
   expect(shown.slice(2, 8)).toEqual(['@@ -1,5 +1,30005 @@', ' {', '   "a": [', '-    0', '+    0,', '+    0,'])
   expect(shown).toHaveLength(30_010)
 })
+
+test('removes an entry with its comma, and nothing else', () => {
+  const remove = (text: string, ...path: (string | number)[]) => editConfig(text, [{ path }], 'toolyard.config.json')
+  const text =
+    '{\n  "providers": {\n    "a": { "x":1 },\n    "b": {}\n  },\n  "models": [ { "id": "a:1" }, { "id": "b:1" } ]\n}\n'
+  expect(remove(text, 'providers', 'a')).toBe(text.replace('    "a": { "x":1 },\n', ''))
+  expect(remove(text, 'providers', 'b')).toBe(text.replace(',\n    "b": {}', ''))
+  expect(remove(text, 'models', 0)).toBe(text.replace('{ "id": "a:1" }, ', ''))
+  expect(remove(text, 'models', 1)).toBe(text.replace(', { "id": "b:1" }', ''))
+  expect(remove(text, 'models')).toBe(text.replace(/,\n {2}"models".*\]/, ''))
+  expect(remove('{ "models": [\n  "one"\n] }', 'models', 0)).toBe('{ "models": [] }')
+  expect(() => remove('{"providers": {"a": {}, "a": {"x": 1}}}', 'providers', 'a')).toThrow('twice')
+})

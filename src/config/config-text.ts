@@ -2,10 +2,13 @@ import { type DiffEntry, diff, isDeepStrictEqual } from 'node:util'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
-/** Sets the value at a path, which ends in a key, or in -1 for the end of an array. Missing parents are created. */
+/**
+ * Sets the value at a path, which ends in a key, or in -1 for the end of an array. Missing parents are created. Without a
+ * value, removes what is at the path, which ends in a key or an index.
+ */
 export interface ConfigEdit {
   readonly path: readonly (string | number)[]
-  readonly value: unknown
+  readonly value?: unknown
 }
 
 const BOM = '\uFEFF'
@@ -17,10 +20,12 @@ export function editConfig(text: string, edits: readonly ConfigEdit[], name: str
   for (const { path, values } of grouped(edits)) {
     const parents = path.slice(0, -1)
     const before = valueAt(JSON.parse(edited), parents)
-    edited = added(edited, path, values)
+    const isRemoval = values[0] === undefined
+    edited = isRemoval ? removed(edited, path) : added(edited, path, values)
     const after = valueAt(JSON.parse(edited), parents)
+    const step = path.at(-1) as string | number
     // JSON.parse uses the last of two equal keys, and the edit changes the first.
-    if (!isDeepStrictEqual(after, withEdit(before, path.at(-1) as string | number, values))) {
+    if (!isDeepStrictEqual(after, isRemoval ? without(before, step) : withEdit(before, step, values))) {
       throw new ConfigError(`${name} has the key '${path[0]}' or one below it twice: remove one of them.`)
     }
   }
@@ -85,6 +90,22 @@ function added(text: string, path: ConfigEdit['path'], values: readonly unknown[
   // What was on one line stays there.
   const same = text.slice(first.start, last.value.end)
   return `${text.slice(0, start + 1)}${eol}${inside}${same},${eol}${entry}${eol}${outside}${text.slice(end)}`
+}
+
+/** Removes an entry with its comma, and leaves the lines of the others. */
+function removed(text: string, path: ConfigEdit['path']): string {
+  let parent: Place | undefined = placesOf(text)
+  const at = (place: Place | undefined, step: string | number | undefined): number =>
+    place?.entries.findIndex(({ key }, index) => (typeof step === 'number' ? index === step : key === step)) ?? -1
+  for (const step of path.slice(0, -1)) parent = parent?.entries[at(parent, step)]?.value
+  const index = at(parent, path.at(-1))
+  if (parent === undefined || index === -1) return text
+  const { entries } = parent
+  const entry = entries[index] as Entry
+  const [before, next] = [entries[index - 1], entries[index + 1]]
+  if (next !== undefined) return text.slice(0, entry.start) + text.slice(next.start)
+  if (before !== undefined) return text.slice(0, before.value.end) + text.slice(entry.value.end)
+  return text.slice(0, parent.start + 1) + text.slice(parent.end - 1)
 }
 
 /** Where a value stands in a text. */
@@ -164,6 +185,11 @@ export function valueAt(value: unknown, path: readonly (string | number)[]): unk
 function withEdit(parent: unknown, step: string | number, values: readonly unknown[]): unknown {
   if (typeof step === 'number') return [...((parent as unknown[] | undefined) ?? []), ...values]
   return { ...(parent as object | undefined), [step]: values[0] }
+}
+
+function without(parent: unknown, step: string | number): unknown {
+  if (Array.isArray(parent)) return parent.filter((_, index) => index !== step)
+  return Object.fromEntries(Object.entries(Object(parent)).filter(([key]) => key !== step))
 }
 
 const REDACTED = '[redacted]'

@@ -203,8 +203,14 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   const how = type === undefined ? 'auto' : type === 'sse' ? 'sse' : 'http'
   const client = oauth?.client_id && oauthClient(each(oauthKeys(oauth), 'oauth', NO_NUL))
   if (typeof client === 'string') problems.push(`${place}.oauth: ${client}`)
-  const fetch = guarded(address, scope.allowPrivate)
-  const reach = { type: how, url: address, headers: each(headers, 'headers', HEADER_VALUE), fetch } as const
+  const { allowPrivate } = scope
+  const reach = {
+    type: how,
+    url: address,
+    headers: each(headers, 'headers', HEADER_VALUE),
+    fetch: guarded(address, allowPrivate),
+    ...(allowPrivate && { allowPrivate }),
+  } as const
   if (account !== undefined) return { ...more, reach: { ...reach, account } }
   return { ...more, reach: typeof client === 'object' ? { ...reach, oauth: client } : reach }
 }

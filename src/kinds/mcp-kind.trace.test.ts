@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { toolyard } from '../core/fixtures/code-yard.ts'
 import { silentLog } from '../core/log.ts'
+import { COMPILE_CACHE } from '../mcp/fixtures/compile-cache.ts'
 import { serveHttp } from '../mcp/server/fixtures/serve-http.ts'
 import { ToolServer } from '../mcp/server/tool-server.ts'
 import { openCollector } from '../telemetry/fixtures/collector.ts'
@@ -39,7 +40,7 @@ describe('a call of a tool of an MCP server is one trace', () => {
     const collector = await openCollector()
     const { tracer } = await telemetryOf(collector.url, 'here')
     const env = settings(collector.url, 'there')
-    const far = { type: 'stdio', command: process.execPath, args: [SERVER], env } as const
+    const far = { type: 'stdio', command: process.execPath, args: [SERVER], env: { ...COMPILE_CACHE, ...env } } as const
     const { mcp, call } = mcpYard({ far }, { tracer })
     await mcp.start()
     expect(await call('echo', { text: 'hi' })).toMatchObject({ success: true, result: 'said hi' })

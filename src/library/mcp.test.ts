@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished, test } from 'vitest'
+import { COMPILE_CACHE } from '../mcp/fixtures/compile-cache.ts'
 
 const PROGRAM = `
   import { createToolyard, tool } from 'toolyard'
@@ -26,7 +27,10 @@ test('serveMcp serves the tools of an instance for a caller, to a client of the 
   const client = new Client({ name: 'test', version: '1' })
   onTestFinished(() => client.close())
   await client.connect(
-    new StdioClientTransport({ command: process.execPath, args, cwd: import.meta.dirname, stderr: 'ignore' }),
+    new StdioClientTransport({
+      ...{ command: process.execPath, args, cwd: import.meta.dirname },
+      ...{ env: COMPILE_CACHE, stderr: 'ignore' as const },
+    }),
   )
   const { tools } = await client.listTools()
   expect(tools).toMatchObject([{ name: 'who', annotations: { readOnlyHint: true } }])

@@ -14,6 +14,9 @@ import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 const HANDLERS = new URL('../isolation/fixtures/handlers.ts', import.meta.url)
 const ENGINE = new URL('../../packages/mini/src/engine/fixtures/gated-engine.ts', import.meta.url)
 const PARAMETERS = { type: 'object', properties: { state: { type: 'string' } } }
+/** Each MCP server gets its share of the 1,000 sessions: with these and the one at `/mcp`, 50. */
+const SERVERS_OUT = Object.fromEntries(Array.from({ length: 19 }, (_, n) => [`part_${n}`, { tools: ['quick'] }]))
+const MANY_SESSIONS = 60
 /** More calls than one tenant has processes and connections, on any machine. */
 const MANY_PROCESSES = 16
 const MANY_CONNECTIONS = 140
@@ -79,6 +82,7 @@ describe('a greedy tenant', () => {
       {
         tools: { enabled: true, registry, code_mode: { enabled: true, tools: ['hold'], timeout_ms: 600_000 } },
         http: { allow_private: ['127.0.0.1'] },
+        mcp: { servers_out: SERVERS_OUT },
         limits: { queued_jobs: 30, documents: 2 },
         knowledge: { embedder: 'none' },
       },
@@ -184,10 +188,15 @@ describe('a greedy tenant', () => {
       await answer.text()
       return { 'mcp-session-id': answer.headers.get('mcp-session-id') ?? '', 'mcp-protocol-version': '2025-11-25' }
     }
+    const ping = async (headers: Record<string, string>) => {
+      const answer = await post('/mcp', { jsonrpc: '2.0', id: 2, method: 'ping' }, { ...POST_HEADERS, ...headers })
+      return [answer.status, await answer.text()]
+    }
     const own = await session(modest)
-    for (let n = 0; n < 1_010; n += 10) await Promise.all(Array.from({ length: 10 }, () => session(greedy)))
-    const ping = await post('/mcp', { jsonrpc: '2.0', id: 2, method: 'ping' }, { ...POST_HEADERS, ...modest, ...own })
-    expect([ping.status, await ping.text()]).toEqual([200, expect.stringContaining('"result":{}')])
+    const first = await session(greedy)
+    for (let n = 0; n < MANY_SESSIONS; n += 10) await Promise.all(Array.from({ length: 10 }, () => session(greedy)))
+    expect(await ping({ ...greedy, ...first })).toEqual([404, expect.anything()])
+    expect(await ping({ ...modest, ...own })).toEqual([200, expect.stringContaining('"result":{}')])
   })
 
   test('sends requests without a key, and those with a key are answered', async () => {

@@ -93,6 +93,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/mcp/servers/:name/approve': { ...needs('installation'), body: { fingerprints: [] } },
   'GET /api/packages': needs('installation'),
   'GET /api/setup': needs('installation'),
+  'POST /api/setup/secrets': { ...needs('installation'), body: { name: 'X', value: 'x' } },
   'DELETE /api/setup/secrets/:name': needs('installation'),
   'POST /api/setup/mcp-servers/test': { ...needs('installation'), body: { servers: {} } },
   'POST /api/setup/curl': { ...needs('installation'), body: { command: 'curl' } },

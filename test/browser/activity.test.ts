@@ -283,7 +283,11 @@ test('saves filters as a view, which is opened from the palette, pinned, renamed
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Delete Failures' }).click()
   await expect.poll(() => page.getByRole('link', { name: 'Failures' }).count()).toBe(0)
-  await page.getByRole('button', { name: 'Undo' }).click()
+  const undo = page.getByRole('button', { name: 'Undo' })
+  // The button stands beside a short text, not below it.
+  const [words, button] = [await page.getByText('Deleted “Failures”').boundingBox(), await undo.boundingBox()]
+  expect(button?.y).toBeLessThan((words?.y ?? 0) + (words?.height ?? 0))
+  await undo.click()
   await pinned.getByRole('link', { name: 'Failures' }).waitFor()
 })
 

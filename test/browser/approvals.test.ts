@@ -83,7 +83,10 @@ test('a call asked for on the page is approved in the inbox, with other paramete
   await checkLooks('approval')
   await page.getByLabel(/^Reason/).fill('Four is enough')
   await page.getByRole('button', { name: 'Approve with changes' }).click()
-  await page.getByText(/It was approved by local.*: Four is enough/).waitFor()
+  await page.getByText(/It was approved by local on .*: Four is enough/).waitFor()
+  const region = (name: string) => page.locator('section').filter({ has: page.getByRole('heading', { name }) })
+  await region('Requested parameters').getByText('5').waitFor()
+  await region('Approved parameters').getByText('4').waitFor()
   const { pauses } = await server.installation.storage.pauses.list({ tenant: 'local', now: 0, limit: 9 })
   expect(pauses).toMatchObject([{ params: { amount: 5 }, decided_params: { amount: 4 }, decided_by: 'local' }])
 
@@ -91,6 +94,7 @@ test('a call asked for on the page is approved in the inbox, with other paramete
   await run()
   await page.getByRole('button', { name: 'Run the approved call' }).click()
   await page.getByText('"paid"').or(page.getByText('paid:')).first().waitFor()
+  await page.getByText(/A person changed the parameters of tool 'pay'/).waitFor()
   expect((await server.installation.storage.pauses.get('local', pauses[0]?.id ?? ''))?.begun_at).not.toBeNull()
 
   await page.goto(`${server.url}/tool/pay`)

@@ -96,11 +96,17 @@ test('creates a key that signs in and revokes it after confirmation', async () =
   expect(server.installation.callers.find(key)).toBeDefined()
 })
 
-test('switches the stored payloads and removes a secret that nothing uses', async () => {
+test('switches the stored payloads, stores a secret and removes it', async () => {
   const server = await openSetupServer()
-  await server.installation.secrets.set('SPARE', 'a-secret-value', { id: 'local', name: 'local' })
   const { page, checkLooks } = await open()
   await page.goto(`${server.url}/settings`)
+  const form = page.getByRole('form', { name: 'Add a secret' })
+  await form.getByRole('textbox', { name: 'Name' }).fill('SPARE')
+  await form.getByLabel('Value').fill('a-secret-value')
+  await form.getByLabel('Value').press('Enter')
+  await page.getByText(/^Stored the secret SPARE\./).waitFor()
+  expect(await form.getByLabel('Value').inputValue()).toBe('')
+  expect(await page.content()).not.toContain('a-secret-value')
   await page.getByRole('combobox', { name: 'Stored parameters and results' }).selectOption('errors')
   await page.getByRole('region', { name: 'Changed lines' }).getByText('"payloads": "errors"').waitFor()
   await page.getByRole('list', { name: 'Secrets' }).getByText('The configuration doesn’t use it.').waitFor()
@@ -112,6 +118,23 @@ test('switches the stored payloads and removes a secret that nothing uses', asyn
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByText('No secrets', { exact: true }).waitFor()
   expect(await server.installation.secrets.names()).toEqual([])
+})
+
+test.runIf(FULL)('removes a provider with its models, and shows the change first', async () => {
+  const server = await openSetupServer()
+  const change = { kind: 'provider', name: 'ollama', base_url: 'http://127.0.0.1:9', models: [{ id: 'small' }] }
+  const body = JSON.stringify({ change, write: true })
+  const headers = { 'content-type': 'application/json' }
+  expect((await fetch(`${server.url}/api/setup/changes`, { method: 'POST', headers, body })).ok).toBe(true)
+  const { page, checkLooks } = await open()
+  await page.goto(`${server.url}/settings`)
+  await page.getByRole('button', { name: 'Remove ollama', exact: true }).click()
+  await page.getByRole('region', { name: 'Changed lines' }).getByText('ollama:small').waitFor()
+  await checkLooks('settings-remove-provider')
+  await page.getByRole('button', { name: 'Remove the provider ollama' }).click()
+  await page.getByText(/^Removed the provider ollama\. To undo it, restore the backup\. Backup:/).waitFor()
+  expect(await server.config()).toMatchObject({ providers: {}, models: [] })
+  await page.getByText('No providers and models').waitFor()
 })
 
 test.runIf(FULL)('rotates a key and shows the new secret once', async () => {

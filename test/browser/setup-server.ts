@@ -23,10 +23,11 @@ const CONFIG = {
 }
 
 /** A server over a configuration file, which stores secrets. */
-export async function openSetupServer(options: TestServerOptions = {}) {
+export async function openSetupServer({ without, ...options }: TestServerOptions & { without?: 'http' } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-setup-page-'))
   const file = join(folder, 'toolyard.config.json')
-  await writeFile(file, `${JSON.stringify(CONFIG, null, 2)}\n`)
+  const { http, ...rest } = CONFIG
+  await writeFile(file, `${JSON.stringify(without === 'http' ? rest : { ...rest, http }, null, 2)}\n`)
   const env = { TOOLYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'), ...options.env }
   const server = await openTestServer({}, { local: true, file, ...options, env })
   onTestFinished(async () => {

@@ -58,13 +58,13 @@ test('adds an MCP server with the keyboard alone: paste, test, see its tools, wr
   await page.getByRole('link', { name: /control_zwave_device/ }).waitFor()
 })
 
-test.runIf(FULL)('makes a tool of a curl command, with its key in the secret store', async () => {
+test.runIf(FULL)('makes a tool of a curl command to this machine, with its key in the secret store', async () => {
   const asked: string[] = []
   const service = await openService(({ url = '', headers }, response) => {
     asked.push(`${url} ${headers.authorization}`)
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ name: 'Ada' }))
   })
-  const server = await openSetupServer()
+  const server = await openSetupServer({ without: 'http' })
   const { page, checkLooks, asked: requests } = await open()
   await page.goto(`${server.url}/setup/curl`)
   await page
@@ -77,6 +77,10 @@ test.runIf(FULL)('makes a tool of a curl command, with its key in the secret sto
   await page.getByText(/is stored encrypted on the server/).waitFor()
   await expect.poll(() => diff(page).textContent()).toContain('"name": "find_user"')
   expect(await diff(page).textContent()).not.toContain(TOKEN)
+  await page.getByText(/^The tool find_user cannot be called yet/).waitFor()
+  await page.getByRole('checkbox', { name: 'Allow tools to reach 127.0.0.1' }).check()
+  await page.getByText(/^The tool find_user cannot be called yet/).waitFor({ state: 'detached' })
+  expect(await diff(page).textContent()).toContain('"allow_private": ["127.0.0.1"]')
   await checkLooks('setup-curl')
   await write(page).click()
 

@@ -40,8 +40,13 @@ async function serve(turn: GivenTurn, options: ScriptedServerOptions = {}) {
   return server
 }
 
-/** Selects the suite and the model, starts the run and confirms its cost. */
+/** Selects the suite and the model, confirms the cost of the run and waits for its page. */
 async function startSuite(page: Page, url: string): Promise<void> {
+  await chooseSuite(page, url)
+  await page.getByRole('heading', { name: 'cities.json' }).waitFor()
+}
+
+async function chooseSuite(page: Page, url: string): Promise<void> {
   await page.goto(`${url}/models`)
   const suites = page.getByRole('group', { name: 'Suites' })
   await suites.getByRole('checkbox', { name: /generated/ }).uncheck()
@@ -53,7 +58,6 @@ async function startSuite(page: Page, url: string): Promise<void> {
   await page.getByText('4 trials').first().waitFor()
   await page.getByRole('button', { name: 'Run suites' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Run suites' }).click()
-  await page.getByRole('heading', { name: 'cities.json' }).waitFor()
 }
 
 describe('a run of suites', () => {
@@ -63,7 +67,7 @@ describe('a run of suites', () => {
       if (cityOf(request) === 'Lima') await released
       return lookAt(cityOf(request))
     })
-    const { page, violations, picture } = await open()
+    const { page, violations, picture } = await open({ mayComplain: /409/ })
     await page.goto(`${server.url}/models`)
     // The only model is selected at first.
     await page
@@ -80,6 +84,11 @@ describe('a run of suites', () => {
     await page.getByText('3 of 4 trials').waitFor()
     expect(await violations()).toEqual([])
     await picture('suite-running')
+    const address = page.url()
+    // A second run is refused, with a link to the first one.
+    await chooseSuite(page, server.url)
+    await page.getByRole('link', { name: 'Open the run in progress' }).click()
+    await page.waitForURL(address)
     release()
     await page.getByText('4 of 4 trials').waitFor()
     await page.getByRole('button', { name: '4 passed' }).waitFor()

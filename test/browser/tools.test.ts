@@ -37,6 +37,7 @@ const LINK = { type: 'resource_link', uri: 'https://x.test/a.png', name: 'the or
 
 let server: TestServer
 let written: unknown[]
+const released = Promise.withResolvers<void>()
 /** How many tools there are, as the page writes it. */
 let total: string
 
@@ -52,6 +53,14 @@ beforeAll(async () => {
       effect: 'write',
       permissions: ['danger'],
       parameters: { type: 'object', properties: { table: { type: 'string' } } },
+    },
+    patient: {
+      run: async () => {
+        await released.promise
+        written.push('patient')
+        return 'done'
+      },
+      effect: 'write',
     },
     slow: {
       run: (_params, { signal, report }) =>
@@ -83,7 +92,11 @@ beforeAll(async () => {
     parameters: { type: 'object', properties: { name: { type: 'string' }, n: { type: 'array' } } },
   }
   const greets = ['1.0.0', '2.0.0', '3.0.0-beta'].map((version) => ({
-    ...{ name: 'greet', description: 'Greets.', version, parameters: { type: 'object' } },
+    ...{ name: 'greet', description: 'Greets.', version },
+    parameters: {
+      type: 'object',
+      properties: version === '2.0.0' ? { tone: { type: 'string', default: 'kind' } } : {},
+    },
     implementation: { type: 'mock', mock_response: version },
   }))
   const registry = [...(config.tools?.registry ?? []), pipeline, ...greets, ...manyTools(2_000)]
@@ -231,11 +244,16 @@ describe('a tool', () => {
     expect(rows.map(({ event, subject }) => [event, subject])).toEqual(
       ['rollout.promoted', 'rollout.started', 'rollout.started'].map((event) => [event, 'greet']),
     )
-    await page.getByRole('button', { name: 'Make 1.0.0 current' }).click()
+    await expect.poll(() => sent(page)).toEqual({ tone: 'kind' })
+    await page.getByRole('button', { name: 'Make current: 1.0.0' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Make current' }).click()
     await row('1.0.0').getByText('current', { exact: true }).waitFor()
     await page.getByText('version 1.0.0').waitFor()
+    // The parameters of the other version are gone.
+    await expect.poll(() => sent(page)).toEqual({})
     expect(await call('greet')).toBe('1.0.0')
+    await page.getByRole('tab', { name: 'History' }).click()
+    await page.getByRole('columnheader', { name: 'Version' }).waitFor()
   })
 
   test.runIf(FULL)('that is a pipeline shows its steps and the values of its last run', async () => {
@@ -373,6 +391,27 @@ describe('a tool', () => {
     expect(await media.getByRole('link', { name: 'the original' }).getAttribute('href')).toBe(LINK.uri)
     expect(loaded.filter((url) => url.includes('x.test'))).toEqual([])
     expect(await page.getByText(PNG).count()).toBe(0)
+  })
+
+  test('a call goes on when its page is left, and the browser asks before it closes a write', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/tool/patient`)
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).waitFor()
+    const asked = page.waitForEvent('dialog')
+    const closing = page.close({ runBeforeUnload: true })
+    const dialog = await asked
+    expect(dialog.type()).toBe('beforeunload')
+    await dialog.dismiss()
+    await closing
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByRole('heading', { name: 'Models', exact: true }).waitFor()
+    released.resolve()
+    await page.getByText('The call of patient succeeded.').waitFor()
+    expect(written).toContain('patient')
+    await page.getByRole('link', { name: 'Calls', exact: true }).click()
+    await page.waitForURL(/\/activity\/calls\?tool=patient$/)
   })
 
   test.runIf(FULL)('shows the progress of a slow call and cancels it', async () => {

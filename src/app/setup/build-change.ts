@@ -5,9 +5,11 @@ import { type ConfigEdit, isSecretText, valueAt } from '../../config/config-text
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import { splitModelId } from '../../models/model-info.ts'
 import type { PayloadPolicy } from '../payloads.ts'
 import { curlSecrets } from './curl-command.ts'
 import { type Credential, openapiTools } from './openapi-tools.ts'
+import { allowedHosts, type PrivateHost } from './private-hosts.ts'
 import {
   checkReferences,
   forbiddenVariable,
@@ -40,6 +42,7 @@ export type SetupChange =
   | {
       readonly kind: 'http_tool'
       readonly tool: Values
+      readonly allow_private?: readonly string[]
       readonly command?: string
       readonly secrets?: readonly NamedSecret[]
     }
@@ -51,8 +54,12 @@ export type SetupChange =
       readonly base_url?: string
       readonly prefix?: string
       readonly credentials?: Readonly<Record<string, Credential>>
+      readonly allow_private?: readonly string[]
     }
   | { readonly kind: 'collection'; readonly name: string; readonly description?: string }
+  | { readonly kind: 'remove_model'; readonly id: string }
+  /** With its models. */
+  | { readonly kind: 'remove_provider'; readonly name: string }
   /** Which parameters and results of calls are stored. */
   | { readonly kind: 'payloads'; readonly policy: PayloadPolicy }
 
@@ -64,6 +71,8 @@ export interface BuiltChange {
   readonly secrets: readonly NewSecret[]
   readonly places: readonly SecretPlace[]
   readonly warnings: readonly string[]
+  /** Hosts of new tools that the change may allow. */
+  readonly privateHosts?: readonly PrivateHost[]
   /** The names of what is added. */
   readonly added: {
     readonly servers?: readonly string[]
@@ -72,6 +81,8 @@ export interface BuiltChange {
     readonly tools?: readonly string[]
     readonly settings?: readonly string[]
   }
+  /** The names of what is removed. */
+  readonly removed?: { readonly providers: readonly string[]; readonly models: readonly string[] }
 }
 
 /** What a change may do, and what there is. */
@@ -84,6 +95,8 @@ export interface ChangeContext {
   readonly isPreview?: boolean
   /** Why MCP servers with a command can't be added. */
   readonly noCommands: string | undefined
+  /** Whether the user of this machine makes the change. */
+  readonly isLocal: boolean
   readonly mayName: (variable: string) => boolean
   readonly signal: AbortSignal
 }
@@ -94,6 +107,8 @@ export async function buildChange(change: SetupChange, context: ChangeContext): 
   if (change.kind === 'http_tool') return httpTool(change, context)
   if (change.kind === 'openapi') return openapi(change, context)
   if (change.kind === 'payloads') return payloads(change)
+  if (change.kind === 'remove_model') return removal(context, { model: change.id })
+  if (change.kind === 'remove_provider') return removal(context, { provider: change.name })
   return collection(change, context)
 }
 
@@ -162,7 +177,8 @@ function provider(change: Of<'provider'>, context: ChangeContext): BuiltChange {
   }
 }
 
-function httpTool({ tool, command, secrets: given }: Of<'http_tool'>, context: ChangeContext): BuiltChange {
+async function httpTool(change: Of<'http_tool'>, context: ChangeContext): Promise<BuiltChange> {
+  const { tool, command, secrets: given, allow_private } = change
   const { name, implementation } = tool
   if (typeof name !== 'string' || !isObject(implementation) || implementation.type !== 'http') {
     throw new SetupError(422, 'The tool needs a name and an implementation of type "http"')
@@ -174,7 +190,7 @@ function httpTool({ tool, command, secrets: given }: Of<'http_tool'>, context: C
   }
   secrets.used(implementation, name)
   checkReferences(tool, { secrets: secrets.names, variable: context.mayName })
-  return withTools([tool], secrets, context)
+  return withPrivateHosts(withTools([tool], secrets, context), [tool], allow_private, context.config)
 }
 
 async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<BuiltChange> {
@@ -196,7 +212,8 @@ async function openapi(change: Of<'openapi'>, context: ChangeContext): Promise<B
   })
   const implementations = tools.map(({ implementation }) => implementation)
   checkReferences(implementations, { secrets: secrets.names, variable: context.mayName })
-  return { ...withTools(tools, secrets, context), warnings: [...disabled(context), ...notes] }
+  const all = { ...withTools(tools, secrets, context), warnings: [...disabled(context), ...notes] }
+  return withPrivateHosts(all, tools, change.allow_private, context.config)
 }
 
 const COLLECTION = /^[A-Za-z0-9][A-Za-z0-9_-]{0,56}$/
@@ -226,6 +243,50 @@ function collection({ name, description }: Of<'collection'>, context: ChangeCont
   return withTools([tool], new NewSecrets({ taken: [] }), context)
 }
 
+/** The providers and models that the file itself has. */
+export function writtenModels(written: Values) {
+  const { providers, models } = written
+  const ids = (Array.isArray(models) ? models : []).map((model) => String(Object(model).id))
+  const own = isObject(providers) ? Object.keys(providers) : []
+  const names = new Set([...own, ...ids.map((id) => splitModelId(id)?.provider ?? '')])
+  return [...names].map((name) => ({
+    name,
+    /** Whether it has an entry, or is known without one. */
+    entry: own.includes(name),
+    models: ids.filter((id) => splitModelId(id)?.provider === name),
+  }))
+}
+
+/** Removes a model, or a provider with its models. The check of the new configuration names what still uses them. */
+function removal({ written, taken }: ChangeContext, { model, provider: name }: Record<string, string>): BuiltChange {
+  const all = writtenModels(written)
+  const found = name === undefined ? undefined : all.find((one) => one.name === name && one.entry)
+  const ids = found?.models ?? all.flatMap(({ models }) => models).filter((id) => id === model)
+  if (found === undefined && ids.length === 0) {
+    const what = name === undefined ? `model ${JSON.stringify(model)}` : `provider ${JSON.stringify(name)}`
+    throw new SetupError(
+      422,
+      `The configuration file has no ${what}: it may be removed already, or come from elsewhere`,
+    )
+  }
+  const models = Array.isArray(written.models) ? written.models : []
+  // The last first: the others keep their places.
+  const places = models.flatMap((one, index) => (ids.includes(String(Object(one).id)) ? [index] : [])).reverse()
+  const entry = found && valueAt(written, ['providers', found.name])
+  const secrets = taken.filter((secret) => JSON.stringify(entry ?? '').includes(`\${secret:${secret}}`))
+  return {
+    edits: [
+      ...places.map((index) => ({ path: ['models', index] })),
+      ...(found === undefined ? [] : [{ path: ['providers', found.name] }]),
+    ],
+    fragment: {},
+    ...{ secrets: [], places: [] },
+    warnings: secrets.map((secret) => `The secret ${secret} stays in the store. You can remove it in Settings.`),
+    added: {},
+    removed: { providers: found === undefined ? [] : [found.name], models: ids },
+  }
+}
+
 const payloads = ({ policy }: Of<'payloads'>): BuiltChange => ({
   edits: [{ path: ['storage', 'payloads'], value: policy }],
   fragment: { storage: { payloads: policy } },
@@ -240,6 +301,24 @@ function withTools(tools: readonly object[], secrets: NewSecrets, context: Chang
     ...built(context, secrets, { tools: names }),
     edits: [...enabling(context), ...tools.map((tool) => ({ path: ['tools', 'registry', -1], value: tool }))],
     fragment: { tools: { enabled: true, registry: tools } },
+  }
+}
+
+/** Adds the private addresses of tools that the caller allows. */
+async function withPrivateHosts(
+  change: BuiltChange,
+  tools: readonly object[],
+  allowed: readonly string[] = [],
+  { http }: Config,
+): Promise<BuiltChange> {
+  const { hosts, added, warnings } = await allowedHosts(tools, allowed, http)
+  const all = { ...change, privateHosts: hosts, warnings: [...change.warnings, ...warnings] }
+  if (added.length === 0) return all
+  return {
+    ...all,
+    edits: [...change.edits, ...added.map((value) => ({ path: ['http', 'allow_private', -1], value }))],
+    fragment: { ...change.fragment, http: { allow_private: added } },
+    added: { ...change.added, settings: added.map((address) => `http.allow_private: ${address}`) },
   }
 }
 

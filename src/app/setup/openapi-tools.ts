@@ -8,6 +8,7 @@ import { effectOf } from '../../kinds/http/request/http-problem-of.ts'
 import type { ImportReport } from '../../openapi/import-openapi.ts'
 import type { ImportTask } from '../../openapi/import-worker.ts'
 import { hostsOf } from '../../openapi/map-security.ts'
+import { privateAddresses } from './private-hosts.ts'
 import type { NamedSecret } from './references.ts'
 import { SetupError } from './setup-error.ts'
 
@@ -26,6 +27,8 @@ export interface OpenapiSource {
 interface SourceContext {
   readonly config: Config
   readonly signal: AbortSignal
+  /** Whether the user of this machine asks, whose documents may be on it or in its network. */
+  readonly isLocal: boolean
 }
 
 const MAX_BYTES = 32 * 1024 * 1024
@@ -101,8 +104,10 @@ async function imported(source: OpenapiSource, context: SourceContext): Promise<
 }
 
 /** Under the network policy of HTTP tools. */
-async function fetched(address: string, { config: { http = {} }, signal }: SourceContext) {
-  const limits = { maxBytes: MAX_BYTES, settings: http, signal, accept: ACCEPT, tool: 'import openapi' }
+async function fetched(address: string, { config: { http = {} }, signal, isLocal }: SourceContext) {
+  const allow_private = [...(http.allow_private ?? []), ...(isLocal ? await privateAddresses([address], http) : [])]
+  const settings = { ...http, allow_private }
+  const limits = { maxBytes: MAX_BYTES, settings, signal, accept: ACCEPT, tool: 'import openapi' }
   try {
     const { body, url } = await download(address, limits)
     return { text: body.toString('utf8'), url }

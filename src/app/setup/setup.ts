@@ -7,7 +7,6 @@ import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
 import type { Environment } from '../../core/environment.ts'
-import { secretVariable } from '../../core/environment.ts'
 import { silentLog } from '../../core/log.ts'
 import type { OnceStore } from '../../core/once-store.ts'
 import type { PauseStore } from '../../core/storage/pause-store.ts'
@@ -17,15 +16,16 @@ import { ModelError } from '../../models/model-error.ts'
 import type { Actor } from '../callers/audit-events.ts'
 import type { Caller } from '../callers/callers.ts'
 import type { Installation } from '../installation.ts'
-import { NO_SECRETS_KEY } from '../secrets.ts'
+import { NO_SECRETS_KEY, secretProblem } from '../secrets.ts'
 import { providerSettings } from '../tools/providers.ts'
 import { ToolManager } from '../tools/tool-manager.ts'
-import { type BuiltChange, buildChange, type ChangeContext, type SetupChange } from './build-change.ts'
+import { type BuiltChange, buildChange, type ChangeContext, type SetupChange, writtenModels } from './build-change.ts'
 import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreText, writeText } from './config-file.ts'
 import { type CurlTool, curlTool } from './curl-command.ts'
 import { type DroppedFile, ingestDocument } from './ingest-document.ts'
 import { type OpenapiSource, openapiPreview } from './openapi-tools.ts'
-import { type SecretPlace, secretUses } from './references.ts'
+import type { PrivateHost } from './private-hosts.ts'
+import { type NewSecret, type SecretPlace, secretUses } from './references.ts'
 import { SetupError } from './setup-error.ts'
 import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
@@ -52,6 +52,8 @@ export interface ChangeAnswer {
   readonly text: string
   readonly warnings: readonly string[]
   readonly secrets: readonly SecretPlace[]
+  /** Hosts of new tools that are blocked without the change, and that it may allow. */
+  readonly private_hosts: readonly PrivateHost[]
   /** What the change adds, by name. */
   readonly added: BuiltChange['added']
   readonly written: boolean
@@ -76,7 +78,7 @@ export class Setup {
   /** What can be set up, and where. */
   async state() {
     const { files, secrets, config } = this.#installation
-    const [reason, names, { isNew }] = await Promise.all([this.#reason(), secrets.names(), readState(files)])
+    const [reason, names, { isNew, text }] = await Promise.all([this.#reason(), secrets.names(), readState(files)])
     const noCommands = this.#noCommands()
     return {
       file: files.write === undefined ? null : basename(files.write),
@@ -90,6 +92,7 @@ export class Setup {
         uses: secretUses(config, names),
       },
       payloads: this.#installation.payloads,
+      models: writtenModels(looked(text)),
       variables: { any: this.#isLocal(), names: [...(config.page?.variables ?? [])] },
       commands: { allowed: noCommands === undefined, ...(noCommands !== undefined && { reason: noCommands }) },
       providers: PROVIDER_TYPES.map((type) => {
@@ -117,7 +120,9 @@ export class Setup {
   }
 
   openapi(source: OpenapiSource, signal: AbortSignal) {
-    return this.#limited(() => openapiPreview(source, { config: this.#installation.config, signal }))
+    return this.#limited(() =>
+      openapiPreview(source, { config: this.#installation.config, isLocal: this.#isLocal(), signal }),
+    )
   }
 
   /** Shows what a change would write, or writes it. Every attempt to write is an audit row. */
@@ -135,10 +140,25 @@ export class Setup {
   /** Removes a secret that the configuration doesn't use. Returns false if there is none. */
   async removeSecret(name: string, by: Actor): Promise<boolean> {
     const { config, secrets } = this.#installation
-    if (JSON.stringify(config).includes(`\${${secretVariable(name)}}`)) {
-      throw new SetupError(422, `The configuration uses the secret ${name}: remove it there first`)
+    const [use, ...more] = secretUses(config, [name])[name] ?? []
+    if (use !== undefined) {
+      const users = [use, ...more].join(', ')
+      throw new SetupError(422, `The configuration uses the secret ${name} in ${users}: remove it there first`)
     }
     return secrets.remove(name, by)
+  }
+
+  /** Stores a secret that the configuration can refer to. Refuses a name that is taken. */
+  async addSecret({ name, value }: NewSecret, by: Actor): Promise<void> {
+    const { secrets } = this.#installation
+    if (!secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
+    const problem = secretProblem(name, value)
+    if (problem !== undefined) throw new SetupError(422, problem)
+    if (await secrets.set(name, value, by, { fresh: true })) return
+    throw new SetupError(
+      409,
+      `There is already a secret ${name}: use another name, or replace it with "toolyard secrets set ${name}"`,
+    )
   }
 
   /** Stores a file in a collection. */
@@ -173,7 +193,14 @@ export class Setup {
       const { answer, built } = prepared
       const done = answer.reason === undefined ? await this.#apply(prepared, by) : { reason: answer.reason }
       const written = !('reason' in done)
-      const detail = { kind, added: built.added, written, ...('reason' in done && { reason: done.reason }) }
+      const { added, removed } = built
+      const detail = {
+        kind,
+        added,
+        ...(removed && { removed }),
+        written,
+        ...('reason' in done && { reason: done.reason }),
+      }
       await events.record('config.changed', { by, subject, failed: !written, detail })
       return { ...answer, ...done, written }
     } catch (error) {
@@ -237,9 +264,11 @@ export class Setup {
     const answer: ChangeAnswer = {
       base: state.base,
       diff,
-      text: configText(built.fragment),
+      // A removal has no text to copy, only lines to remove.
+      text: built.removed === undefined ? configText(built.fragment) : '',
       warnings: [...(state.isNew ? [created(name)] : []), ...built.warnings, ...warnings],
       secrets: built.places,
+      private_hosts: built.privateHosts ?? [],
       added: built.added,
       written: false,
       ...(reason !== undefined && { reason }),
@@ -254,6 +283,7 @@ export class Setup {
       config,
       taken: await secrets.names(),
       noCommands: this.#noCommands(),
+      isLocal: this.#isLocal(),
       mayName: (variable) => this.#mayName(variable),
       signal,
     }
@@ -322,6 +352,15 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
     return Object(JSON.parse(text.replace(/^\uFEFF/, '')))
   } catch {
     throw new SetupError(422, 'The configuration file is not valid JSON: correct it first')
+  }
+}
+
+/** Of a file that isn't valid, nothing is known. */
+function looked(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return parsed(text)
+  } catch {
+    return {}
   }
 }
 

@@ -106,6 +106,7 @@ export function assemble(
   parts: Parts,
   models: Omit<ModelToolParts, 'clock'>,
   catalogue: () => Promise<ModelCatalogue>,
+  former: McpServers | undefined,
 ) {
   const { log = createLog(), handlers = new ToolHandlers(), clock = systemClock, env = process.env } = parts
   const { isolate = new ProcessPool({ log }), sinks = [], toolUse } = parts
@@ -131,6 +132,7 @@ export function assemble(
     pins: parts.pins ?? new PinFile(dataFolder(env)),
     questions: parts.questions,
     accounts: parts.accounts,
+    former,
   })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
   const composite: CompositeParts = {
@@ -227,10 +229,11 @@ interface ServerParts {
   readonly pins: PinStore
   readonly accounts: UserAccounts | undefined
   readonly questions: PersonInbox | undefined
+  readonly former: McpServers | undefined
 }
 
 /** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */
-function openServers(config: Config, { env, ...parts }: ServerParts): McpServers {
+function openServers(config: Config, { env, former, ...parts }: ServerParts): McpServers {
   const { log, clock } = parts
   const { servers, skipped, warnings } = readMcpServers(config, env)
   for (const { name, problem } of skipped) log.warn({ server: name, problem }, 'MCP server left out')
@@ -242,5 +245,6 @@ function openServers(config: Config, { env, ...parts }: ServerParts): McpServers
     const { serverAuthorization } = await import('../../mcp/oauth/server-authorization.ts')
     return serverAuthorization(settings, tokens)
   }
-  return new McpServers(servers, { ...parts, authProvider })
+  const isEnabled = config.tools?.enabled === true
+  return new McpServers(servers, { ...parts, authProvider }, isEnabled ? former : undefined)
 }

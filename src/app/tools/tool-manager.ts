@@ -46,7 +46,8 @@ export class ToolManager {
   #chosen: ResponseRules | undefined
   #closed = false
 
-  constructor(config: Config, parts: Parts = {}) {
+  /** `former`: the MCP servers before a reload. Those that did not change keep their connections and tools. */
+  constructor(config: Config, parts: Parts = {}, former?: McpServers) {
     this.#config = checkConfig(config, 'ToolManager configuration')
     this.#packages = parts.packages
     const model = knowledgeModel(this.#config)
@@ -62,7 +63,7 @@ export class ToolManager {
       },
       embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     }
-    this.#parts = assemble(this.#config, parts, asking, () => this.getModels())
+    this.#parts = assemble(this.#config, parts, asking, () => this.getModels(), former)
   }
 
   /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */

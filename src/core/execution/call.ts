@@ -63,7 +63,10 @@ export class Call extends DeadlineEntry implements CallRecord {
   refined: { readonly value: unknown } | undefined = undefined
   id: string | undefined = undefined
   #wheel: DeadlineWheel | undefined = undefined
-  #reject: ((reason: unknown) => void) | undefined = undefined
+  #state: 'idle' | 'running' | 'returned' | 'failed' = 'idle'
+  #outcome: unknown = undefined
+  /** Set while `outcome` waits. */
+  #settle: ((outcome: unknown) => void) | undefined = undefined
   /** How many questions wait for the client, and since when. */
   #asking: { open: number; sinceMs: number } | undefined = undefined
 
@@ -197,26 +200,50 @@ export class Call extends DeadlineEntry implements CallRecord {
     return execution
   }
 
+  /** Follows work that has begun. Its outcome is that of the call, unless the call ends before it. */
+  follow(execution: Execution, work: Promise<unknown>): this {
+    this.#state = 'running'
+    const failed = (error: unknown): void => {
+      execution.end()
+      this.#end('failed', error)
+    }
+    try {
+      work.then((value) => {
+        execution.end()
+        this.#end('returned', value)
+      }, failed)
+    } catch (thrown) {
+      // The promise has its own `then`, and it threw.
+      failed(thrown)
+    }
+    return this
+  }
+
+  /** Whether the work that the call follows goes on. */
+  get isRunning(): boolean {
+    return this.#state === 'running'
+  }
+
+  /** What the work returned. Throws what it threw. */
+  takeOutcome(): unknown {
+    const outcome = this.#outcome
+    // The record of the call must not retain it.
+    this.#outcome = undefined
+    if (this.#state === 'failed') throw outcome
+    return outcome
+  }
+
   /** Settles with the work, or rejects at the deadline or when the caller's signal aborts, whichever comes first. */
-  waitFor(execution: Execution, work: Promise<unknown>, wheel: DeadlineWheel): Promise<unknown> {
+  outcome(wheel: DeadlineWheel): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      this.#settle = (outcome) => (this.#state === 'failed' ? reject(outcome) : resolve(outcome))
       this.#wheel = wheel
-      this.#reject = reject
+      if (!this.isRunning) {
+        this.#stopWaiting()
+        return
+      }
       if (this.#asking === undefined) wheel.add(this, this.deadline)
       if (this.context.signal) this.#listen(this.context.signal)
-      const failed = (error: unknown): void => {
-        execution.end()
-        if (this.#stopWaiting()) reject(error)
-      }
-      try {
-        work.then((value) => {
-          execution.end()
-          if (this.#stopWaiting()) resolve(value)
-        }, failed)
-      } catch (thrown) {
-        // The promise has its own `then`, and it threw.
-        failed(thrown)
-      }
     })
   }
 
@@ -231,7 +258,7 @@ export class Call extends DeadlineEntry implements CallRecord {
       this.#asking = open === 1 ? undefined : { open: open - 1, sinceMs }
       if (open === 1) {
         this.timeoutMs += clock.now() - sinceMs
-        if (this.#reject !== undefined) this.#wheel?.add(this, this.deadline)
+        if (this.#settle !== undefined) this.#wheel?.add(this, this.deadline)
       }
     }
   }
@@ -263,19 +290,26 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   #giveUp(reason: ToolExecutionError): void {
-    const reject = this.#reject
-    if (!this.#stopWaiting()) return
-    reject?.(reason)
-    this.execution?.leave(reason, this.context.report)
+    if (this.#end('failed', reason)) this.execution?.leave(reason, this.context.report)
   }
 
-  /** True for the first event that ends the wait. */
-  #stopWaiting(): boolean {
-    if (this.#reject === undefined) return false
-    this.#reject = undefined
+  /** True for the first event that ends the call. */
+  #end(state: 'returned' | 'failed', outcome: unknown): boolean {
+    if (this.#state !== 'running') return false
+    this.#state = state
+    this.#outcome = outcome
+    this.#stopWaiting()
+    return true
+  }
+
+  #stopWaiting(): void {
+    const settle = this.#settle
+    if (settle === undefined) return
+    this.#settle = undefined
     this.#wheel?.remove(this)
     if (this.context.signal) this.#unlisten(this.context.signal)
-    return true
+    settle(this.#outcome)
+    this.#outcome = undefined
   }
 }
 

@@ -31,12 +31,19 @@ export interface ExecutionCaller {
   readonly context: CallContext
 }
 
+/** What all executions of an executor share. */
+interface ExecutionParts {
+  readonly log: Log
+  /** How an execution calls other tools. */
+  readonly callBy: (execution: Execution) => CallTool
+}
+
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
 export class Execution {
   readonly host: ExecutionHost
   readonly params: Params
   readonly caller: ExecutionCaller
-  readonly log: Log
+  readonly parts: ExecutionParts
   /** Set when identical calls may join. */
   work: Promise<unknown> | undefined = undefined
   /** The key of identical calls, computed when another call arrives. */
@@ -50,11 +57,11 @@ export class Execution {
   #cancellation: Cancellation | undefined = undefined
   #reports: Report[] | undefined = undefined
 
-  constructor(host: ExecutionHost, params: Params, caller: ExecutionCaller, log: Log) {
+  constructor(host: ExecutionHost, params: Params, caller: ExecutionCaller, parts: ExecutionParts) {
     this.host = host
     this.params = params
     this.caller = caller
-    this.log = log
+    this.parts = parts
   }
 
   /** From here on it counts against the tool's concurrency limit. */
@@ -101,7 +108,7 @@ export class Execution {
       try {
         report(progress)
       } catch (error) {
-        writeLog(this.log, 'warn', { err: error, tool: this.host.name }, 'A progress listener failed')
+        writeLog(this.parts.log, 'warn', { err: error, tool: this.host.name }, 'A progress listener failed')
       }
     }
   }
@@ -139,7 +146,7 @@ abstract class ExecutionContext implements HandlerContext {
   }
 
   get log(): Log {
-    return this.#execution.log
+    return this.#execution.parts.log
   }
 
   get timeoutMs(): number | undefined {
@@ -204,16 +211,10 @@ export class KindContext extends ExecutionContext {
 
 /** The context of a tool in code. Others don't get the user: they may share results with another user. */
 export class CodeContext extends ExecutionContext {
-  readonly #callBy: (execution: Execution) => CallTool
-
-  constructor(execution: Execution, callBy: (execution: Execution) => CallTool) {
-    super(execution)
-    this.#callBy = callBy
-  }
-
   /** Made when it is read: most tools call no others. */
   get call(): CallTool {
-    return this.#callBy(executionOf(this))
+    const execution = executionOf(this)
+    return execution.parts.callBy(execution)
   }
 
   get user(): string | undefined {

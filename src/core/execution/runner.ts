@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Budgets, CompilePath } from '../costs.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
-import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
+import type { ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { OnceStore } from '../once-store.ts'
 import type { Rates } from '../rates.ts'
@@ -72,12 +72,14 @@ export class Runner {
   readonly #random: () => number
   readonly #wheel: DeadlineWheel
   readonly #once: Once
-  /** How an execution calls other tools. */
-  readonly #callBy: (execution: Execution) => CallTool
+  readonly #parts: Execution['parts']
   #closed = false
 
   constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
-    this.#callBy = (execution) => (name, params, options) => execute(name, params, childContext(execution, options))
+    this.#parts = {
+      log,
+      callBy: (execution) => (name, params, options) => execute(name, params, childContext(execution, options)),
+    }
     this.#clock = clock
     this.#log = log
     this.#isolate = isolate
@@ -96,16 +98,16 @@ export class Runner {
     for (const call of this.#wheel.entries()) (call as Call).handleEvent()
   }
 
-  /** Starts the tool or joins an identical call. A returned promise always settles by the deadline. */
+  /** Starts the tool or joins an identical call. Returns the call itself if its outcome comes later. */
   run(call: Call, tool: BoundTool, params: Params): unknown {
     if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
     // A call that joined one above it would wait for itself.
     const isNested = call.context.parent?.path.includes(tool.name) === true
     const joined = call.key === undefined || isNested ? undefined : tool.joinable(call.key)
-    if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
+    if (joined?.work !== undefined) return call.follow(call.join(joined), joined.work)
 
     tool.checkConcurrency()
-    const execution = call.join(new Execution(tool, params, call, this.#log))
+    const execution = call.join(new Execution(tool, params, call, this.#parts))
     execution.begin()
     const value = this.#start(call, tool, execution)
     const work = promiseOf(value)
@@ -118,7 +120,16 @@ export class Runner {
       execution.key = call.key
       tool.executions.add(execution)
     }
-    return call.waitFor(execution, work, this.#wheel)
+    return call.follow(execution, work)
+  }
+
+  /** The outcome of a call that runs. Settles by the deadline. */
+  outcomeOf(call: Call): Promise<unknown> {
+    const outcome = call.outcome(this.#wheel)
+    // Neither the wheel nor `close` has found the call yet.
+    if (this.#closed) call.handleEvent()
+    else if (this.#clock.now() >= call.deadline) call.expire()
+    return outcome
   }
 
   /** Runs a check under the deadline of its call: a promise, or a handler for a child process. */
@@ -129,10 +140,10 @@ export class Runner {
     params: Params,
   ): Promise<unknown> {
     const { execution: before } = call
-    const execution = call.join(new Execution(tool, params, call, this.#log))
+    const execution = call.join(new Execution(tool, params, call, this.#parts))
     const work = check instanceof Promise ? check : this.#send(call, execution, check, params)
     try {
-      return await call.waitFor(execution, work, this.#wheel)
+      return await this.outcomeOf(call.follow(execution, work))
     } finally {
       call.execution = before
     }
@@ -141,11 +152,9 @@ export class Runner {
   /** The stored answer of the call's idempotency key. Throws it if the answer is a failure. */
   async stored(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
     if (call.idempotencyKey === undefined) return undefined
-    const execution = call.join(new Execution(tool, params, call, this.#log))
-    const known = await call.waitFor(
-      execution,
-      this.#once.look(call, tool, params, execution.cancellation),
-      this.#wheel,
+    const execution = call.join(new Execution(tool, params, call, this.#parts))
+    const known = await this.outcomeOf(
+      call.follow(execution, this.#once.look(call, tool, params, execution.cancellation)),
     )
     call.execution = undefined
     return known as Known | undefined
@@ -180,9 +189,9 @@ export class Runner {
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
-    if (tool.isCode) return handler(params, new CodeContext(execution, this.#callBy))
+    if (tool.isCode) return handler(params, new CodeContext(execution))
     const child = (options?: ChildCallOptions): CallContext => childContext(execution, options)
-    const make = this.#callBy(execution)
+    const make = this.#parts.callBy(execution)
     const whileAsking = <T>(answer: Promise<T>): Promise<T> => call.whileAsking(answer, this.#clock)
     const asked = { client: clientOf(call, whileAsking), whileAsking }
     return handler(params, new KindContext(execution, call.progress?.once(make) ?? make, child, asked))

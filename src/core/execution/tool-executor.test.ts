@@ -129,6 +129,21 @@ test('a record has the validated parameters with defaults, and nothing of the re
   expect(records[0]).toHaveProperty('execution', undefined)
 })
 
+describe('a call that has just begun', () => {
+  test.each<[string, (clock: ManualClock, executor: { close(): void }) => void, string]>([
+    ['times out', (clock) => clock.advance(30_000), 'TIMEOUT'],
+    ['is cancelled when the executor is closed', (_, executor) => executor.close(), 'CANCELLED'],
+  ])('%s', async (_, end, error_code) => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    add('tool', never)
+    const call = executor.execute('tool', {})
+    end(clock, executor)
+    expect(await call).toMatchObject({ success: false, error_code })
+    expect(executor.running).toBe(0)
+  })
+})
+
 describe('outcome unknown', () => {
   test.each<[string, Handler]>([
     ['whose result is too large', () => 'x'.repeat(2_000)],

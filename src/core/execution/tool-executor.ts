@@ -144,8 +144,13 @@ export class ToolExecutor {
       const cached = free ?? this.#recall(call, tool)
       if (cached !== undefined) envelope = this.#envelope(call, cached.result)
       else {
-        const value = this.#runner.run(call, tool, approved)
-        const result = snapshotResult(value instanceof Promise ? await value : value, tool.limits.maxResultBytes)
+        let value = this.#runner.run(call, tool, approved)
+        if (value === call) {
+          // Most work has ended one turn later, and needs no deadline. A caller may abort at once.
+          if (call.context.signal === undefined) await undefined
+          value = call.isRunning ? await this.#runner.outcomeOf(call) : call.takeOutcome()
+        }
+        const result = snapshotResult(value, tool.limits.maxResultBytes)
         if (tool.result !== undefined) await this.#check.checkResult(call, tool, result)
         envelope = this.#succeed(call, tool, result)
       }
@@ -339,8 +344,10 @@ export class ToolExecutor {
   /** Throws unless the call was approved. */
   async #approve(call: Call, tool: BoundTool, params: Params): Promise<void> {
     const changed = await this.#approvals.pass(call, tool, params)
+    if (changed === undefined) return
     // The schema may have changed since the decision.
-    if (changed !== undefined) await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
+    await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
+    call.warn(`A person changed the parameters of tool '${tool.name}' when they approved the call`)
   }
 
   #recall(call: Call, tool: BoundTool): Known | undefined {

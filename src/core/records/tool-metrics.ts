@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ToolErrorCode } from '../tool-result.ts'
-import type { CallBatch, RecordSink } from './recorder.ts'
+import type { CallBatch, CallRecord, RecordSink } from './recorder.ts'
 import { TimeHistogram } from './time-histogram.ts'
 
 /** Call statistics since the start, of one tool or of all. */
@@ -74,17 +74,26 @@ export class ToolMetrics implements RecordSink {
   readonly #series = new Map<string, CallSeries>()
   readonly #uses = new LRUCache<string, Map<string, number>>({ max: MAX_TENANTS })
 
+  /** Records of one tool and tenant mostly follow each other: their maps are read once, because each look takes time. */
   write({ records }: CallBatch): void {
     let last: string | undefined
     let uses: Map<string, number> | undefined
-    for (const { tool, tenant, code, executionTimeMs } of records) {
-      if (code === undefined) {
-        // The records of a batch are mostly of one tenant, and a look into the cache takes long.
-        if (uses === undefined || tenant !== last) uses = this.#begin(tenant)
-        last = tenant
-        uses.set(tool, (uses.get(tool) ?? 0) + 1)
+    for (let at = 0, first = records[0]; first !== undefined; first = records[at]) {
+      const { tool, tenant } = first
+      let successes = 0
+      let series: CallSeries | undefined
+      for (let one: CallRecord | undefined = first; one?.tool === tool && one.tenant === tenant; one = records[++at]) {
+        const { code, executionTimeMs } = one
+        if (code === undefined) successes++
+        const isUnknown = code === 'TOOL_NOT_FOUND'
+        if (!isUnknown) series ??= this.#seriesOf(tool)
+        const counted = isUnknown ? this.#seriesOf(UNKNOWN) : series
+        counted?.record(executionTimeMs, code)
       }
-      this.#seriesOf(code === 'TOOL_NOT_FOUND' ? UNKNOWN : tool).record(executionTimeMs, code)
+      if (successes === 0) continue
+      if (uses === undefined || tenant !== last) uses = this.#begin(tenant)
+      last = tenant
+      uses.set(tool, (uses.get(tool) ?? 0) + successes)
     }
   }
 

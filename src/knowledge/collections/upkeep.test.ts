@@ -82,3 +82,29 @@ test('logs a failure once and continues', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   expect(log.lines).toHaveLength(1)
 })
+
+test('a reload ends the embedding without a warning, and another one embeds the rest', async () => {
+  let isClosed = false
+  let asked = 0
+  const waiting = Promise.withResolvers<void>()
+  const embedder = wordEmbedder({
+    before: async () => {
+      asked++
+      if (asked > 1) return
+      await waiting.promise
+      if (isClosed) throw new Error('it is closed')
+    },
+  })
+  const { clock, upkeep, log, store } = await given({ embedder })
+  clock.advance(10_000)
+  await vi.waitFor(() => expect(asked).toBe(1))
+  upkeep.again()
+  isClosed = true
+  waiting.resolve()
+  clock.advance(10_000)
+  await vi.waitFor(async () => {
+    clock.advance(1)
+    expect(await store.collection('(toolyard)', 'docs')).toMatchObject({ without_vector: 0 })
+  })
+  expect(log.lines).toEqual([])
+})

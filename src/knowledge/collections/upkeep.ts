@@ -22,6 +22,8 @@ export class Upkeep {
   readonly #ended = new AbortController()
   #cancelSweep = (): void => {}
   #cancelVectors = (): void => {}
+  /** Ends the embedding with the collections in use. */
+  #replaced = new AbortController()
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: UpkeepOptions) {
@@ -33,9 +35,17 @@ export class Upkeep {
   /** Stores the documentation now and embeds it later. Called again after a reload, which may change the embedder. */
   again(): void {
     this.#cancelVectors()
+    // The collections before a reload are closed soon.
+    this.#replaced.abort()
+    this.#replaced = new AbortController()
+    const signal = AbortSignal.any([this.#replaced.signal, this.#ended.signal])
     this.#do("Could not store Toolyard's documentation", () => this.#collections.putOwnDocs())
     this.#cancelVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
-      this.#do("Could not embed Toolyard's documentation: searching it by words only", () => this.#embed()),
+      this.#do(
+        "Could not embed Toolyard's documentation: searching it by words only",
+        () => this.#embed(signal),
+        signal,
+      ),
     )
   }
 
@@ -60,20 +70,19 @@ export class Upkeep {
   }
 
   /** Works at most half of the time. */
-  async #embed(): Promise<void> {
+  async #embed(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options
-    const { signal } = this.#ended
     await this.#collections.embedOwnDocs({ signal, pause: (ms) => pause(ms, clock, signal) })
   }
 
   /** Runs tasks one after another. Logs failures; they don't stop later tasks. */
-  #do(failure: string, work: () => Promise<unknown>): void {
+  #do(failure: string, work: () => Promise<unknown>, signal = this.#ended.signal): void {
     this.#work = this.#work.then(async () => {
-      if (this.#ended.signal.aborted) return
+      if (signal.aborted) return
       try {
         await work()
       } catch (err) {
-        if (!this.#ended.signal.aborted) writeLog(this.#options.log, 'warn', { err }, failure)
+        if (!signal.aborted) writeLog(this.#options.log, 'warn', { err }, failure)
       }
     })
   }

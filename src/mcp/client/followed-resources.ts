@@ -25,7 +25,7 @@ interface Followed {
 /** The resources of servers that clients follow. A server is told once of all that follow one. */
 export class FollowedResources {
   readonly #clock: Clock
-  readonly #followed = new Map<McpConnection, Map<string, Followed>>()
+  readonly #followed = new WeakMap<McpConnection, Map<string, Followed>>()
 
   constructor(clock: Clock) {
     this.#clock = clock

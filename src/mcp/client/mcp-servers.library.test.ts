@@ -4,6 +4,7 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
 import { guardParameters } from '../../core/schema/guard-schema.ts'
+import { FollowedResources } from './followed-resources.ts'
 import type { McpConnection } from './mcp-connection.ts'
 import { McpServers } from './mcp-servers.ts'
 import type { PinStore } from './pinned-tools.ts'
@@ -115,6 +116,7 @@ const libraryOf = (...servers: ReturnType<typeof fake>[]) =>
     isUsable: (connection, { tools }) => tools === undefined || tools.includes(connection.settings.name),
     log: silentLog,
     clock: systemClock,
+    followed: new FollowedResources(systemClock),
   })
 
 const uris = (...all: string[]) => ({ 'resources/list': { resources: all.map((uri) => ({ uri, name: uri })) } })
@@ -207,7 +209,7 @@ test('a server is told once of all that follow a resource, and once when the las
   found.followed.updated(one.connection, 'x://1')
   found.followed.updated(one.connection, 'x://2')
   await expect.poll(() => told.mock.calls.length).toBe(2)
-  found.connected(one.connection)
+  found.followed.connected(one.connection)
   stops[0]?.()
   stops[1]?.()
   await expect.poll(() => one.asked).toContain('unsubscribe x://1')
@@ -247,6 +249,7 @@ test('lists are named once for each change, and callers with the same servers sh
     isUsable: (connection, { tools }) => tools === undefined || tools.includes(connection.settings.name),
     log: silentLog,
     clock: systemClock,
+    followed: new FollowedResources(systemClock),
   })
   const first = await found.listResources()
   expect(first).toHaveLength(2_500)

@@ -9,14 +9,15 @@ import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './failures.ts'
-import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
-import { McpConnection, type ServerCall } from './mcp-connection.ts'
+import { FollowedResources } from './followed-resources.ts'
+import { definitionOf, type ServerTool } from './listed-tool.ts'
+import type { McpConnection, ServerCall } from './mcp-connection.ts'
 import { asksPeople, type PersonInbox, personClient } from './person-client.ts'
-import { admitTools, checkTool, type PinStore, pinsOf, type ToolChange } from './pinned-tools.ts'
-import type { PrivateConnections, UserTokens } from './private-connections.ts'
+import type { PinStore, ToolChange } from './pinned-tools.ts'
+import type { UserTokens } from './private-connections.ts'
 import { ServerLibrary } from './server-library.ts'
+import { type MemberUser, ServerMember } from './server-member.ts'
 import {
   forwardedCapabilities,
   forwardingOf,
@@ -133,33 +134,41 @@ interface McpServersParts {
   readonly extend?: (client: Client) => void
 }
 
-interface Member {
-  readonly connection: McpConnection
-  /** Loaded with the first call that may ask its client. */
-  asking: Promise<PrivateConnections> | undefined
-  /** Undefined until the first connection. */
-  tools: readonly ServerTool[] | undefined
-  /** What the server listed last, and what of it waits for approval. */
-  listed: readonly ServerTool[]
-  waiting: readonly ToolChange[]
-}
-
 /** The MCP servers of a configuration and their tools. */
 export class McpServers {
-  readonly #members = new Map<string, Member>()
+  readonly #members = new Map<string, ServerMember>()
   readonly #parts: McpServersParts
   readonly #joined: JoinedTools
+  readonly #user: MemberUser
   readonly library: ServerLibrary
 
-  constructor(settings: readonly McpServerSettings[], parts: McpServersParts) {
+  /** `former`: the servers of the configuration before. Those that did not change keep their connections and tools. */
+  constructor(settings: readonly McpServerSettings[], parts: McpServersParts, former?: McpServers) {
     this.#parts = parts
     this.#joined = new JoinedTools(parts.registry, parts.log)
-    this.library = new ServerLibrary({
+    const library = new ServerLibrary({
       ...parts,
+      followed: former?.library.followed ?? new FollowedResources(parts.clock),
       connections: () => [...this.#members.values()].map(({ connection }) => connection),
       isUsable: ({ settings }, context) => this.#isUsable(settings.name, context),
     })
-    for (const one of settings) this.#members.set(one.name, this.#member(one))
+    this.library = library
+    this.#user = {
+      toolsChanged: () => this.#join(),
+      connected: (connection) => library.connected(connection),
+      changed: (connection, list) => library.changed(connection, list),
+      givenUp: (failure) => this.#givenUp(failure),
+    }
+    const { log, clock, pins, authProvider, extend } = parts
+    // A server outlives the configuration that opened it, and must not keep the rest of that in memory.
+    const lasting = { log, clock, pins, authProvider, extend, followed: library.followed }
+    const before = former === undefined ? undefined : former.#members
+    for (const one of settings) {
+      const known = before?.get(one.name)
+      const member = known?.fits(one) ? known : new ServerMember(one, lasting)
+      member.use(this.#user)
+      this.#members.set(one.name, member)
+    }
   }
 
   get names(): string[] {
@@ -168,7 +177,8 @@ export class McpServers {
 
   /** Connects to all servers; resolves when each is connected or given up. */
   async start(): Promise<void> {
-    await Promise.all([...this.#members.values()].map(({ connection }) => connection.start()))
+    this.#join()
+    await Promise.all([...this.#members.values()].map((member) => member.start()))
   }
 
   /** `name`: that of the tool in the registry. */
@@ -196,7 +206,7 @@ export class McpServers {
     const asked = isAsking ? client : undefined
     const isPrivate = isAsking || account !== undefined
     const result = isPrivate
-      ? (await this.#asking(server)).call(call, asked, context.tenant, account)
+      ? (await (this.#members.get(server) as ServerMember).asking()).call(call, asked, context.tenant, account)
       : connection.call(call)
     return this.library.outward(server, await result)
   }
@@ -254,94 +264,18 @@ export class McpServers {
     fingerprints: readonly string[],
     by: Parameters<PinStore['write']>[2],
   ): Promise<boolean> {
-    const member = this.#members.get(server)
-    if (member === undefined) return false
-    const seen = new Set(fingerprints)
-    if (member.waiting.some(({ fingerprint = '' }) => !seen.has(fingerprint))) return false
-    const { pins } = this.#parts
-    await pins.write(server, pinsOf(member.listed, await pins.read(server)), by)
-    await this.#reload(member)
-    return true
+    return (await this.#members.get(server)?.approve(fingerprints, by)) ?? false
   }
 
   /** Checks the tools of pinned servers again after pins changed. */
   async checkPins(): Promise<void> {
-    const pinned = [...this.#members.values()].filter(({ connection, tools }) => connection.settings.pin && tools)
-    await Promise.all(pinned.map((member) => this.#reload(member)))
+    await Promise.all([...this.#members.values()].map((member) => member.checkPins()))
   }
 
+  /** Closes the connections that no other configuration uses. */
   async close(): Promise<void> {
     this.#joined.close()
-    const members = [...this.#members.values()]
-    await Promise.all(
-      members.flatMap(({ connection, asking }) => [connection.close(), asking?.then((one) => one.close())]),
-    )
-  }
-
-  #member(settings: McpServerSettings): Member {
-    const { log, clock, authProvider, extend } = this.#parts
-    const connection = new McpConnection(settings, {
-      log,
-      clock,
-      onConnected: async (client, signal) => {
-        await this.#load(member, client, signal)
-        this.library.connected(connection)
-      },
-      onChanged: (list) => {
-        if (list === 'tools') void this.#reload(member)
-        else this.library.changed(connection, list)
-      },
-      onGivenUp: (failure) => this.#givenUp(failure),
-      authProvider: authProvider && (() => authProvider(settings)),
-      extend: (client) => {
-        client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-          this.library.followed.updated(connection, params.uri),
-        )
-        extend?.(client)
-      },
-    })
-    const member: Member = { connection, asking: undefined, tools: undefined, listed: [], waiting: [] }
-    return member
-  }
-
-  async #load(member: Member, client: Client, signal: AbortSignal): Promise<void> {
-    if (client.getServerCapabilities()?.tools === undefined) return
-    const { name: server, reach } = member.connection.settings
-    const mirrors = reach.type !== 'stdio' && client.getProtocolEra?.() === 'modern'
-    const listed = (await listAll(client, 'tools/list', 'tools', signal)).map((entry) => serverTool(entry, server))
-    const tools = new Map<string, ServerTool>()
-    for (const tool of listed) {
-      const problem = typeof tool === 'string' ? tool : problemOf(tool, tools, mirrors)
-      if (problem) this.#parts.log.warn({ server, problem }, 'MCP tool skipped')
-      else if (typeof tool !== 'string') tools.set(tool.name, tool)
-    }
-    const { settings } = member.connection
-    const all = [...tools.values()]
-    for (const tool of all) {
-      signal.throwIfAborted()
-      checkTool(tool)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    const admitted = await admitTools(all, member.tools, settings, this.#parts)
-    member.tools = admitted.tools
-    member.listed = all
-    member.waiting = admitted.waiting
-    this.#join()
-  }
-
-  async #reload(member: Member): Promise<void> {
-    const { log, clock } = this.#parts
-    const server = member.connection.settings.name
-    const timeout = new AbortController()
-    const cancel = clock.after(RELOAD_TIMEOUT_MS, () => timeout.abort(new Error('Listing the tools timed out')))
-    try {
-      await this.#load(member, await member.connection.client(timeout.signal), timeout.signal)
-      log.info({ server, tools: member.tools?.length }, 'MCP tools changed')
-    } catch (error) {
-      log.warn({ server, reason: String(error) }, 'MCP tools changed, but listing them failed')
-    } finally {
-      cancel()
-    }
+    await Promise.all([...this.#members.values()].map((member) => member.release(this.#user)))
   }
 
   /** Whether the caller may use a tool of a server. Those without tools belong to callers that are not limited to some. */
@@ -354,17 +288,6 @@ export class McpServers {
     return own.some(
       (tool) => missingPermission(tool, context) === undefined && context.visible?.has(tool.name) !== false,
     )
-  }
-
-  #asking(server: string): Promise<PrivateConnections> {
-    const member = this.#members.get(server) as Member
-    const { settings } = member.connection
-    const { log, clock, authProvider } = this.#parts
-    member.asking ??= import('./private-connections.ts').then(
-      ({ PrivateConnections }) =>
-        new PrivateConnections(settings, { log, clock, authProvider: authProvider && (() => authProvider(settings)) }),
-    )
-    return member.asking
   }
 
   #join(): void {
@@ -393,12 +316,3 @@ function mayAsk(settings: McpServerSettings, { capabilities, logLevel }: Askable
   const isLogging = forwarding.logging && logLevel !== undefined
   return isLogging || Object.keys(forwardedCapabilities(forwarding, capabilities)).length > 0
 }
-
-function problemOf(tool: ServerTool, before: ReadonlyMap<string, unknown>, mirrors: boolean): string | undefined {
-  if (before.has(tool.name)) return `The name '${tool.name}' is listed twice`
-  const problem = mirrors ? mirroringProblem(tool.inputSchema) : undefined
-  return problem && `Tool '${tool.name}' cannot be called: ${cleanText(problem).slice(0, MAX_PROBLEM_CHARACTERS)}`
-}
-
-const MAX_PROBLEM_CHARACTERS = 300
-const RELOAD_TIMEOUT_MS = 30_000

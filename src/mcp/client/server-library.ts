@@ -14,7 +14,7 @@ import type { Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Library } from '../server/library.ts'
 import { cleanText } from '../stdio/clean-text.ts'
-import { askServer, FollowedResources } from './followed-resources.ts'
+import { askServer, type FollowedResources } from './followed-resources.ts'
 import { listAll } from './listed-tool.ts'
 import type { McpConnection } from './mcp-connection.ts'
 import { forwardingOf } from './server-settings.ts'
@@ -67,6 +67,7 @@ interface LibraryParts {
   /** All servers, in the order of the configuration. */
   readonly connections: () => Iterable<McpConnection>
   readonly isUsable: (connection: McpConnection, context: CallContext) => boolean
+  readonly followed: FollowedResources
   readonly log: Log
   readonly clock: Clock
 }
@@ -85,7 +86,7 @@ export class ServerLibrary implements Library {
 
   constructor(parts: LibraryParts) {
     this.#parts = parts
-    this.followed = new FollowedResources(parts.clock)
+    this.followed = parts.followed
   }
 
   async listResources(context: CallContext = {}): Promise<readonly Resource[]> {
@@ -172,10 +173,9 @@ export class ServerLibrary implements Library {
     for (const listener of this.#listeners) listener(what)
   }
 
-  /** Reads the lists of a new connection again, and follows what clients follow. */
+  /** Reads the lists of a new connection again. */
   connected(connection: McpConnection): void {
     this.#lists.delete(connection)
-    this.followed.connected(connection)
   }
 
   /** A result of a server with the URIs that clients use. */

@@ -78,6 +78,8 @@ export interface HttpReach {
   readonly account?: string
   /** Sends all requests to the server, and those that its answers cause. */
   readonly fetch: FetchLike
+  /** The private addresses that `fetch` may reach. */
+  readonly allowPrivate?: readonly string[]
 }
 
 export interface OAuthClientSettings {

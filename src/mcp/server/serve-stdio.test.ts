@@ -6,6 +6,7 @@ import { Client, type ClientOptions } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { toolyard } from '../../core/fixtures/code-yard.ts'
+import { COMPILE_CACHE } from '../fixtures/compile-cache.ts'
 import { type Era, INITIALIZE, until } from './fixtures/http-yard.ts'
 import { serveStdio } from './serve-stdio.ts'
 import { ToolServer } from './tool-server.ts'
@@ -17,7 +18,8 @@ const HOST = fileURLToPath(new URL('fixtures/stdio-host.ts', import.meta.url))
 async function connect(era: Era, rest: ClientOptions = {}, args: readonly string[] = []) {
   const mode = era === 'modern' ? ('auto' as const) : ('legacy' as const)
   const client = new Client({ name: 'test', version: '1' }, { ...rest, versionNegotiation: { mode } })
-  const transport = new StdioClientTransport({ command: process.execPath, args: [HOST, ...args], stderr: 'pipe' })
+  const program = { command: process.execPath, args: [HOST, ...args], env: COMPILE_CACHE }
+  const transport = new StdioClientTransport({ ...program, stderr: 'pipe' })
   let said = ''
   transport.stderr?.on('data', (chunk) => {
     said += chunk

@@ -27,16 +27,16 @@ export interface SuiteRequest {
   readonly repeat?: number
   /** Only the first cases of each suite. */
   readonly limit?: number
-  /** In USD, of all models together. */
+  /** In `costs.currency`, of all models together. */
   readonly budget?: number
   readonly budget_tokens?: number
   /** Start over instead of reusing the trials of an earlier identical run. */
   readonly fresh?: boolean
 }
 
-const DEFAULT_USD = 1
+const DEFAULT_BUDGET = 1
 
-export const limitsOf = ({ budget = DEFAULT_USD, budget_tokens }: SuiteRequest): BudgetLimits => ({
+export const limitsOf = ({ budget = DEFAULT_BUDGET, budget_tokens }: SuiteRequest): BudgetLimits => ({
   cost: budget,
   tokens: budget_tokens,
 })
@@ -58,7 +58,7 @@ export interface SuiteEstimate {
   /** Trials of an earlier identical run, which are reused. */
   readonly made_before: number
   readonly tokens: number
-  /** In USD; null if no model has a price. */
+  /** In `costs.currency`; null if no model has a price. */
   readonly cost: number | null
   /** Whether all models are free. */
   readonly free: boolean
@@ -255,6 +255,8 @@ export interface Session {
   readonly sign_in?: boolean
   /** Whether the parameters and results of calls are stored; only for callers with the scope `observe`. */
   readonly payloads?: PayloadPolicy
+  /** That of budgets and costs. */
+  readonly currency?: string
   /** The version of the server. */
   readonly version: string
 }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ApprovalView } from '../../app/durable/approvals.ts'
 import { serveAsking } from '../../mcp/fixtures/asking-server.ts'
+import { COMPILE_CACHE } from '../../mcp/fixtures/compile-cache.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 const ASKING = fileURLToPath(new URL('../../mcp/fixtures/asking-server.ts', import.meta.url))
@@ -9,7 +10,7 @@ const FORWARD = { elicitation: 'ask', sampling: 'ask' } as const
 
 /** An MCP server whose questions people answer: a program of the older protocol, or the newer one over HTTP. */
 async function openYard(protocol: 'older' | 'newer') {
-  let reach: object = { command: process.execPath, args: [ASKING] }
+  let reach: object = { command: process.execPath, args: [ASKING], env: COMPILE_CACHE }
   if (protocol === 'newer') {
     const asking = await serveAsking()
     onTestFinished(() => asking.close())

@@ -244,12 +244,12 @@ describe('deciding', () => {
     const id = await idOf('pay', asked)
     expect((await approve(id, { params: { amount: 'little' } })).status).toBe(400)
     const changed = { ...asked, amount: 0.5 }
-    expect((await approve(id, { params: changed, reason: 'Too much' })).body).toMatchObject({
-      params: asked,
-      approved_params: changed,
-      reason: 'Too much',
+    const decided = (await approve(id, { params: changed, reason: 'Too much' })).body
+    expect(decided).toMatchObject({ params: asked, approved_params: changed, reason: 'Too much' })
+    expect((await call('pay', asked, { approval_id: id })).body).toMatchObject({
+      result: { paid: changed },
+      warnings: ["A person changed the parameters of tool 'pay' when they approved the call"],
     })
-    expect((await call('pay', asked, { approval_id: id })).body.result).toEqual({ paid: changed })
     expect((await call('pay', asked, { approval_id: id })).body.result).toEqual({ paid: changed })
     expect((await call('pay', changed, { approval_id: id })).body.error_code).toBe('INVALID_PARAMETERS')
     expect(run).toHaveBeenCalledTimes(1)

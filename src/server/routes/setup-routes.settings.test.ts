@@ -68,7 +68,85 @@ test('says which parts of the configuration use a secret, never its value, and r
     uses: { SHOP_KEY: ['providers.shop'], SPARE: [] },
   })
   expect(JSON.stringify(body)).not.toContain('a-secret-value')
-  expect((await ask('DELETE', '/api/setup/secrets/SHOP_KEY')).status).toBe(422)
+  const used = await ask('DELETE', '/api/setup/secrets/SHOP_KEY')
+  expect([used.status, used.body.error]).toEqual([422, expect.stringContaining('SHOP_KEY in providers.shop')])
   expect((await ask('DELETE', '/api/setup/secrets/SPARE')).status).toBe(204)
   expect((await ask('GET', '/api/setup')).body.secrets.names).toEqual(['SHOP_KEY'])
+})
+
+test('a private address is allowed with the scope installation, and recorded; documents at others are not read', async () => {
+  const { ask, installation, key } = await openSetup()
+  const implementation = { type: 'http', method: 'GET', url: 'http://10.1.2.3/things' }
+  const tool = { name: 'things', description: 'Lists things.', parameters: { type: 'object' }, implementation }
+  const change = { kind: 'http_tool', tool, allow_private: ['10.1.2.3'] }
+  const admin = await key('local', 'admin')
+  expect((await ask('POST', '/api/setup/changes', { change, write: true }, admin)).status).toBe(403)
+  expect((await ask('POST', '/api/setup/changes', { change, write: true })).body.written).toBe(true)
+  expect(installation.config.http?.allow_private).toEqual(['10.1.2.3'])
+  const { rows } = (await ask('GET', '/audit?type=event&tenant=*')).body
+  const row = rows.find(({ event }: { event: string }) => event === 'config.changed')
+  expect(row.detail).toContain('http.allow_private: 10.1.2.3')
+  const refused = await ask('POST', '/api/setup/openapi', { url: 'http://127.0.0.1:9/openapi.json' })
+  expect([refused.status, refused.body.error]).toEqual([422, expect.stringContaining('it is a loopback address')])
+})
+
+test('stores a secret once, without showing its value', async () => {
+  const { ask, installation, key } = await openSetup()
+  const secret = { name: 'SPARE', value: 'a-secret-value' }
+  expect((await ask('POST', '/api/setup/secrets', secret, await key('local', 'admin'))).status).toBe(403)
+  expect(await ask('POST', '/api/setup/secrets', secret)).toEqual({ status: 201, body: { name: 'SPARE' } })
+  expect(await installation.secrets.names()).toEqual(['SPARE'])
+  const again = await ask('POST', '/api/setup/secrets', { ...secret, value: 'another-value' })
+  expect([again.status, again.body.error]).toEqual([409, expect.stringContaining('already a secret SPARE')])
+  const odd = await ask('POST', '/api/setup/secrets', { name: 'a b', value: 'a-secret-value' })
+  expect([odd.status, odd.body.error]).toEqual([422, expect.stringContaining('is not a name for a secret')])
+  const audit = JSON.stringify((await ask('GET', '/audit?type=event&tenant=*')).body)
+  expect(audit).toContain('secret.set')
+  expect(audit + JSON.stringify([again, odd])).not.toContain('-value')
+})
+
+test('removes a model, or a provider with its models, with a diff, a backup and an audit row', async () => {
+  const { ask, folder, file, installation } = await openSetup()
+  const provider = { kind: 'provider', name: 'shop', models: [{ id: 'small' }, { id: 'large' }] }
+  expect((await ask('POST', '/api/setup/changes', { change: provider, write: true })).body.written).toBe(true)
+  await installation.secrets.set('SHOP_KEY', 'a-secret-value', { id: 'local', name: 'local' })
+  const before = await readFile(file, 'utf8')
+  expect((await ask('GET', '/api/setup')).body.models).toEqual([
+    { name: 'shop', entry: true, models: ['shop:small', 'shop:large'] },
+  ])
+  const small = { kind: 'remove_model', id: 'shop:small' }
+  const shown = await ask('POST', '/api/setup/changes', { change: small })
+  expect(shown.body).toMatchObject({ written: false, text: '' })
+  expect(shown.body.diff).toContain('-    { "id": "shop:small"')
+  expect((await ask('POST', '/api/setup/changes', { change: small, write: true })).body.written).toBe(true)
+  expect(installation.config.models?.map(({ id }) => id)).toEqual(['shop:large'])
+  const whole = { kind: 'remove_provider', name: 'shop' }
+  const { body } = await ask('POST', '/api/setup/changes', { change: whole, write: true })
+  expect(body).toMatchObject({
+    written: true,
+    warnings: ['The secret SHOP_KEY stays in the store. You can remove it in Settings.'],
+  })
+  expect(installation.config).toMatchObject({ models: [], providers: {} })
+  const { rows } = (await ask('GET', '/audit?type=event&tenant=*')).body
+  const row = rows.find(({ event }: { event: string }) => event === 'config.changed')
+  expect(JSON.parse(row.detail)).toMatchObject({ removed: { providers: ['shop'], models: ['shop:large'] } })
+  const missing = await ask('POST', '/api/setup/changes', { change: whole })
+  expect([missing.status, missing.body.error]).toEqual([422, expect.stringContaining('has no provider "shop"')])
+  // The backup takes it back.
+  expect(await readFile(join(folder, body.backup), 'utf8')).toContain('shop:large')
+  await writeFile(file, before)
+  await installation.reload()
+  expect(installation.config.models?.map(({ id }) => id)).toEqual(['shop:small', 'shop:large'])
+  expect((await ask('DELETE', '/api/setup/secrets/SHOP_KEY')).status).toBe(422)
+})
+
+test('refuses to remove a provider that a rule uses', async () => {
+  const { ask, file, installation } = await openSetup()
+  const rules = [{ llm: 'shop', model: 'small', prompt: 'Help.' }]
+  await writeFile(file, JSON.stringify({ ...JSON.parse(TEXT), responses: rules }))
+  await installation.reload()
+  const { status, body } = await ask('POST', '/api/setup/changes', {
+    change: { kind: 'remove_provider', name: 'shop' },
+  })
+  expect([status, body.error]).toEqual([422, expect.stringContaining('Provider shop not found')])
 })

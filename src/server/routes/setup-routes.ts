@@ -23,6 +23,10 @@ const SECRET = {
   required: ['name'],
   description: 'Stored encrypted. A preview needs no value. The configuration refers to it as ${secret:NAME}.',
 }
+const ALLOW_PRIVATE = {
+  ...{ type: 'array', items: short(45), maxItems: 20 },
+  description: 'Addresses of private_hosts, which the change adds to http.allow_private.',
+}
 const SECRETS = { type: 'array', items: SECRET, maxItems: 100 }
 const CREDENTIAL = {
   ...exactly({ secret: SECRET, variable: short(128, 'An environment variable.') }),
@@ -66,7 +70,10 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
   ),
   http_tool: kind(
     'http_tool',
-    { tool: { type: 'object' }, command: short(100_000, 'The curl command, for its secrets.'), secrets: SECRETS },
+    {
+      ...{ tool: { type: 'object' }, allow_private: ALLOW_PRIVATE, secrets: SECRETS },
+      command: short(100_000, 'The curl command, for its secrets.'),
+    },
     ['tool'],
   ),
   openapi: kind(
@@ -75,9 +82,12 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
       ...OPENAPI,
       operations: { type: 'array', items: short(64), minItems: 1, maxItems: 1_000 },
       credentials: { type: 'object', additionalProperties: CREDENTIAL, maxProperties: 100 },
+      allow_private: ALLOW_PRIVATE,
     },
     ['operations'],
   ),
+  remove_model: kind('remove_model', { id: short(300) }, ['id']),
+  remove_provider: kind('remove_provider', { name: short(200) }, ['name']),
   payloads: kind('payloads', { policy: { enum: ['off', 'errors', 'all'] } }, ['policy']),
   collection: kind('collection', { name: short(57), description: short(500) }, ['name']),
 }
@@ -109,6 +119,10 @@ export function setupRoutes(app: FastifyInstance): void {
               },
             }),
             payloads: { enum: ['off', 'errors', 'all'], description: 'Which parameters and results are stored.' },
+            models: list(
+              { name: TEXT, entry: FLAG, models: TEXTS },
+              'The providers that the configuration file has an entry or models of.',
+            ),
             variables: object({ any: FLAG, names: TEXTS }, 'The environment variables that a change may name.'),
             commands: object({ allowed: FLAG, reason: REASON }, 'Whether MCP servers with a command can be added.'),
             providers: list({ type: TEXT, variable: TEXT, needs_key: FLAG }),
@@ -118,6 +132,18 @@ export function setupRoutes(app: FastifyInstance): void {
       },
     }),
     () => setup.state(),
+  )
+
+  app.post<{ Body: { name: string; value: string } }>(
+    '/api/setup/secrets',
+    route('installation', 'setup', 'Stores a secret. No response contains its value', {
+      body: { ...exactly({ name: short(64), value: { ...TEXT, maxLength: 65_536 } }), required: ['name', 'value'] },
+      response: { 201: object({ name: TEXT }) },
+    }),
+    async ({ body, caller }, reply) => {
+      await told(setup.addSecret(body, caller))
+      return reply.code(201).send({ name: body.name })
+    },
   )
 
   app.delete<{ Params: { name: string } }>(
@@ -224,6 +250,10 @@ export function setupRoutes(app: FastifyInstance): void {
             text: { ...TEXT, description: 'The change as a part of a configuration, to copy.' },
             warnings: TEXTS,
             secrets: SECRET_PLACES,
+            private_hosts: list(
+              { host: TEXT, addresses: TEXTS },
+              'Hosts of new tools that are blocked unless http.allow_private lists their addresses.',
+            ),
             added: object(
               { servers: TEXTS, providers: TEXTS, models: TEXTS, tools: TEXTS, settings: TEXTS },
               'The names of what is added.',

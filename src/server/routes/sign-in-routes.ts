@@ -29,6 +29,7 @@ const SESSION = object(
       enum: ['off', 'errors', 'all'],
       description: 'Whether the parameters and results of calls are stored, if the caller may observe.',
     },
+    currency: { type: 'string', description: 'costs.currency, for the amounts of budgets.' },
     version: TEXT,
   },
   'The caller, if there is one',
@@ -51,6 +52,7 @@ export function sessionRoutes(app: FastifyInstance): void {
       scopes: [...scopes],
       ...(user !== undefined && { user }),
       ...(scopes.has('observe') && { payloads: installation.payloads }),
+      currency: installation.budgets.currency,
     } as const
     return { ...signedIn, ...shared }
   }

@@ -128,7 +128,7 @@ async function run(
       prices,
     })),
     tenant,
-    budget: limitsOf(request),
+    budget: { ...limitsOf(request), currency: budgets.currency },
     fresh: request.fresh === true,
     signal,
     clock,

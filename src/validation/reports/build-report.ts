@@ -92,6 +92,8 @@ export interface ValidationReport {
   readonly repetitions: number
   readonly complete: boolean
   readonly gate?: GateResult
+  /** Of the costs. Default: USD. */
+  readonly currency?: string
   readonly suites: readonly ReportedSuite[]
   readonly models: readonly ReportedModel[]
   readonly matrix: readonly Cell[]
@@ -105,10 +107,11 @@ interface ReportOptions {
   readonly createdAt: string
   /** The rate that every model must reach in every suite. */
   readonly gate?: number | undefined
+  readonly currency?: string | undefined
 }
 
 export function buildReport(run: SuiteRun, options: ReportOptions): ValidationReport {
-  const { suites, repetitions, createdAt, gate } = options
+  const { suites, repetitions, createdAt, gate, currency } = options
   const trials = run.planned.map((planned) => reported(planned, run.trials.get(keyOf(planned))))
   const matrix = matrixOf(run)
   return {
@@ -117,6 +120,7 @@ export function buildReport(run: SuiteRun, options: ReportOptions): ValidationRe
     repetitions,
     complete: trials.every(({ outcome }) => outcome === 'passed' || outcome === 'failed'),
     ...(gate !== undefined && { gate: judge(matrix, gate) }),
+    ...(currency !== undefined && { currency }),
     suites: suites.map(({ suite: { name, cases, remark }, hash }) => ({
       name,
       hash,

@@ -146,7 +146,7 @@ ${remarks(report)}
 <p>Each cell shows the pass rate, passed and judged trials, and the lower end of the 95 % confidence interval.</p>
 ${matrixTables(report)}
 <h2>Models</h2>
-<ul>${report.models.map((model) => `<li>${modelLine(model)}</li>`).join('')}</ul>
+<ul>${report.models.map((model) => `<li>${modelLine(model, report.currency)}</li>`).join('')}</ul>
 ${failureList(report)}
 </main>
 <script>${PAGE_SCRIPT}</script>
@@ -182,8 +182,8 @@ const remarks = ({ suites }: ValidationReport): string =>
     )
     .join('\n')
 
-function modelLine({ id, tokens, cost, stopped }: ReportedModel): string {
-  const spent = `${tokens} tokens, ${cost === null ? 'unknown price' : `${cost.toFixed(4)} USD`}`
+function modelLine({ id, tokens, cost, stopped }: ReportedModel, currency = 'USD'): string {
+  const spent = `${tokens} tokens, ${cost === null ? 'unknown price' : `${cost.toFixed(4)} ${escapeMarkup(currency)}`}`
   const why = stopped === undefined ? '' : ` <span class="bad">${escapeMarkup(stopped.message)}</span>`
   return `<code>${escapeMarkup(id)}</code>: ${spent}.${why}`
 }

@@ -2,8 +2,10 @@ import { costOf, type ModelPrices } from '../../models/model-info.ts'
 import type { Spent } from './trial.ts'
 
 export interface BudgetLimits {
-  /** In USD. */
+  /** In units of the currency. */
   readonly cost: number
+  /** `costs.currency`. Default: USD. */
+  readonly currency?: string | undefined
   /** For all models; by default only models without prices are limited, to `DEFAULT_UNPRICED_TOKENS`. */
   readonly tokens?: number | undefined
 }
@@ -67,8 +69,8 @@ export class SuiteBudget {
 
   /** The limit that would be exceeded, in words; undefined if there is enough budget. */
   #exceeded({ tokens, cost }: Amount): string | undefined {
-    const { cost: most } = this.#limits
-    if (cost > 0 && this.#spent.cost + this.#held.cost + cost > most) return `${most} USD`
+    const { cost: most, currency = 'USD' } = this.#limits
+    if (cost > 0 && this.#spent.cost + this.#held.cost + cost > most) return `${most} ${currency}`
     if (tokens > 0 && this.#spent.tokens + this.#held.tokens + tokens > this.#tokenLimit) {
       return `${this.#tokenLimit} tokens`
     }

@@ -19,6 +19,7 @@ import type {
 import type { FileCase } from '../../../src/validation/suites/suite.ts'
 import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
+import { payIn } from '../parts/figures.ts'
 import { requestJson } from './request.ts'
 
 export type { ShownCall }
@@ -47,7 +48,11 @@ interface KnownSuites {
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: ({ signal }) => requestJson<Session>('/api/session', { signal }),
+  queryFn: async ({ signal }) => {
+    const session = await requestJson<Session>('/api/session', { signal })
+    payIn(session.currency)
+    return session
+  },
   staleTime: 60_000,
 })
 

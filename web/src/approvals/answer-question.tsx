@@ -1,7 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Suspense, useCallback, useId, useState } from 'react'
 import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
-import type { JsonSchema } from '../../../src/core/tool.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
@@ -9,7 +8,7 @@ import { JsonTree } from '../parts/json-tree.tsx'
 import { lazyPart } from '../parts/lazy-part.ts'
 import { Loading, Note } from '../parts/states.tsx'
 import { ParamsText } from '../tools/params-text.tsx'
-import { type AskedQuestion, firstAnswer, questionText, samplingMessages } from './question.ts'
+import { type AskedQuestion, answerSchema, firstAnswer, questionText, samplingMessages } from './question.ts'
 
 const ParamsForm = lazyPart(async () => (await import('../tools/form/params-form.tsx')).ParamsForm)
 
@@ -67,7 +66,7 @@ interface ElicitationProps extends AnswerProps {
 function Elicitation({ asked, answer, onAnswer, onReadable }: ElicitationProps) {
   const ids = useId()
   const readable = useCallback((is: boolean) => onReadable(is), [onReadable])
-  const { requestedSchema } = asked.params
+  const schema = answerSchema(asked.params.requestedSchema)
   return (
     <>
       <Note>
@@ -79,7 +78,7 @@ function Elicitation({ asked, answer, onAnswer, onReadable }: ElicitationProps) 
           <h2 className="mb-3 text-sm font-medium text-muted">Your answer</h2>
           <ErrorBoundary instead={<Note tone="warn">This schema has no form. Enter the answer as JSON.</Note>}>
             <Suspense fallback={<Loading what="the form" />}>
-              <ParamsForm schema={requestedSchema as JsonSchema} params={answer} onParams={onAnswer} problems={[]} />
+              <ParamsForm schema={schema} params={answer} onParams={onAnswer} problems={[]} />
             </Suspense>
           </ErrorBoundary>
         </div>

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Suspense, useId, useState } from 'react'
+import { type ReactNode, Suspense, useId, useState } from 'react'
 import { Link } from 'wouter'
 import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { toolQuery } from '../api/queries.ts'
@@ -14,7 +14,7 @@ import { ParamsText } from '../tools/params-text.tsx'
 import { AnswerQuestion } from './answer-question.tsx'
 import { approvalQuery } from './approval-queries.ts'
 import { Time } from './approvals-page.tsx'
-import { isQuestion } from './question.ts'
+import { isQuestion, questionText } from './question.ts'
 
 const ParamsForm = lazyPart(async () => (await import('../tools/form/params-form.tsx')).ParamsForm)
 
@@ -26,7 +26,7 @@ export function ApprovalPage({ id }: { readonly id: string }) {
     if (error) return <Failed error={error} what="the approval" again={() => void refetch()} />
     return <Loading what="the approval" />
   }
-  const { tool, status, caller_name, requested_at, expires_at } = approval
+  const { tool, status, caller_name, requested_at, expires_at, run_id } = approval
   return (
     <>
       <nav aria-label="Breadcrumb" className="text-sm">
@@ -44,6 +44,14 @@ export function ApprovalPage({ id }: { readonly id: string }) {
         {status === 'pending' && (
           <>
             , expires <Time at={expires_at} />
+          </>
+        )}
+        {run_id !== null && (
+          <>
+            {' · '}
+            <Link href={`/runs/${run_id}`} className="text-accent underline underline-offset-2">
+              Open the run
+            </Link>
           </>
         )}
       </p>
@@ -145,23 +153,36 @@ const Decided = ({ approval }: { readonly approval: ApprovalView }) => {
           ? 'It has expired.'
           : isWithdrawn
             ? 'The call ended before somebody answered:'
-            : `It was ${words} by ${decided_by_name}`}
+            : `It was ${words} by ${decided_by_name} on`}
         {decided_at !== null && (
           <>
             {' '}
             <Time at={decided_at} />
           </>
         )}
-        {reason !== null && !isWithdrawn && `: ${reason}`}
+        {reason !== null && !isWithdrawn ? `: ${reason}` : decided_at !== null && '.'}
       </Note>
-      <div className="panel min-w-0 p-4">
-        <JsonTree value={params} label="Asked for" />
-      </div>
+      {isQuestion(approval) ? (
+        <Panel title="Question">
+          <p className="whitespace-pre-line wrap-anywhere">{questionText(approval)}</p>
+        </Panel>
+      ) : (
+        <Panel title={approved_params === null ? 'Parameters' : 'Requested parameters'}>
+          <JsonTree value={params} label="Requested parameters" />
+        </Panel>
+      )}
       {approved_params !== null && (
-        <div className="panel min-w-0 p-4">
-          <JsonTree value={approved_params} label="Approved" />
-        </div>
+        <Panel title={question === null ? 'Approved parameters' : 'Answer'}>
+          <JsonTree value={approved_params} label={question === null ? 'Approved parameters' : 'Answer'} />
+        </Panel>
       )}
     </div>
   )
 }
+
+const Panel = ({ title, children }: { readonly title: string; readonly children: ReactNode }) => (
+  <section className="panel min-w-0 p-4">
+    <h2 className="mb-3 text-sm font-medium text-muted">{title}</h2>
+    {children}
+  </section>
+)

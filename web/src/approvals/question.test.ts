@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type AskedQuestion, firstAnswer, questionText, samplingMessages } from './question.ts'
+import { type AskedQuestion, answerSchema, firstAnswer, questionText, samplingMessages } from './question.ts'
 
 const asked = (kind: 'elicitation' | 'sampling', params: object) =>
   ({ question: { kind, server: 'files' }, params }) as unknown as AskedQuestion
@@ -37,4 +37,29 @@ test('an answer begins with the defaults of the schema', () => {
   const requestedSchema = { type: 'object', properties: { name: { type: 'string', default: 'Ada' }, age: {} } }
   expect(firstAnswer(asked('elicitation', { requestedSchema }))).toEqual({ name: 'Ada' })
   expect(firstAnswer(asked('sampling', {}))).toEqual({ text: '' })
+})
+
+test('choices of an answer have titles, and several of them are unique', () => {
+  const choices = [
+    { const: 'a', title: 'Ada' },
+    { const: 'b', title: 'Bob' },
+  ]
+  const properties = {
+    one: { type: 'string', enum: ['a', 'b'], enumNames: ['Ada', 'Bob'] },
+    several: { type: 'array', items: { anyOf: choices }, default: ['a'] },
+    plain: { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
+    text: { type: 'string' },
+  }
+  expect(answerSchema({ type: 'object', properties, required: ['one'] })).toEqual({
+    type: 'object',
+    properties: {
+      one: { type: 'string', oneOf: choices },
+      several: { type: 'array', items: { type: 'string', oneOf: choices }, default: ['a'], uniqueItems: true },
+      plain: { type: 'array', items: { type: 'string', enum: ['a', 'b'] }, uniqueItems: true },
+      text: { type: 'string' },
+    },
+    required: ['one'],
+  })
+  expect(answerSchema(null)).toEqual({ properties: {} })
+  expect(answerSchema({ properties: { odd: null } })).toEqual({ properties: { odd: null } })
 })

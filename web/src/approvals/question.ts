@@ -1,4 +1,5 @@
 import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
+import type { JsonSchema } from '../../../src/core/tool.ts'
 
 export type AskedQuestion = ApprovalView & { readonly question: NonNullable<ApprovalView['question']> }
 
@@ -36,4 +37,31 @@ export function firstAnswer({ question, params }: AskedQuestion): Record<string,
       Object.hasOwn(Object(schema), 'default') ? [[name, (schema as { default: unknown }).default]] : [],
     ),
   )
+}
+
+type Fields = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** The schema of a question for the form: choices show their titles, and several of them are checkboxes. */
+export function answerSchema(requested: unknown): JsonSchema {
+  const schema = Object(requested) as JsonSchema
+  const fields = Object.entries(Object(schema.properties) as Fields).map(([name, field]) => [name, answerField(field)])
+  return { ...schema, properties: Object.fromEntries(fields) }
+}
+
+function answerField(field: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { items, enum: values, enumNames } = Object(field) as Record<string, unknown>
+  if (Object(items) === items) {
+    const { anyOf, ...item } = items as Record<string, unknown>
+    const isChoice = Array.isArray(anyOf) || 'enum' in item
+    return isChoice
+      ? {
+          ...field,
+          uniqueItems: true,
+          items: { ...item, type: 'string', ...(Array.isArray(anyOf) && { oneOf: anyOf }) },
+        }
+      : field
+  }
+  if (!Array.isArray(values) || !Array.isArray(enumNames)) return field
+  const { enum: _values, enumNames: _names, ...rest } = field
+  return { ...rest, oneOf: values.map((value, index) => ({ const: value, title: String(enumNames[index] ?? value) })) }
 }

@@ -1,6 +1,7 @@
 import { useId } from 'react'
 import type { CategoryScore, ModelScores } from '../../../src/models/model-scores.ts'
 import { inDay, inNumber, inTenths } from '../parts/figures.ts'
+import { BreakableName } from '../parts/section.tsx'
 
 const LEADERBOARD = 'Berkeley Function-Calling Leaderboard'
 
@@ -65,7 +66,9 @@ function Rows({ title, rows }: { readonly title: string; readonly rows: readonly
       {rows.map(({ name, call_wanted, cases, right }) => (
         <tr key={name} className="align-top">
           <th scope="row" className="py-1 pr-3 font-normal">
-            <span className="font-mono break-all">{name}</span>
+            <span className="font-mono">
+              <BreakableName name={name} />
+            </span>
             {!call_wanted && <span className="text-muted max-sm:block"> (no call is right)</span>}
           </th>
           <td className="px-3 py-1 text-right font-medium whitespace-nowrap tabular-nums">{inTenths(right / cases)}</td>

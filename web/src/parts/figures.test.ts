@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { count, inBytes, inMoment, inPercent, inTime } from './figures.ts'
+import { count, inBytes, inMoment, inMoney, inPercent, inTime, payIn } from './figures.ts'
 
 test('durations have three digits, and none is 0', () => {
   expect([0, 0.05, 0.4211, 12, 1_340, 90_000].map(inTime)).toEqual([
@@ -12,4 +12,12 @@ test('numbers are written for people', () => {
     ...['1 call', '1,000 calls', '1.5 kB', '99.9 %'],
   ])
   expect(inMoment('2026-11-18T00:21:29Z')).toMatch(/^Nov 1[78], \d{2}:\d{2}:29$/)
+})
+
+test('costs have the currency of the server', () => {
+  expect(inMoney(0.5)).toBe('$0.5')
+  payIn('EUR')
+  expect(inMoney(0.5)).toBe('0.5 EUR')
+  payIn(undefined)
+  expect(inMoney(2)).toBe('$2')
 })

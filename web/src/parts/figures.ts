@@ -18,7 +18,13 @@ export function inBytes(bytes: number): string {
 }
 
 export const inNumber = (number: number): string => whole.format(number)
-export const inMoney = (cost: number): string => `$${short.format(cost)}`
+let currency = 'USD'
+/** Sets the currency of all costs, which the server has one of. */
+export const payIn = (code = 'USD'): void => {
+  currency = code
+}
+export const inMoney = (cost: number): string =>
+  currency === 'USD' ? `$${short.format(cost)}` : `${short.format(cost)} ${currency}`
 export const inDate = (iso: string): string =>
   new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
 const moment = new Intl.DateTimeFormat('en', {

@@ -46,7 +46,7 @@ export function Toasts() {
           onFocus={() => setHeld(true)}
           onBlur={() => setHeld(false)}
         >
-          <span className="line-clamp-3 min-w-0 flex-1 basis-48 wrap-anywhere">{current.text}</span>
+          <span className="line-clamp-3 min-w-0 grow wrap-anywhere">{current.text}</span>
           {current.link !== undefined && (
             <Link
               href={current.link.href}

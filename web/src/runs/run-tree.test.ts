@@ -68,7 +68,7 @@ test('the period covers every node, and is never empty', () => {
 test('the total counts the run, its calls and the agents below it once', () => {
   const steps = [turn(0, 10, { prompt_tokens: 7, completion_tokens: 1, cost: 0.25 }), call('a', 10, 50, { cost: 2 })]
   const agents = [agent('one', 20, { agents: [agent('below', 21)] })]
-  const run = { prompt_tokens: 7, completion_tokens: 1, cost: 0.25 }
+  const run = { prompt_tokens: 7, completion_tokens: 1, cost: 2.25 }
   expect(totalOf(run, runTree({ steps, agents }))).toEqual({ tokens: 18, cost: 3.25 })
   expect(totalOf({ ...run, cost: null }, runTree({ steps: [turn(0, 1)] })).cost).toBeUndefined()
 })

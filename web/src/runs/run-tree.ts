@@ -64,15 +64,13 @@ export function periodOf(nodes: readonly TreeNode[]): { readonly from: number; r
   return { from, ms: Math.max(1, to - from) }
 }
 
-/** What a run, its calls and the agents below it have used. The cost is undefined if none is known. */
+/** What a run, with its turns and calls, and the agents below it have used. The cost is undefined if none is known. */
 export function totalOf(
   run: Pick<StoredRun, 'prompt_tokens' | 'completion_tokens' | 'cost'>,
   nodes: readonly TreeNode[],
 ): { readonly tokens: number; readonly cost: number | undefined } {
-  const all = flatTree(nodes)
-  const agents = all.filter(({ kind }) => kind === 'run')
-  const costs = [run.cost ?? undefined, ...all.filter(({ kind }) => kind !== 'turn').map(({ cost }) => cost)]
-  const known = costs.filter((cost) => cost !== undefined)
+  const agents = flatTree(nodes).filter(({ kind }) => kind === 'run')
+  const known = [run.cost ?? undefined, ...agents.map(({ cost }) => cost)].filter((cost) => cost !== undefined)
   return {
     tokens: agents.reduce((sum, { tokens = 0 }) => sum + tokens, run.prompt_tokens + run.completion_tokens),
     cost: known.length === 0 ? undefined : known.reduce((sum, cost) => sum + cost, 0),

@@ -8,6 +8,7 @@ import { CrossIcon } from '../parts/icons.tsx'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { ValueView } from '../parts/media.tsx'
 import { Chip, Note } from '../parts/states.tsx'
+import { Warnings } from '../parts/warnings.tsx'
 import { stepFacts } from './step-facts.ts'
 
 interface StepPanelProps {
@@ -62,6 +63,7 @@ export function StepPanel({ step, title, href, close }: StepPanelProps) {
           <JsonTree value={step.params} label="Parameters" />
         </Part>
       )}
+      <Warnings result={step.result} />
       {result !== undefined && (
         <Part title="Result">
           <ValueView value={result} label="Result" />

@@ -52,6 +52,7 @@ export function KeyForm({ edited, onMade, onDone, isFirst = false }: KeyFormProp
     edited?.scopes ? new Set(edited.scopes) : undefined,
   )
   const [touched, setTouched] = useState(false)
+  const { data: { currency } = {} } = useQuery(sessionQuery)
   const role = isFirst ? 'admin' : (chosen ?? 'user')
   const scopes = known?.roles.find((one) => one.name === role)?.scopes ?? []
   const expiries = edited?.expires_at
@@ -186,7 +187,7 @@ export function KeyForm({ edited, onMade, onDone, isFirst = false }: KeyFormProp
               onChange={setModels}
             />
             <label htmlFor={`${ids}budget`} className="grid gap-1 text-sm font-medium">
-              Budget
+              Budget{currency === undefined ? '' : ` in ${currency}`}
               <input
                 id={`${ids}budget`}
                 type="number"

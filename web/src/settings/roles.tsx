@@ -73,6 +73,12 @@ export function Roles() {
           </table>
         </section>
       )}
+      {data !== undefined && (
+        <p className="text-sm text-muted">
+          The first key of a server is an admin key with one scope more: <Code>installation</Code>. Later admin keys get
+          it only from the command line.
+        </p>
+      )}
       {data !== undefined && <RoleLines {...data} />}
     </Section>
   )

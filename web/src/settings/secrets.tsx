@@ -7,6 +7,7 @@ import { Code, Section } from '../parts/section.tsx'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type SetupState, setupQuery } from '../setup/setup-queries.ts'
+import { AddSecret } from './add-secret.tsx'
 
 /** The names of the secrets in the store, and what uses them. Values are never shown. */
 export function Secrets() {
@@ -14,7 +15,10 @@ export function Secrets() {
   return (
     <Section title="Secrets" about="Stored encrypted. Their values are never shown.">
       {setup !== undefined ? (
-        <List secrets={setup.secrets} />
+        <>
+          <List secrets={setup.secrets} />
+          {setup.secrets.enabled && <AddSecret />}
+        </>
       ) : error ? (
         <Failed error={error} what="the secrets" again={() => void refetch()} />
       ) : (
@@ -30,7 +34,7 @@ function List({ secrets: { names, uses, reason } }: Pick<SetupState, 'secrets'>)
       <Empty title="No secrets">
         {reason ?? (
           <>
-            The forms above store keys and tokens here. So does <Code>toolyard secrets set</Code>.
+            The forms above store keys and tokens here, and so does <Code>toolyard secrets set</Code>. Or add one below.
           </>
         )}
       </Empty>

@@ -6,6 +6,7 @@ import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { JobCards } from '../setup/job-cards.tsx'
 import { Connections } from './connections.tsx'
+import { FileModels } from './file-models.tsx'
 import { Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
 import { Packages } from './packages.tsx'
@@ -63,6 +64,7 @@ export function SettingsPage() {
       </Section>
       {mayInstall && (
         <>
+          <FileModels />
           <Payloads />
           <Secrets />
           <Packages />

@@ -15,7 +15,14 @@ interface ChangePanelProps {
   /** Why it can't be written yet, although the change is shown. */
   readonly blocked?: string | undefined
   readonly action?: string
+  readonly hosts?: AllowedHosts
   readonly onWrite: () => void
+}
+
+/** The private addresses that the change allows. */
+export interface AllowedHosts {
+  readonly allowed: readonly string[]
+  readonly onChange: (allowed: readonly string[]) => void
 }
 
 /** The change of the file, with a button that writes it; or the text to copy, with the reason. */
@@ -25,6 +32,7 @@ export function ChangePanel({
   missing,
   blocked,
   action = 'Write and reload',
+  hosts,
   onWrite,
 }: ChangePanelProps) {
   const { view, error, complete } = change
@@ -52,7 +60,9 @@ export function ChangePanel({
         )}
         {!complete && <Missing text={missing} />}
         {complete && view === undefined && !error && <Loading what="the change" />}
-        {complete && view !== undefined && !error && <Shown {...{ setup, change, view, blocked, action, onWrite }} />}
+        {complete && view !== undefined && !error && (
+          <Shown {...{ setup, change, view, blocked, action, onWrite }} {...(hosts && { hosts })} />
+        )}
       </div>
     </section>
   )
@@ -71,7 +81,7 @@ interface ShownProps extends Omit<ChangePanelProps, 'missing'> {
   readonly view: NonNullable<ChangeState['view']>
 }
 
-function Shown({ setup, change, view, blocked, action, onWrite }: ShownProps) {
+function Shown({ setup, change, view, blocked, action, hosts, onWrite }: ShownProps) {
   const reason = change.refused ?? (setup.writable ? undefined : (setup.reason ?? view.reason))
   const lines = diffLines(view.diff)
   return (
@@ -81,6 +91,7 @@ function Shown({ setup, change, view, blocked, action, onWrite }: ShownProps) {
           {warning}
         </Note>
       ))}
+      {hosts !== undefined && view.private_hosts.map((one) => <AllowHost key={one.host} {...one} {...hosts} />)}
       {view.secrets.length > 0 && (
         <Note>
           {view.secrets.map(({ name, place }) => (
@@ -97,8 +108,8 @@ function Shown({ setup, change, view, blocked, action, onWrite }: ShownProps) {
         </Note>
       )}
       {reason === undefined && lines.length === 0 && <Note>The file needs no change.</Note>}
-      {reason === undefined && lines.length > 0 && <Diff lines={lines} />}
-      {reason !== undefined && <Text text={view.text} />}
+      {(reason === undefined || view.text === '') && lines.length > 0 && <Diff lines={lines} />}
+      {reason !== undefined && view.text !== '' && <Text text={view.text} />}
       <div className="flex flex-wrap gap-2">
         {reason === undefined && (
           <Button look="main" disabled={!change.current || change.writing || blocked !== undefined} onClick={onWrite}>
@@ -116,6 +127,33 @@ function Shown({ setup, change, view, blocked, action, onWrite }: ShownProps) {
         </p>
       )}
     </>
+  )
+}
+
+interface AllowHostProps extends AllowedHosts {
+  readonly host: string
+  readonly addresses: readonly string[]
+}
+
+function AllowHost({ host, addresses, allowed, onChange }: AllowHostProps) {
+  const others = allowed.filter((address) => !addresses.includes(address))
+  const listed = addresses.join(' and ')
+  return (
+    <Note>
+      <label className="flex items-start gap-2.5">
+        <input
+          type="checkbox"
+          className="mt-0.5 size-4 shrink-0 accent-accent"
+          checked={addresses.every((address) => allowed.includes(address))}
+          onChange={({ target }) => onChange(target.checked ? [...others, ...addresses] : others)}
+        />
+        <span>
+          <span className="block font-medium">Allow tools to reach {host}</span>
+          Adds {listed} to <Code>http.allow_private</Code>. This holds for the whole server, not only for this tool:
+          everything with this host in its URL can then reach it.
+        </span>
+      </label>
+    </Note>
   )
 }
 

@@ -38,11 +38,15 @@ export function CurlJob({ setup }: JobProps) {
   const [, goTo] = useLocation()
   const [command, setCommand] = useState('')
   const [draft, setDraft] = useState<ToolDraft>()
+  const [allowed, setAllowed] = useState<readonly string[]>([])
   const read = useMutation({
     mutationFn: (asked: string) =>
       requestJson<Proposal>('/api/setup/curl', { method: 'POST', body: { command: asked } }),
     gcTime: 0,
-    onSuccess: ({ tool }) => setDraft(draftOf(tool)),
+    onSuccess: ({ tool }) => {
+      setDraft(draftOf(tool))
+      setAllowed([])
+    },
   })
   const stores = setup.secrets.enabled
   const proposal = read.variables === command ? read.data : undefined
@@ -51,6 +55,7 @@ export function CurlJob({ setup }: JobProps) {
     proposal !== undefined && draft !== undefined && problems?.size === 0
       ? ({
           kind: 'http_tool',
+          ...(allowed.length > 0 && { allow_private: allowed }),
           ...(stores
             ? { tool: toolOf(proposal.tool, draft), command }
             : { tool: withVariables(toolOf(proposal.tool, draft)) }),
@@ -103,6 +108,7 @@ export function CurlJob({ setup }: JobProps) {
           setup={setup}
           change={change}
           missing={[...(problems?.values() ?? [])][0] ?? 'Paste a command and read it to see the change.'}
+          hosts={{ allowed, onChange: setAllowed }}
           onWrite={() => whole !== undefined && change.write(whole)}
         />
       }

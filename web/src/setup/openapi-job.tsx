@@ -52,6 +52,7 @@ export function OpenapiJob({ setup }: JobProps) {
   const [url, setUrl] = useState('')
   const [problem, setProblem] = useState<string>()
   const [chosen, setChosen] = useState<Chosen>(new Set())
+  const [allowed, setAllowed] = useState<readonly string[]>([])
   const [keys, setKeys] = useState<Readonly<Record<string, KeySource>>>({})
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
   const read = useMutation({
@@ -60,11 +61,16 @@ export function OpenapiJob({ setup }: JobProps) {
     gcTime: 0,
     onMutate: () => setProblem(undefined),
     onSuccess: ({ credentials }) => {
-      setChosen(new Set())
+      choose(new Set())
       setValues({})
       setKeys(Object.fromEntries(credentials.map(({ variable }) => [variable, sourceFor(variable, setup.secrets)])))
     },
   })
+  // Other operations may have other hosts.
+  const choose = (next: Chosen) => {
+    setChosen(next)
+    setAllowed([])
+  }
   const load = (event: FormEvent) => {
     event.preventDefault()
     if (/^https?:\/\/\S+$/i.test(url.trim())) read.mutate({ url: url.trim() })
@@ -84,6 +90,7 @@ export function OpenapiJob({ setup }: JobProps) {
       kind: 'openapi',
       ...bodyOf(read.variables as Source),
       operations: names,
+      ...(allowed.length > 0 && { allow_private: allowed }),
       ...(credentials.length > 0 && { credentials: Object.fromEntries(credentials) }),
     } as const
   }
@@ -130,7 +137,7 @@ export function OpenapiJob({ setup }: JobProps) {
           )}
           {document !== undefined && (
             <>
-              <Operations document={document} chosen={chosen} onChange={setChosen} />
+              <Operations document={document} chosen={chosen} onChange={choose} />
               {document.credentials.map(({ variable, hosts }) => (
                 <KeyField
                   key={variable}
@@ -159,6 +166,7 @@ export function OpenapiJob({ setup }: JobProps) {
                 : 'Check the names of the keys.'
           }
           blocked={lacking ? 'Enter the key, or name a variable.' : undefined}
+          hosts={{ allowed, onChange: setAllowed }}
           onWrite={() => change.write(changeWith(values))}
         />
       }

@@ -76,10 +76,21 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/name|user|customer/i, 'Ada'],
   [/id$/i, '42'],
   [/query|search|text|question|message/i, 'hello'],
+  [/light|lamp|room|device/i, 'kitchen'],
+  [/colou?r/i, 'blue'],
+  [/language/i, 'English'],
+  [/currency/i, 'EUR'],
+  [/path|file/i, 'notes.txt'],
+  [/title|subject/i, 'Hello'],
+  [/code|key|number/i, '42'],
 ]
 
+/** A value in the description of a parameter: `such as "kitchen"`, `e.g. Berlin`. */
+const SAID = /(?:such as|e\.g\.|for example,?|like)\s+["'`“]?([\p{L}\d][\p{L}\d_./@:-]{0,39})/iu
+
 /** The first value that the schema names, or one that suits the name of the parameter. */
-function valueFor(key: string, { default: usual, examples, enum: choices, type, minimum }: Property): unknown {
+function valueFor(key: string, schema: Property): unknown {
+  const { default: usual, examples, enum: choices, type, minimum, description } = schema
   const [example] = Array.isArray(examples) ? examples : []
   const [choice] = Array.isArray(choices) ? choices : []
   const named = example ?? usual ?? choice
@@ -88,7 +99,8 @@ function valueFor(key: string, { default: usual, examples, enum: choices, type, 
   if (type === 'boolean') return true
   if (type === 'array') return []
   if (type === 'object') return {}
-  return WORDS.find(([pattern]) => pattern.test(key))?.[1] ?? 'something'
+  const [, said] = SAID.exec(String(description ?? '').slice(0, 500)) ?? []
+  return said?.replace(/[.:]$/, '') ?? WORDS.find(([pattern]) => pattern.test(key))?.[1] ?? 'example'
 }
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

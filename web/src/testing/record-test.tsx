@@ -5,10 +5,11 @@ import { useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Note } from '../parts/states.tsx'
-import type { Answer, RunState } from './run-state.ts'
+import type { Answer } from './run-state.ts'
+import { type Reply, toolsIn } from './threads.ts'
 
 interface RecordTestProps {
-  readonly run: RunState
+  readonly run: Reply
   readonly answer: Answer
 }
 
@@ -19,7 +20,7 @@ export function RecordTest({ run, answer }: RecordTestProps) {
   const [why, setWhy] = useState('')
   const record = useMutation({
     mutationFn: (success: boolean) => {
-      const details = { query: run.query, tools: answer.tool_calls.map(({ tool }) => tool), run_id: answer.run_id }
+      const details = { query: run.query, tools: toolsIn(run), run_id: answer.run_id }
       const error = why.trim() || 'The answer was not as expected'
       const body = { model: run.model, success, details, ...(!success && { error }) }
       return requestJson<ModelValidation>('/api/tools/validate', { method: 'POST', body })

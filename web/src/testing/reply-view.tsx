@@ -15,7 +15,7 @@ import { storedRun } from './run-state.ts'
 import { RunTimeline } from './run-timeline.tsx'
 import { RunTurns } from './run-turns.tsx'
 import { StopChip } from './stop-chip.tsx'
-import { callsIn, type Reply } from './threads.ts'
+import { callsIn, type Reply, toolsIn } from './threads.ts'
 
 const TONES = { running: 'plain', waiting: 'warn', done: 'good', cancelled: 'warn', failed: 'bad' } as const
 
@@ -128,7 +128,7 @@ function Calls({ reply }: { readonly reply: Reply }) {
   const running = status === 'running'
   const [chosen, setChosen] = useState<boolean>()
   const open = chosen ?? (running && calls > 0)
-  const names = [...new Set((answer?.tool_calls ?? turns.flatMap((turn) => turn.calls)).map(({ tool }) => tool))]
+  const names = [...new Set(toolsIn(reply))]
   const isHere = turns.length > 0
   if (!running && !isHere && answer?.run_id === undefined) return null
   return (

@@ -5,6 +5,7 @@ import { count, inMoney, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
+import { Warnings } from '../parts/warnings.tsx'
 import type { CallLinks } from '../runs/call-links.ts'
 import { CopyMenu } from '../tools/copy-menu.tsx'
 import type { RunCall, RunTurn } from './run-state.ts'
@@ -122,6 +123,7 @@ function Call({ call, iteration, running, row }: CallProps) {
           <JsonTree value={params} label={`Parameters of ${tool}`} />
         )}
       </div>
+      <Warnings result={result} />
       <p className="mt-2 text-xs font-medium text-muted">Result</p>
       <div className="overflow-x-auto">
         {result === undefined ? (

@@ -6,6 +6,7 @@ import { Button } from '../parts/button.tsx'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
+import { askProblem, lastModel } from './ask-problem.ts'
 import { AvailableTools } from './available-tools.tsx'
 import { exampleOf, fittingExamples, ownTools } from './examples.ts'
 import { ModelChoices } from './model-choices.tsx'
@@ -14,7 +15,6 @@ import { threadStore, useThreads } from './thread-store.ts'
 import { sendsOn, ThreadView } from './thread-view.tsx'
 import { DEFAULT_SETTINGS, isRunning, MAX_TURNS, mockProblem, type Thread, titleOf } from './threads.ts'
 
-const MISSING = 'Please enter a test query and select a model'
 const MOST_MODELS = 3
 
 /** Tests models in conversations that use the tools. */
@@ -73,7 +73,7 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
   const [settings, setSettings] = useState(
     thread?.settings ?? { ...DEFAULT_SETTINGS, models: [given.values.get('model')] },
   )
-  const [problem, setProblem] = useState<string>()
+  const [problem, setProblem] = useState<readonly string[]>()
   const [shown, setShown] = useState(id)
   const field = useRef<HTMLTextAreaElement>(null)
   if (shown !== id) {
@@ -88,20 +88,22 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
     setQuery(values.get('query') ?? query)
     setSettings({ ...settings, models: [values.get('model') ?? settings.models[0] ?? null] })
   }
-  // Preselect the only available model.
+  // Preselect the only available model, or that of the last thread.
   const usable = models.data?.filter(({ reason }) => reason === undefined)
-  const only = usable?.length === 1 ? (usable[0]?.id ?? null) : null
+  const threads = useThreads()
+  const ids = new Set(usable?.map((model) => model.id))
+  const usual = usable?.length === 1 ? (usable[0]?.id ?? null) : lastModel(threads, ids)
   const unusable = new Set(models.data?.filter((model) => !usable?.includes(model)).map((model) => model.id))
   const chosen = settings.models.map(
-    (model, index) => (unusable.has(model ?? '') ? null : model) ?? (index === 0 ? only : null),
+    (model, index) => (unusable.has(model ?? '') ? null : model) ?? (index === 0 ? usual : null),
   )
   const running = thread !== undefined && isRunning(thread)
 
   const ask = (text: string, at?: number): boolean => {
-    const isMissing = text.trim() === '' || chosen.every((model) => model === null)
     const isFull = (at ?? thread?.turns.length ?? 0) >= MAX_TURNS
     const full = isFull ? `A thread has at most ${MAX_TURNS} questions. Start a new one.` : undefined
-    const found = isMissing ? MISSING : (mockProblem(settings.mocks) ?? full)
+    const more = mockProblem(settings.mocks) ?? full
+    const found = askProblem(text, chosen) ?? (more === undefined ? undefined : [more])
     setProblem(found)
     if (found !== undefined || !mayChat) return false
     const asked = threadStore().ask(thread?.id, { ...settings, models: chosen }, text.trim(), at)
@@ -195,7 +197,9 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
             )}
             {problem !== undefined && (
               <Note tone="bad" role="alert">
-                {problem}
+                {problem.map((sentence) => (
+                  <p key={sentence}>{sentence}</p>
+                ))}
               </Note>
             )}
             <div className="flex flex-wrap items-end gap-2">

@@ -16,6 +16,7 @@ import {
   stored,
   type Thread,
   titleOf,
+  toolsIn,
 } from './threads.ts'
 
 const answer = (content: string, more: Partial<Answer> = {}): Answer => ({
@@ -89,7 +90,9 @@ describe('stored threads', () => {
     }
     const text = JSON.stringify(stored([done]))
     expect(text).not.toContain('secret')
-    expect(callsIn(read(JSON.parse(text))[0]?.turns[0]?.replies[0] as Reply)).toBe(1)
+    const reply = read(JSON.parse(text))[0]?.turns[0]?.replies[0] as Reply
+    expect([callsIn(reply), toolsIn(reply)]).toEqual([1, ['look']])
+    expect(toolsIn(read(stored(read(JSON.parse(text))))[0]?.turns[0]?.replies[0] as Reply)).toEqual(['look'])
   })
 
   test.each([null, 'x', {}, [1, null, { id: 't' }, { id: 't', settings: { models: [] }, turns: [{}] }]])(
@@ -270,5 +273,13 @@ describe('examples', () => {
       'Use refund with order_id 42, amount 5 and currency EUR.',
     )
     expect(exampleOf({ name: 'ping', parameters: { type: 'object' } }).query).toBe('Use ping.')
+    const light = {
+      type: 'object',
+      properties: { light: { type: 'string' }, scene: { type: 'string', description: 'A scene, such as "evening".' } },
+      required: ['light', 'scene'],
+    }
+    expect(exampleOf({ name: 'set_light', parameters: light }).query).toBe(
+      'Use set_light with light kitchen and scene evening.',
+    )
   })
 })

@@ -24,6 +24,8 @@ export interface Turn {
 export interface Reply extends RunState {
   /** The number of calls of a run whose steps are not here. */
   readonly calls?: number
+  /** The tools of these calls. */
+  readonly tools?: readonly string[]
 }
 
 /** A conversation with one model, or with several side by side. */
@@ -153,7 +155,19 @@ const isThread = (value: unknown): value is Thread => {
 function withoutSteps(reply: Reply): Reply {
   const { turns, answer, ...rest } = reply
   const calls = callsIn(reply)
-  return { ...rest, calls, turns: [], ...(answer && { answer: { ...answer, tool_calls: [] } as Answer }) }
+  return {
+    ...rest,
+    calls,
+    tools: toolsIn(reply),
+    turns: [],
+    ...(answer && { answer: { ...answer, tool_calls: [] } as Answer }),
+  }
+}
+
+/** The tool of each call so far. */
+export function toolsIn({ turns, answer, tools = [] }: Reply): readonly string[] {
+  const made = answer?.tool_calls.length ? answer.tool_calls : turns.flatMap((turn) => turn.calls)
+  return made.length === 0 ? tools : made.map(({ tool }) => tool)
 }
 
 /** The number of calls so far. */

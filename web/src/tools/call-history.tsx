@@ -13,13 +13,24 @@ export function CallHistory({ tool }: { readonly tool: string }) {
   if (error && rows === undefined) return <Failed error={error} what="the history" again={() => void refetch()} />
   if (rows === undefined) return <Loading what="the history" />
   if (rows.length === 0) return <Empty title="No calls yet">Run the tool above.</Empty>
+  const isVersioned = rows.some(({ version }) => version !== null)
+  const titles = [
+    'Time',
+    'Outcome',
+    ...(isVersioned ? ['Version'] : []),
+    'Duration',
+    'Interface',
+    'Caller',
+    'Call',
+    'Run',
+  ]
   return (
     <>
       <section aria-label="Latest calls" className="panel overflow-x-auto" tabIndex={0}>
         <table className="w-full text-left text-sm">
           <thead className="text-xs text-muted">
             <tr>
-              {['Time', 'Outcome', 'Duration', 'Interface', 'Caller', 'Call', 'Run'].map((title) => (
+              {titles.map((title) => (
                 <th key={title} scope="col" className="px-4 py-2 font-medium">
                   {title}
                 </th>
@@ -27,7 +38,7 @@ export function CallHistory({ tool }: { readonly tool: string }) {
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ id, time, outcome, error_code, duration_ms, source, caller, run_id }) => (
+            {rows.map(({ id, time, outcome, error_code, version, duration_ms, source, caller, run_id }) => (
               <tr key={id} className="border-t border-line">
                 <td className="px-4 py-2 whitespace-nowrap">
                   <time dateTime={time}>{inDate(time)}</time>
@@ -35,6 +46,7 @@ export function CallHistory({ tool }: { readonly tool: string }) {
                 <td className="px-4 py-2">
                   <OutcomeChip outcome={outcome} error_code={error_code} />
                 </td>
+                {isVersioned && <td className="px-4 py-2 font-mono text-xs">{version}</td>}
                 <td className="px-4 py-2 whitespace-nowrap tabular-nums">{inTime(duration_ms)}</td>
                 <td className="px-4 py-2">{source}</td>
                 <td className="px-4 py-2 font-mono text-xs">{caller}</td>

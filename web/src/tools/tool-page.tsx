@@ -12,6 +12,7 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 import { CallHistory } from './call-history.tsx'
 import { CopyAs } from './copy-as.tsx'
 import { EffectChip } from './effect-chip.tsx'
+import { declaredParams } from './form/declared-params.ts'
 import { StepGraph } from './step-graph.tsx'
 import { TryTool } from './try-tool.tsx'
 import { Versions } from './versions.tsx'
@@ -82,7 +83,7 @@ function WithParams({ tool }: { readonly tool: WholePageTool }) {
 const hasRemoved = (params: unknown): boolean => JSON.stringify(params).includes('[redacted]')
 
 const TAB =
-  'rounded-t-lg border-b-2 border-transparent px-3 py-2 text-sm font-medium text-muted hover:text-ink data-[active]:border-accent data-[active]:text-ink'
+  'rounded-t-lg border-b-2 border-transparent px-3 py-2 whitespace-nowrap text-sm font-medium text-muted hover:text-ink data-[active]:border-accent data-[active]:text-ink'
 
 interface WholeToolProps {
   readonly tool: WholePageTool
@@ -92,6 +93,12 @@ interface WholeToolProps {
 
 function WholeTool({ tool, given, children }: WholeToolProps) {
   const [params, setParams] = useState<Record<string, unknown>>({ ...given })
+  const [version, setVersion] = useState(tool.version)
+  // Another version was made current meanwhile: its form has other fields.
+  if (version !== tool.version) {
+    setVersion(tool.version)
+    setParams(declaredParams(tool.parameters, params))
+  }
   const isVersioned = tool.version !== undefined || tool.versions !== undefined
   return (
     <>

@@ -18,7 +18,7 @@ import { type CallState, useToolCall } from './use-tool-call.ts'
 
 const QUESTION_MS = 1_500
 
-/** A question of the MCP server during the call. Leaving the page would cancel the call, so the answer gets a tab of its own. */
+/** A question of the MCP server during the call. The answer gets a tab of its own, so that the result stays in sight. */
 function AskedMeanwhile({ tool }: { readonly tool: string }) {
   const { data } = useQuery({ ...approvalsQuery(true), enabled: useMay('approve'), refetchInterval: QUESTION_MS })
   const asked = data?.approvals.find((one) => one.question !== null && one.tool === tool)
@@ -56,9 +56,11 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
   const mayCall = useMay('call')
   const [readable, setReadable] = useState(true)
   const [asking, setAsking] = useState(false)
-  const call = useToolCall(tool.name, () => {
+  const call = useToolCall(tool.name, tool.effect === 'write', () => {
     void client.invalidateQueries({ queryKey: ['history', tool.name] })
     void client.invalidateQueries({ queryKey: ['figures'] })
+    // The call may wait for approval, or may have used one.
+    void client.invalidateQueries({ queryKey: ['approvals'] })
     if (tool.pipeline !== undefined) void client.invalidateQueries(toolQuery(tool.name))
   })
   const live = writesLive(tool)

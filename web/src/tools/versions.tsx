@@ -74,7 +74,7 @@ function Figures({ report, mayChange }: FiguresProps) {
                   {shown.version}
                 </th>
                 <td className="px-4 py-2">
-                  <span className="flex flex-wrap items-center gap-2">
+                  <span className="flex flex-wrap items-center gap-1.5">
                     <State shown={shown} percent={rollout?.percent ?? 0} />
                     {maySwitch && shown.state === 'other' && <MakeCurrent tool={tool} version={shown.version} />}
                   </span>
@@ -111,7 +111,7 @@ function MakeCurrent({ tool, version }: { readonly tool: string; readonly versio
   })
   return (
     <>
-      <Button aria-label={`Make ${version} current`} disabled={isPending} onClick={() => setAsking(true)}>
+      <Button aria-label={`Make current: ${version}`} disabled={isPending} onClick={() => setAsking(true)}>
         Make current
       </Button>
       <ConfirmDialog
@@ -132,11 +132,11 @@ function MakeCurrent({ tool, version }: { readonly tool: string; readonly versio
 
 function State({ shown: { state, deprecated }, percent }: { readonly shown: Shown; readonly percent: number }) {
   return (
-    <span className="flex flex-wrap gap-1.5">
+    <>
       {state === 'current' && <Chip tone="good">current</Chip>}
       {state === 'candidate' && <Chip>candidate, {percent} %</Chip>}
       {deprecated && <Chip tone="warn">deprecated</Chip>}
-    </span>
+    </>
   )
 }
 
@@ -174,12 +174,14 @@ function RolloutControls({ report: { tool, rollout, versions } }: { readonly rep
       <h2 className="font-semibold">Rollout</h2>
       <form className="flex flex-wrap items-center gap-2 text-sm" onSubmit={start}>
         {running === undefined ? (
-          <Choice
-            label="Candidate"
-            value={candidate}
-            options={others.map((value) => ({ value, label: value }))}
-            onChange={setChosen}
-          />
+          <span className="w-40">
+            <Choice
+              label="Candidate"
+              value={candidate}
+              options={others.map((value) => ({ value, label: value }))}
+              onChange={setChosen}
+            />
+          </span>
         ) : (
           <span className="font-mono">{running}</span>
         )}

@@ -113,10 +113,14 @@ describe('the process of the model', () => {
     },
   )
 
-  test.each(examples)('encodes as the model was trained: $query', async ({ query, tool, ...expected }) => {
+  let encoder: TextEncoder
+  beforeAll(async () => {
     const { Tokenizer } = await import(packages.tokenizers)
     const json = (name: string) => JSON.parse(readFileSync(join(WEIGHTS, name), 'utf8'))
-    const encoder = new TextEncoder(new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json')))
+    encoder = new TextEncoder(new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json')))
+  })
+
+  test.each(examples)('encodes as the model was trained: $query', ({ query, tool, ...expected }) => {
     const { passes } = encodeQuestion(encoder, { said: query, tool: textOf(tool).text })
     expect(passes.map(({ ids }) => ids)).toEqual([expected.input_ids])
     const [{ ids, first }] = passes as [Pass]

@@ -14,8 +14,18 @@ const MAX_TOKENS = 56
 const MAX_WORD = 40
 const MARKS = /\p{Mn}/gu
 
-/** Reads the vectors, about 4 MB. */
-export async function loadWordVectors(): Promise<WordVectors> {
+let loaded: Promise<WordVectors> | undefined
+
+/** The vectors, about 4 MB. They are read once in a process. */
+export function loadWordVectors(): Promise<WordVectors> {
+  loaded ??= readWordVectors().catch((error: unknown) => {
+    loaded = undefined
+    throw error
+  })
+  return loaded
+}
+
+async function readWordVectors(): Promise<WordVectors> {
   const [bytes, tokenizer] = await Promise.all([
     readFile(new URL('words.bin', FOLDER)),
     readFile(new URL('tokenizer.json', FOLDER), 'utf8'),

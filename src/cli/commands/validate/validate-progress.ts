@@ -113,14 +113,15 @@ function timeLeft(ms: number): string {
 function tellEstimate(
   terminal: Terminal,
   left: readonly PlannedTrial[],
-  { cost: most, tokens: mostTokens }: BudgetLimits,
+  { cost: most, tokens: mostTokens, currency }: BudgetLimits,
 ) {
   const { tokens, cost } = estimate(left)
   const models = [...new Set(left.map(({ model }) => model))]
   const unpriced = models.filter(({ prices }) => prices === undefined)
   const free = models.every(isFree)
-  const money = free ? ' at no cost' : cost === undefined ? '' : ` and ${usd(cost)}, limited to ${usd(most)} (--budget)`
-  terminal.note(`${counted(left.length, 'trial')}: about ${figure(tokens)} tokens${money}.`)
+  const limited = `limited to ${money(most, currency)} (--budget)`
+  const price = free ? ' at no cost' : cost === undefined ? '' : ` and ${money(cost, currency)}, ${limited}`
+  terminal.note(`${counted(left.length, 'trial')}: about ${figure(tokens)} tokens${price}.`)
   if (mostTokens !== undefined) terminal.note(`Limited to ${figure(mostTokens)} tokens (--budget-tokens).`)
   for (const { model } of unpriced) {
     const bound =
@@ -138,4 +139,5 @@ const isFree = ({ prices }: TriedModel): boolean => prices?.input === 0 && price
 
 export const figure = (number: number): string => number.toLocaleString('en-US')
 
-export const usd = (cost: number): string => `${cost < 0.01 && cost > 0 ? cost.toFixed(4) : cost.toFixed(2)} USD`
+export const money = (cost: number, currency = 'USD'): string =>
+  `${cost < 0.01 && cost > 0 ? cost.toFixed(4) : cost.toFixed(2)} ${currency}`

@@ -42,7 +42,7 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** Reads the options; throws a `UsageError` that names the option and quotes its value. */
 export function validateSettings(options: ValidateOptions): ValidateSettings {
   const tokens = whole('--budget-tokens', options.budgetTokens, UNLIMITED)
-  const cost = number('--budget', options.budget, 'an amount of USD, 0 or more', (value) => value >= 0)
+  const cost = number('--budget', options.budget, 'an amount of money, 0 or more', (value) => value >= 0)
   return {
     models: modelIds(options.models),
     suites: [...new Set(options.suite ?? [GENERATED])],

@@ -34,6 +34,16 @@ describe('toolyard validate', () => {
     expect(server.requests).toHaveLength(4)
   })
 
+  test('counts in costs.currency', async () => {
+    const setup = await validateSetup(1, { input: 1, output: 1 }, { costs: { currency: 'EUR' } })
+    const file = join(setup.folder, 'report.html')
+    setup.server.replies = [weatherReply('Paris')]
+    const { err } = await setup.validate({ report: [file] })
+    expect(err).toMatch(/tokens and 0\.\d+ EUR, limited to 1\.00 EUR \(--budget\)/)
+    expect(err).toMatch(/Used [\d,]+ tokens for 0\.\d+ EUR\.\n/)
+    expect(err + (await readFile(file, 'utf8'))).not.toContain('USD')
+  })
+
   test('limits the tokens of a model without a known price', async () => {
     const { server, validate } = await validateSetup(1)
     server.replies = [weatherReply('Paris')]

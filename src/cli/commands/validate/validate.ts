@@ -48,7 +48,7 @@ import {
   type Terminal,
   UsageError,
 } from '../../common/terminal.ts'
-import { figure, runWithProgress, usd } from './validate-progress.ts'
+import { figure, money, runWithProgress } from './validate-progress.ts'
 import { type ValidateOptions, type ValidateSettings, validateSettings } from './validate-settings.ts'
 
 const HELP = `
@@ -70,7 +70,7 @@ export function defineValidate(command: Command, terminal: Terminal, done: Done)
     .option('--limit <n>', 'only the first n cases of each suite')
     .option('--repeat <n>', 'how often each case runs (default 1)')
     .option('--concurrency <n>', 'parallel trials per model (default 4)')
-    .option('--budget <usd>', 'maximum cost of all models together (default 1)')
+    .option('--budget <amount>', 'maximum cost of all models together, in costs.currency (default 1)')
     .option('--budget-tokens <n>', 'maximum number of tokens of all models together')
     .option('--gate <rate>', 'from 0 to 1: exit with 1 if a model passes less of a suite')
     .option('--report <files...>', 'write a report: .html, .json, or .xml for JUnit')
@@ -83,16 +83,19 @@ export function defineValidate(command: Command, terminal: Terminal, done: Done)
 
 /** `toolyard validate`: runs suites with models; 1 if a trial was not judged, or a model missed the gate. */
 export async function validate(terminal: Terminal, options: ValidateOptions): Promise<number> {
-  const settings = validateSettings(options)
+  const asked = validateSettings(options)
   let [configuredIt, listedIt] = [false, false]
+  let currency: string | undefined
   const opened = await openManager(terminal, options, {
     change: (config) => {
+      currency = config.costs?.currency
       configuredIt = Object.hasOwn(config.providers ?? {}, EMBEDDED_PROVIDER)
       listedIt = config.models?.some(({ id }) => id === EMBEDDED) ?? false
-      return settings.suites.every(isBfcl) && !options.generate ? withoutServers(config) : config
+      return asked.suites.every(isBfcl) && !options.generate ? withoutServers(config) : config
     },
     record: false,
   })
+  const settings = { ...asked, budget: { ...asked.budget, currency } }
   const { manager } = opened
   const interrupt = new Interrupt()
   try {
@@ -111,11 +114,12 @@ export async function validate(terminal: Terminal, options: ValidateOptions): Pr
       repetitions: settings.repeat,
       createdAt: new Date(systemClock.wall()).toISOString(),
       gate: settings.gate,
+      currency,
     })
     if (terminal.json) terminal.document(report)
     else showReport(terminal, report)
     for (const file of settings.reports) await writeWhole(terminal.path(file), reportFormat(file)?.(report) ?? '')
-    conclude(terminal, report, ran, settings.reports)
+    conclude(terminal, report, ran, settings)
     return interrupt.exitCode ?? (report.complete && report.gate?.met !== false ? 0 : 1)
   } finally {
     interrupt.stop()
@@ -149,11 +153,11 @@ function conclude(
   terminal: Terminal,
   report: ValidationReport,
   { run, file, spent }: RanSuites,
-  reports: readonly string[],
+  { reports, budget: { currency } }: ValidateSettings,
 ): void {
   const { models, gate, complete } = report
   const { tokens, cost = 0 } = spent
-  terminal.note(`Used ${figure(tokens)} tokens${cost === 0 ? '' : ` for ${usd(cost)}`}.`)
+  terminal.note(`Used ${figure(tokens)} tokens${cost === 0 ? '' : ` for ${money(cost, currency)}`}.`)
   for (const name of reports) terminal.note(printableLine(`Written: ${name}`))
   if (!complete) {
     const judged = report.trials.filter(({ outcome }) => outcome === 'passed' || outcome === 'failed').length

@@ -39,6 +39,13 @@ export class AddressRules {
     return refused && `an IPv6 address that stands for ${refused}`
   }
 
+  /** Whether the address is blocked, and one of this machine or of a private network: people may have a use for it. */
+  isAllowable(address: string): boolean {
+    const read = readAddress(address)
+    if (read === undefined || isMetadata(read) || this.refusal(address) === undefined) return false
+    return ['loopback', 'private', 'uniqueLocal'].includes(read.range())
+  }
+
   #refusal(address: Address): string | undefined {
     if (isMetadata(address)) return this.#opens(address, true) ? undefined : 'a metadata address of a cloud'
     const special = specialName(address)

@@ -69,7 +69,7 @@ export function AuditFilters({ view, change }: AuditFiltersProps) {
       />
       {byTime && <TimeField name="from" label="From" iso={filters.from} change={change} />}
       {byTime && <TimeField name="to" label="To" iso={filters.to} change={change} />}
-      {wholeInstallation && text('tenant', 'Tenant', { placeholder: 'Tenant (yours; * for all)' })}
+      {wholeInstallation && text('tenant', 'Tenant', { placeholder: 'Tenant, or *' })}
     </search>
   )
 }

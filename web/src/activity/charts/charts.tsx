@@ -45,7 +45,7 @@ function AllCharts() {
           <div className="w-52">
             <FilterText
               label="Tenant"
-              placeholder="Tenant (yours; * for all)"
+              placeholder="Tenant, or * for all"
               value={view.tenant}
               onChange={(tenant) => change({ tenant })}
             />

@@ -73,6 +73,7 @@ export function TimeChart(props: TimeChartProps) {
               tick={TICK}
               stroke="var(--edge)"
               tickLine={false}
+              interval="equidistantPreserveStart"
               minTickGap={28}
             />
             <YAxis

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useId, useState } from 'react'
+import { Link } from 'wouter'
 import type { ReadMethod } from '../../../../src/mcp/client/sent-request.ts'
 import type { McpAnswer } from '../../../../src/server/http/views.ts'
 import { requestJson } from '../../api/request.ts'
@@ -55,7 +56,13 @@ export function SendRequest({ server, draft, onClose }: SendRequestProps) {
           />
         </div>
       </div>
-      <p className="text-sm text-muted">Methods that only read. To call a tool, open its page.</p>
+      <p className="text-sm text-muted">
+        Methods that only read. To call a tool, open its page in{' '}
+        <Link href="/" className="underline underline-offset-2">
+          Tools
+        </Link>
+        .
+      </p>
       <div className="grid grid-cols-1">
         <span id={`${ids}params`} className="mb-1 text-sm font-medium">
           Parameters (JSON)

@@ -7,6 +7,7 @@ import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
 import { inNumber } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
+import { BreakableName } from '../../parts/section.tsx'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
 import { useAddress } from '../address.ts'
 import type { Drawn } from '../charts/drawn.ts'
@@ -78,7 +79,7 @@ function AllCosts() {
           <div className="w-52">
             <FilterText
               label="Tenant"
-              placeholder="Tenant (yours; * for all)"
+              placeholder="Tenant, or * for all"
               value={tenant}
               onChange={(value) => change({ tenant: value })}
             />
@@ -146,7 +147,7 @@ const Named = ({ href, name }: { readonly href: string | undefined; readonly nam
     name
   ) : (
     <Link href={href} className="text-accent underline-offset-2 hover:underline">
-      {name}
+      <BreakableName name={name} />
     </Link>
   )
 

@@ -58,13 +58,16 @@ const isOpenFor =
 
 function Entry({ objective, open }: { readonly objective: Objective; readonly open: readonly Alert[] }) {
   const { id, tool, indicator, target, window, calls, bad, error_budget_left: left, burn_rates, days } = objective
-  const goal = indicator === 'success' ? `${target * 100} % of calls succeed` : `95 % of calls end within ${target} ms`
+  const goal =
+    indicator === 'success'
+      ? `${Number((target * 100).toFixed(4))} % of calls succeed`
+      : `95 % of calls end within ${target} ms`
   return (
     <li className="panel grid min-w-0 grid-cols-1 gap-3 p-4" aria-label={id}>
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <span className="font-mono font-medium">{tool === null ? 'all tools' : <BreakableName name={tool} />}</span>
         <span className="text-sm text-muted">
-          {goal}, in {window}
+          {goal}, in {count(Number.parseInt(window, 10), 'day')}
         </span>
         {open.map(({ severity }) => (
           <Chip key={severity} tone="bad">

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import type { ListedSuiteRun, SuiteRequest } from '../../../../src/server/http/views.ts'
-import { estimateQuery, type ListedModel, suitesQuery } from '../../api/queries.ts'
+import { estimateQuery, type ListedModel, sessionQuery, suiteRunsQuery, suitesQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
@@ -35,6 +35,8 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
   const client = useQueryClient()
   const [, goTo] = useLocation()
   const suites = useQuery(suitesQuery)
+  const { data: { currency = 'USD' } = {} } = useQuery(sessionQuery)
+  const running = useQuery(suiteRunsQuery).data?.find(({ state }) => state === 'running')
   const [params] = useSearchParams()
   const asked = params.get('suite')
   const usable = models.filter(({ reason }) => reason === undefined)
@@ -50,10 +52,8 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
   const estimate = useQuery({ ...estimateQuery(request), enabled: ready })
   const start = useMutation({
     mutationFn: () => requestJson<ListedSuiteRun>('/api/validations/runs', { method: 'POST', body: request }),
-    onSuccess: (run) => {
-      void client.invalidateQueries({ queryKey: ['suite-runs'] })
-      goTo(`/models/runs/${run.id}`)
-    },
+    onSuccess: (run) => goTo(`/models/runs/${run.id}`),
+    onSettled: () => void client.invalidateQueries({ queryKey: ['suite-runs'] }),
   })
   const set = (name: keyof Numbers) => (value: string) => setNumbers((before) => ({ ...before, [name]: value }))
   if (suites.data === undefined) {
@@ -129,7 +129,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
           hint="all"
         />
         <NumberField
-          label="Budget in USD"
+          label={`Budget in ${currency}`}
           value={numbers.budget}
           onChange={set('budget')}
           min={0}
@@ -144,6 +144,14 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
         <div className="mt-2">
           <Note tone="bad" role="alert">
             {start.error.message}
+            {running !== undefined && (
+              <>
+                {'. '}
+                <Link href={`/models/runs/${running.id}`} className="underline underline-offset-2">
+                  Open the run in progress
+                </Link>
+              </>
+            )}
           </Note>
         </div>
       )}

@@ -69,10 +69,14 @@ function WrapIfAdditionalTemplate(props: WrapIfAdditionalTemplateProps) {
 
 export const fieldTemplates = { ArrayFieldItemTemplate, MultiSchemaFieldTemplate, WrapIfAdditionalTemplate }
 
-const Select = getDefaultRegistry().widgets.SelectWidget as ComponentType<WidgetProps>
+const { SelectWidget: Select, CheckboxesWidget: Checkboxes } = getDefaultRegistry().widgets as Record<
+  'SelectWidget' | 'CheckboxesWidget',
+  ComponentType<WidgetProps>
+>
 
-/** Marks values that the schema doesn't allow. */
+/** Marks values that the schema doesn't allow. Several values are checkboxes: a list needs the Ctrl key. */
 function SelectWidget({ options, schema, ...props }: WidgetProps) {
+  if (props.multiple) return <Checkboxes {...props} schema={schema} options={options} />
   const given = ((schema as Readonly<Record<string, unknown>>)[GIVEN] as readonly unknown[] | undefined) ?? []
   const enumOptions = options.enumOptions?.map((option) =>
     given.includes(option.value) ? { ...option, label: `${JSON.stringify(option.value)} (not allowed)` } : option,
