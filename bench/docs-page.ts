@@ -1,6 +1,9 @@
 import { changeBetweenMarkers } from './between-markers.ts'
 
 const PAGE = new URL('../docs/internals/performance.md', import.meta.url)
+/** Its guide shows this section too. */
+const MINI = { title: 'The model in the box', page: new URL('../docs/guides/mini.md', import.meta.url) }
+const COMMAND = 'npm run bench -- --write-docs'
 
 /** What one section found: its title, and the text below it. */
 export interface Written {
@@ -13,7 +16,7 @@ export interface Written {
  * were not measured this time stay as they are.
  */
 export function writeDocsPage(measured: readonly Written[], order: readonly string[]): void {
-  changeBetweenMarkers(PAGE, 'npm run bench -- --write-docs', (report) => {
+  changeBetweenMarkers(PAGE, COMMAND, (report) => {
     const sections = new Map(sectionsOf(report))
     for (const { title, text } of measured) sections.set(title, text)
     return order
@@ -23,6 +26,8 @@ export function writeDocsPage(measured: readonly Written[], order: readonly stri
       })
       .join('\n\n')
   })
+  const mini = measured.find(({ title }) => title === MINI.title)
+  if (mini !== undefined) changeBetweenMarkers(MINI.page, COMMAND, () => mini.text)
 }
 
 function sectionsOf(report: string): [title: string, text: string][] {
