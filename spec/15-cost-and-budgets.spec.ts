@@ -307,6 +307,26 @@ describe('Cost and budgets', () => {
     }
   })
 
+  test('[15.2-17] GET /api/budgets says what is spent of each budget', async () => {
+    const budgets = [
+      { scope: 'tool', match: 'se*', per: 'day', amount: 0.2 },
+      { scope: 'tool', match: 'other', per: 'month', amount: 1 },
+      { scope: 'tenant', per: 'month', amount: 0.25, action: 'warn' },
+    ] as const
+    const server = await openToolServer({ search: paid(0.1), other: paid(0.1), free: paid(0) }, { budgets })
+    for (const name of ['search', 'search', 'search', 'free']) await server.call(name)
+    const { budgets: states } = await json(fetch(`${server.url}/api/budgets`))
+    const resets_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT00:00:00.000Z$/)
+    const common = { tenant: 'local', currency: 'USD', resets_at }
+    expect(states).toEqual([
+      { ...common, scope: 'tenant', name: 'local', per: 'month', amount: 0.25, spent: 0.2, action: 'warn' },
+      { ...common, scope: 'tool', name: 'search', per: 'day', amount: 0.2, spent: 0.2, action: 'refuse' },
+      { ...common, scope: 'tool', name: 'other', per: 'month', amount: 1, spent: 0, action: 'refuse' },
+    ])
+    const all = await json(fetch(`${server.url}/api/budgets?tenant=*`))
+    expect(all.budgets).toEqual([states[0]])
+  })
+
   test('[15.2-10] A refused budget has Retry-After', async () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 1, 23, 59))
     const { call, get, installation } = await openToolServer({ paid: paid(1) }, { budgets: [tenantBudget] }, { clock })

@@ -105,6 +105,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /metrics/tools/execution': needs('observe'),
   'GET /metrics/tools/series': needs('observe'),
   'GET /metrics/tools/:name/parameters': needs('observe'),
+  'GET /api/budgets': needs('observe'),
   'GET /api/costs': needs('observe'),
   'GET /metrics/models': needs('observe'),
   'GET /metrics/models/series': needs('observe'),

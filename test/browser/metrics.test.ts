@@ -102,6 +102,25 @@ describe('the charts', () => {
     await expect.poll(() => addressOf(page)).toEqual({ period: 'day' })
   })
 
+  test.runIf(FULL)('of budgets show what is spent, and pass axe', async () => {
+    const { page, checkLooks } = await open()
+    const common = { tenant: 'local', per: 'day', currency: 'USD', resets_at: '2026-01-02T00:00:00.000Z' }
+    const budgets = [
+      { ...common, scope: 'tool', name: 'slow', amount: 2, spent: 0.5, action: 'refuse' },
+      { ...common, scope: 'tenant', name: 'local', amount: 1, spent: 1.5, action: 'warn' },
+    ]
+    await page.route('**/api/budgets', (route) => route.fulfill({ json: { budgets } }))
+    await page.goto(`${server.url}/activity/costs`)
+    const items = page.getByRole('region', { name: 'Budgets' }).getByRole('listitem')
+    await expect.poll(() => items.count()).toBe(2)
+    expect(await items.nth(0).innerText()).toMatch(/tool slow\s+\$0.50 of \$2.00 a day\s+Resets/)
+    expect(await items.nth(1).innerText()).toMatch(
+      /tenant local\s+\$1.50 of \$1.00 a day\s+Spent: calls have a warning until/,
+    )
+    await checkLooks('budgets')
+    await page.unroute('**/api/budgets')
+  })
+
   test.runIf(FULL)('of costs leave a gap for a day whose costs are unknown', async () => {
     const { page } = await open()
     const day = (cost: number | null) => ({ cost, calls: 1, unknown_calls: cost === null ? 1 : 0 })

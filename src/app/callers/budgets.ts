@@ -3,6 +3,8 @@ import { LRUCache } from 'lru-cache'
 import type { Config } from '../../config/config.ts'
 import type { Clock } from '../../core/clock.ts'
 import {
+  BUDGET_PERIODS,
+  BUDGET_SCOPES,
   type BudgetConfig,
   type BudgetScope,
   type Budgets as BudgetsPort,
@@ -31,6 +33,10 @@ const MAX_LOST = 10_000
 /** The last costs of this many tools and models are known. `max` would reserve memory for all at the start. */
 const KNOWN_COSTS = 10_000
 
+/** Of more names, those that have spent most are shown. */
+const MAX_STATES = 100
+const SPENDERS = { tenant: 'tenant', key: 'keyId', tool: 'tool', model: 'model' } as const
+
 interface BudgetParts {
   readonly store: SpendingStore
   readonly callers: Pick<Callers, 'nameOf' | 'budgetOf'>
@@ -44,6 +50,12 @@ interface Waiting {
   readonly request: Omit<HoldRequest, 'id'>
   readonly resolve: (answer: HoldAnswer & Pick<HoldRequest, 'id'>) => void
   readonly reject: (error: unknown) => void
+}
+
+/** A budget, and what is spent of it in its period now. */
+export interface BudgetState extends SpentBudget {
+  readonly tenant: string
+  readonly action: NonNullable<BudgetConfig['action']>
 }
 
 /** A budget that applies to a call, and what it has counted since its period began. */
@@ -88,6 +100,49 @@ export class Budgets implements BudgetsPort, RecordSink {
       ({ scope, match = '*', action }) =>
         scope === 'key' && action !== 'warn' && names.some((name) => matchesGlobs([match], name)),
     )
+  }
+
+  /**
+   * What is spent of the budgets of a tenant. One for several names has a row for each that has spent something. Without a
+   * tenant, only the budgets of whole tenants.
+   */
+  async states(tenant: string | undefined): Promise<BudgetState[]> {
+    const states: BudgetState[] = []
+    for (const scope of tenant === undefined ? (['tenant'] as const) : BUDGET_SCOPES) {
+      for (const per of BUDGET_PERIODS) {
+        const own = this.#budgets.filter((budget) => budget.scope === scope && budget.per === per)
+        // Keys may have budgets of their own.
+        if (own.length === 0 && scope !== 'key') continue
+        for (const [name, spent] of await this.#spentBy(scope, per, tenant, own)) {
+          const spender = { tenant: tenant ?? name, keyId: undefined, [SPENDERS[scope]]: name }
+          for (const counter of this.#counters(spender)) {
+            if (counter.scope !== scope || counter.per !== per) continue
+            const action = counter.refuses ? 'refuse' : 'warn'
+            states.push({ tenant: spender.tenant, action, ...this.#shown(counter, spent) })
+          }
+        }
+      }
+    }
+    return states
+  }
+
+  /** The names that have spent something, and those that budgets name, with what they have spent in millionths. */
+  async #spentBy(
+    scope: BudgetScope,
+    per: BudgetConfig['per'],
+    tenant: string | undefined,
+    budgets: readonly BudgetConfig[],
+  ): Promise<Map<string, number>> {
+    const { store, clock } = this.#parts
+    const { start: from, end: to } = periodOf(per, clock.wall())
+    const { names } = await store.report({ tenant, by: scope, from, to, limit: MAX_STATES })
+    const spent = new Map(names.map((one) => [one.name, one.spent]))
+    const named = scope === 'tenant' ? [tenant ?? []].flat() : budgets.flatMap(({ match = '*' }) => match)
+    // A key is named by its id or name, and only its id is stored.
+    for (const name of scope === 'key' ? [] : named) {
+      if (!name.includes('*') && !spent.has(name)) spent.set(name, 0)
+    }
+    return spent
   }
 
   take(spender: Spender, expected?: number, least = 0): Promise<Taken> | undefined {

@@ -223,10 +223,10 @@ function collection({ name, description }: Of<'collection'>, context: ChangeCont
     const shown = JSON.stringify(name.slice(0, 80))
     throw new SetupError(422, `${shown} is not a name for a collection: use up to 57 letters, digits, _ and -`)
   }
-  const about = description?.trim() || `the collection "${name}"`
+  const about = description?.trim().replace(/\.$/, '')
   const tool = {
     name: `search_${name}`,
-    description: `Search ${about} and get the passages that answer best, each with its source and a score from 0 to 1. An empty list means that it says nothing about it.`,
+    description: `Search the collection "${name}"${about ? ` (${about})` : ''} and get the passages that answer best, each with its source and a score from 0 to 1. An empty list means that it says nothing about it.`,
     parameters: {
       type: 'object',
       properties: {

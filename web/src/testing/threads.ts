@@ -118,6 +118,7 @@ export const withReply = (thread: Thread, turn: string, column: number, change: 
 /** A new thread that begins as another one, up to and including a turn. */
 export const branched = (thread: Thread, turn: number, id: string, now: number): Thread => ({
   id,
+  title: `Branch of ${titleOf(thread)}`.slice(0, MAX_TITLE),
   updatedAt: now,
   settings: thread.settings,
   turns: thread.turns.slice(0, turn + 1).map((one) => ({ ...one, replies: one.replies.map(interrupted) })),

@@ -1,11 +1,12 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import type { BudgetState } from '../../../../src/app/callers/budgets.ts'
 import type { CostReport } from '../../../../src/app/cost-report.ts'
 import { serverIsUp } from '../../api/connection.ts'
 import { useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
-import { inNumber } from '../../parts/figures.ts'
+import { inDate, inNumber } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { BreakableName } from '../../parts/section.tsx'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
@@ -86,6 +87,7 @@ function AllCosts() {
           </div>
         )}
       </div>
+      <Budgets tenant={tenant} />
       <Total view={{ period, tenant, by: 'tenant' }} />
       <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
         {shown.map((by) => (
@@ -93,6 +95,66 @@ function AllCosts() {
         ))}
       </div>
     </div>
+  )
+}
+
+const budgetsQuery = (tenant: string) =>
+  queryOptions({
+    queryKey: ['budgets', tenant],
+    queryFn: ({ signal }) => {
+      const query = tenant === '' ? '' : `?${new URLSearchParams({ tenant })}`
+      return requestJson<{ budgets: readonly BudgetState[] }>(`/api/budgets${query}`, { signal })
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: () => serverIsUp() && LIVE_MS,
+  })
+
+/** What is left of each budget. Nothing without budgets: most installations have none. */
+function Budgets({ tenant }: { readonly tenant: string }) {
+  const { data, error, refetch } = useQuery(budgetsQuery(tenant))
+  if (error) return <Failed error={error} what="the budgets" again={() => void refetch()} />
+  if (data === undefined || data.budgets.length === 0) return null
+  return (
+    <section className="panel min-w-0 p-4" aria-label="Budgets">
+      <h2 className="font-semibold">Budgets</h2>
+      <ul className="mt-2 grid grid-cols-1 gap-x-6 gap-y-3 text-sm lg:grid-cols-2">
+        {data.budgets.map((budget) => (
+          <Budget
+            key={[budget.tenant, budget.scope, budget.name, budget.per, budget.action].join(' ')}
+            {...{ budget }}
+          />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Budget({ budget }: { readonly budget: BudgetState }) {
+  const { scope, name, per, amount, spent, currency, action, resets_at } = budget
+  const isSpent = spent >= amount
+  const then = action === 'refuse' ? 'calls are refused' : 'calls have a warning'
+  return (
+    <li>
+      <div className="flex flex-wrap justify-between gap-x-3">
+        <span>
+          {scope} <BreakableName name={name} />
+        </span>
+        <span className={isSpent ? 'text-bad tabular-nums' : 'tabular-nums'}>
+          {inCurrency(spent, currency)} of {inCurrency(amount, currency)} a {per}
+        </span>
+      </div>
+      <meter
+        className="h-2 w-full"
+        aria-label={`Spent of the budget of ${scope} ${name} a ${per}`}
+        min={0}
+        max={amount}
+        value={Math.min(spent, amount)}
+      />
+      <p className="text-muted">
+        {isSpent ? `Spent: ${then} until ` : 'Resets '}
+        <time dateTime={resets_at}>{inDate(resets_at)}</time>
+      </p>
+    </li>
   )
 }
 

@@ -45,7 +45,7 @@ export function Objectives() {
           </ul>
         </Section>
       )}
-      {alerts.length > 0 && <History alerts={alerts} />}
+      {alerts.length > 0 && <History {...{ alerts, objectives }} />}
       {all && <Report />}
     </div>
   )
@@ -56,19 +56,25 @@ const isOpenFor =
   ({ objective, resolved_at }: Alert) =>
     objective === id && resolved_at === null
 
+function goalOf({ indicator, target, window }: Objective): string {
+  const percent = Number((target * 100).toFixed(4))
+  const goal = indicator === 'success' ? `${percent} % of calls succeed` : `95 % of calls end within ${target} ms`
+  return `${goal}, in ${count(Number.parseInt(window, 10), 'day')}`
+}
+
+/** The id of an objective that is no longer configured is all that is known of it. */
+function nameOf(id: string, objectives: readonly Objective[]): string {
+  const known = objectives.find((objective) => objective.id === id)
+  return known === undefined ? id : `${known.tool ?? 'all tools'}: ${goalOf(known)}`
+}
+
 function Entry({ objective, open }: { readonly objective: Objective; readonly open: readonly Alert[] }) {
-  const { id, tool, indicator, target, window, calls, bad, error_budget_left: left, burn_rates, days } = objective
-  const goal =
-    indicator === 'success'
-      ? `${Number((target * 100).toFixed(4))} % of calls succeed`
-      : `95 % of calls end within ${target} ms`
+  const { id, tool, indicator, calls, bad, error_budget_left: left, burn_rates, days } = objective
   return (
     <li className="panel grid min-w-0 grid-cols-1 gap-3 p-4" aria-label={id}>
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <span className="font-mono font-medium">{tool === null ? 'all tools' : <BreakableName name={tool} />}</span>
-        <span className="text-sm text-muted">
-          {goal}, in {count(Number.parseInt(window, 10), 'day')}
-        </span>
+        <span className="text-sm text-muted">{goalOf(objective)}</span>
         {open.map(({ severity }) => (
           <Chip key={severity} tone="bad">
             {severity} burn
@@ -107,7 +113,12 @@ const Figure = ({ title, text }: { readonly title: string; readonly text: string
   </div>
 )
 
-const History = ({ alerts }: { readonly alerts: readonly Alert[] }) => (
+interface HistoryProps {
+  readonly alerts: readonly Alert[]
+  readonly objectives: readonly Objective[]
+}
+
+const History = ({ alerts, objectives }: HistoryProps) => (
   <Section title="Alerts" about="The newest first.">
     <ul className="panel grid grid-cols-1 divide-y divide-line text-sm">
       {alerts.map(({ objective, severity, opened_at, resolved_at }) => (
@@ -116,7 +127,7 @@ const History = ({ alerts }: { readonly alerts: readonly Alert[] }) => (
           className="flex flex-wrap items-baseline gap-x-3 gap-y-1 px-4 py-2"
         >
           <Chip tone={resolved_at === null ? 'bad' : 'plain'}>{resolved_at === null ? 'open' : 'resolved'}</Chip>
-          <span className="font-mono wrap-anywhere">{objective}</span>
+          <span className="wrap-anywhere">{nameOf(objective, objectives)}</span>
           <span className="text-muted">
             {severity} burn, {inDate(opened_at)}
             {resolved_at !== null && ` to ${inDate(resolved_at)}`}
