@@ -85,7 +85,8 @@ class World {
     const properties = { run: { type: 'string' }, id: { type: 'string' } }
     const tool = (name: string, more: object = {}) => ({
       ...{ name, description: name, parameters: { type: 'object', properties, required: ['run', 'id'] } },
-      ...{ effect: 'write', ...more },
+      // A slow machine needs time until all runs are held.
+      ...{ effect: 'write', timeout_ms: 300_000, ...more },
       implementation: { type: 'http', url: `${url}/${name}`, method: 'POST' },
     })
     const registry = [
@@ -117,7 +118,12 @@ class World {
   /** Answers the requests whose answers must arrive, while the store is locked. */
   async answerLate(): Promise<void> {
     const late = [...this.held].filter(([run]) => run.endsWith('answered'))
-    await Promise.all(late.map(([, answer]) => once(answer(), 'finish')))
+    const answered = async ([run, answer]: (typeof late)[number]) => {
+      const response = answer()
+      await Promise.race([once(response, 'finish'), once(response, 'close')])
+      if (!response.writableFinished) throw new Error(`The server no longer waits for the answer of '${run}'`)
+    }
+    await Promise.all(late.map(answered))
   }
 
   /** From now on, everything is answered. */
