@@ -52,7 +52,7 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
     globalSetup: [at('test/setup/shared-services.ts')],
-    setupFiles: ['loopback-only', 'patient-waits', 'no-disk-waits'].map((name) => at(`test/setup/${name}.ts`)),
+    setupFiles: ['loopback-only', 'patient-waits'].map((name) => at(`test/setup/${name}.ts`)),
     projects: [
       project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts', 'web/src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),

@@ -59,7 +59,9 @@ test('a changed MCP server reconnects, a removed one closes, and the last config
   const clock = new ManualClock()
   const kept = server()
   const { installation, use, has, pid } = await open({ mcpServers: { kept, other: server() } }, { clock })
-  const [stays, changes] = [await pid('pid'), await pid('other__pid')]
+  // Alone, the server that connects first has the tool's own name.
+  const changes = await pid('other__pid')
+  const stays = await pid('pid')
   await use({ mcpServers: { kept, other: server('bom') } })
   const next = await pid('other__pid')
   expect(next).not.toBe(changes)

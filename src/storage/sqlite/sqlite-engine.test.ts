@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
@@ -70,8 +70,6 @@ describe('the file', () => {
   })
 
   it('has every write on the disk before it is acknowledged', () => {
-    vi.stubEnv('TOOLYARD_TEST_DURABLE', '1')
-    onTestFinished(() => void vi.unstubAllEnvs())
     const database = new SqliteDatabase(folder)
     opened.push(database)
     expect(database.get('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' })

@@ -31,11 +31,14 @@ export function ThreadView({ thread, models, before, ask, branch }: ThreadViewPr
   const running = isRunning(thread)
   const last = thread.turns.at(-1)?.id
   const end = useRef<HTMLLIElement>(null)
-  const seen = useRef(running ? undefined : last)
+  // A thread opens at its last question.
+  const seen = useRef(running || thread.turns.length > 1 ? undefined : last)
   useEffect(() => {
     if (seen.current === last) return
     seen.current = last
-    end.current?.scrollIntoView({ block: 'start' })
+    // A new page goes to its start first.
+    const frame = requestAnimationFrame(() => end.current?.scrollIntoView({ block: 'start' }))
+    return () => cancelAnimationFrame(frame)
   }, [last])
   return (
     <ol className="grid grid-cols-1 gap-6" aria-label="Conversation">
