@@ -114,7 +114,7 @@ export class Budgets implements BudgetsPort, RecordSink {
         // Keys may have budgets of their own.
         if (own.length === 0 && scope !== 'key') continue
         for (const [name, spent] of await this.#spentBy(scope, per, tenant, own)) {
-          const spender = { tenant: tenant ?? name, keyId: undefined, [SPENDERS[scope]]: name }
+          const spender = { tenant: tenant ?? name, [SPENDERS[scope]]: name }
           for (const counter of this.#counters(spender)) {
             if (counter.scope !== scope || counter.per !== per) continue
             const action = counter.refuses ? 'refuse' : 'warn'
@@ -137,11 +137,10 @@ export class Budgets implements BudgetsPort, RecordSink {
     const { start: from, end: to } = periodOf(per, clock.wall())
     const { names } = await store.report({ tenant, by: scope, from, to, limit: MAX_STATES })
     const spent = new Map(names.map((one) => [one.name, one.spent]))
-    const named = scope === 'tenant' ? [tenant ?? []].flat() : budgets.flatMap(({ match = '*' }) => match)
-    // A key is named by its id or name, and only its id is stored.
-    for (const name of scope === 'key' ? [] : named) {
-      if (!name.includes('*') && !spent.has(name)) spent.set(name, 0)
-    }
+    if (scope === 'tenant' && tenant !== undefined && !spent.has(tenant)) spent.set(tenant, 0)
+    // A key may be named by its name, and only its id is known here.
+    if (scope !== 'tool' && scope !== 'model') return spent
+    for (const { match = '*' } of budgets) if (!match.includes('*') && !spent.has(match)) spent.set(match, 0)
     return spent
   }
 

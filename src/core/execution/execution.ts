@@ -17,7 +17,7 @@ type Flags = Readonly<Record<string, boolean>>
 type Report = (progress: unknown) => void
 
 /** The call that started an execution. */
-export interface ExecutionCaller {
+interface ExecutionCaller {
   readonly tool: string
   readonly tenant: string
   id: string | undefined
