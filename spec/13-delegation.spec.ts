@@ -144,7 +144,7 @@ describe('Delegation', () => {
     const inner = await get(`/api/runs/${run_id}`)
     expect(inner).toMatchObject({ model: 'ollama:helper', tool_calls: 1 })
     const outer = await get(`/api/runs/${inner.parent_run}`)
-    const agent = { id: run_id, model: 'ollama:helper', tool: 'researcher', agents: [] }
+    const agent = { id: run_id, model: 'ollama:helper', agent: 'researcher', agents: [] }
     expect(outer).toMatchObject({ model: 'ollama:boss', agents: [agent] })
   })
 

@@ -319,6 +319,7 @@ export class RunRecord implements RunObserver {
         .map(({ step }) => step),
       ...(answer.gate !== undefined && { gate: answer.gate }),
       ...(this.#request.parent_run !== undefined && { parent_run: this.#request.parent_run }),
+      ...(this.#request.agent !== undefined && { agent: this.#request.agent }),
       ...(this.#request.mocked && { mocked: true }),
       recording: this.#recording.end(answer, this.#tools, this.#request.max_iterations ?? this.#options.maxIterations),
     }

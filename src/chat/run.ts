@@ -36,6 +36,8 @@ export interface RunRequest {
   readonly context?: CallContext
   /** The run whose call started this one. */
   readonly parent_run?: string | undefined
+  /** The tool whose call started it, if that is an agent. */
+  readonly agent?: string
   /** The tools are mocks. */
   readonly mocked?: true
   /** The stored steps of the run. Without it, the model is told that a call needs approval, and the run goes on. */

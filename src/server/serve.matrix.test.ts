@@ -94,6 +94,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/packages': needs('installation'),
   'GET /api/setup': needs('installation'),
   'POST /api/setup/secrets': { ...needs('installation'), body: { name: 'X', value: 'x' } },
+  'PUT /api/setup/secrets/:name': { ...needs('installation'), body: { value: 'x' } },
+  'POST /api/setup/undo': { ...needs('installation'), body: { backup: 'x' } },
   'DELETE /api/setup/secrets/:name': needs('installation'),
   'POST /api/setup/mcp-servers/test': { ...needs('installation'), body: { servers: {} } },
   'POST /api/setup/curl': { ...needs('installation'), body: { command: 'curl' } },

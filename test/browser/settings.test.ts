@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { SCOPES } from '../../src/app/callers/callers.ts'
+import { secretVariable } from '../../src/core/environment.ts'
 import { addPackages, newSigner, packageFiles } from '../../src/packages/fixtures/package-files.ts'
 import { signPackage } from '../../src/packages/package.ts'
 import { fingerprintOf } from '../../src/packages/signing.ts'
@@ -114,6 +115,12 @@ test('switches the stored payloads, stores a secret and removes it', async () =>
   await page.getByRole('button', { name: 'Write and reload' }).click()
   await expect.poll(() => server.installation.payloads).toBe('errors')
   expect((await server.config()).storage).toEqual({ payloads: 'errors' })
+  await page.getByRole('button', { name: 'Replace SPARE' }).click()
+  await page.getByLabel('New value').fill('another-secret-value')
+  await page.getByRole('button', { name: 'Replace the value' }).click()
+  await page.getByText(/^Replaced the value of SPARE\./).waitFor()
+  expect(await server.installation.secrets.variables()).toEqual({ [secretVariable('SPARE')]: 'another-secret-value' })
+  expect(await page.content()).not.toContain('another-secret-value')
   await page.getByRole('button', { name: 'Remove SPARE' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByText('No secrets', { exact: true }).waitFor()
@@ -132,9 +139,13 @@ test.runIf(FULL)('removes a provider with its models, and shows the change first
   await page.getByRole('region', { name: 'Changed lines' }).getByText('ollama:small').waitFor()
   await checkLooks('settings-remove-provider')
   await page.getByRole('button', { name: 'Remove the provider ollama' }).click()
-  await page.getByText(/^Removed the provider ollama\. To undo it, restore the backup\. Backup:/).waitFor()
+  await page.getByText(/^Removed the provider ollama\. Backup:/).waitFor()
   expect(await server.config()).toMatchObject({ providers: {}, models: [] })
   await page.getByText('No providers and models').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('The configuration is as before.').waitFor()
+  await page.getByRole('button', { name: 'Remove ollama', exact: true }).waitFor()
+  expect((await server.config()).models).toMatchObject([{ id: 'ollama:small' }])
 })
 
 test.runIf(FULL)('rotates a key and shows the new secret once', async () => {

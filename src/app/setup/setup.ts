@@ -68,6 +68,8 @@ export class Setup {
   readonly #isLocal: () => boolean
   #extraction: ProcessPool | undefined
   #turn: Promise<unknown> = Promise.resolve()
+  /** The last change that was written, with the text of the file before and after it. */
+  #last: { readonly backup: string; readonly before: string; readonly after: string } | undefined
   #busy = 0
 
   constructor(installation: Installation, { isLocal }: SetupOptions) {
@@ -131,8 +133,17 @@ export class Setup {
       const show = async () => (await this.#prepare(request, signal)).answer
       return request.change.kind === 'openapi' ? this.#limited(show) : show()
     }
-    // One after the other: each applies to the file that the one before has written.
-    const turn = this.#turn.then(() => this.#write(request, by, signal))
+    return this.#inTurn(() => this.#write(request, by, signal))
+  }
+
+  /** Takes the last written change back, unless somebody has changed the file since. New secrets stay in the store. */
+  undo(backup: string, by: Actor): Promise<void> {
+    return this.#inTurn(() => this.#undo(backup, by))
+  }
+
+  /** One after the other: each change applies to the file that the one before has written. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work)
     this.#turn = turn.catch(() => {})
     return turn
   }
@@ -149,15 +160,32 @@ export class Setup {
   }
 
   /** Stores a secret that the configuration can refer to. Refuses a name that is taken. */
-  async addSecret({ name, value }: NewSecret, by: Actor): Promise<void> {
+  async addSecret(secret: NewSecret, by: Actor): Promise<void> {
+    await this.#checkSecret(secret)
+    const { name, value } = secret
+    if (await this.#installation.secrets.set(name, value, by, { fresh: true })) return
+    throw new SetupError(409, `There is already a secret ${name}: use another name, or replace its value`)
+  }
+
+  /** Replaces the value of a secret. What uses it gets the new value at once. Returns false if there is none. */
+  async replaceSecret(secret: NewSecret, by: Actor): Promise<boolean> {
+    await this.#checkSecret(secret)
     const { secrets } = this.#installation
-    if (!secrets.enabled) throw new SetupError(422, NO_SECRETS_KEY)
-    const problem = secretProblem(name, value)
+    if (!(await secrets.names()).includes(secret.name)) return false
+    return secrets.set(secret.name, secret.value, by)
+  }
+
+  async #checkSecret({ name, value }: NewSecret): Promise<void> {
+    const { secrets, config, env } = this.#installation
+    const problem = secrets.enabled ? secretProblem(name, value) : NO_SECRETS_KEY
     if (problem !== undefined) throw new SetupError(422, problem)
-    if (await secrets.set(name, value, by, { fresh: true })) return
-    throw new SetupError(
-      409,
-      `There is already a secret ${name}: use another name, or replace it with "toolyard secrets set ${name}"`,
+    if (this.#isLocal()) return
+    // The secret can be the address of a server, or a part of it.
+    const before = addressesOf(config, config, env)
+    const after = addressesOf(config, config, { ...env, ...secretEnvironment([{ name, value }]) })
+    await checkAddresses(
+      after.filter((address) => !before.includes(address)),
+      config,
     )
   }
 
@@ -185,24 +213,49 @@ export class Setup {
   }
 
   async #write(request: ChangeRequest, by: Actor, signal: AbortSignal): Promise<ChangeAnswer> {
+    return this.#recorded(request.change.kind, by, async () => {
+      const { answer, built, state, text } = await this.#prepare(request, signal)
+      const { reason } = answer
+      const done = reason === undefined ? await this.#apply(built.secrets, state, text, by) : { reason }
+      const { added, removed } = built
+      return {
+        done: { ...answer, ...done, written: !('reason' in done) },
+        detail: { added, ...(removed && { removed }) },
+      }
+    })
+  }
+
+  async #undo(backup: string, by: Actor): Promise<void> {
+    await this.#recorded('undo', by, async () => {
+      const state = await readState(this.#installation.files)
+      const last = this.#last
+      if (last?.backup !== backup || last.after !== state.text) {
+        throw new SetupError(409, `The configuration has changed since then: restore ${backup} by hand`)
+      }
+      const reason = await this.#reason()
+      const done = reason === undefined ? await this.#apply([], state, last.before, by) : { reason }
+      if ('reason' in done) throw new SetupError(422, done.reason)
+      this.#last = undefined
+      return { done: { written: true }, detail: {} }
+    })
+  }
+
+  /** Every attempt to write is an audit row. */
+  async #recorded<Done extends { readonly written: boolean; readonly reason?: string }>(
+    kind: string,
+    by: Actor,
+    attempted: () => Promise<{ readonly done: Done; readonly detail: object }>,
+  ): Promise<Done> {
     const { events, files } = this.#installation
-    const { kind } = request.change
     const subject = files.write === undefined ? undefined : basename(files.write)
     try {
-      const prepared = await this.#prepare(request, signal)
-      const { answer, built } = prepared
-      const done = answer.reason === undefined ? await this.#apply(prepared, by) : { reason: answer.reason }
-      const written = !('reason' in done)
-      const { added, removed } = built
-      const detail = {
-        kind,
-        added,
-        ...(removed && { removed }),
-        written,
-        ...('reason' in done && { reason: done.reason }),
-      }
-      await events.record('config.changed', { by, subject, failed: !written, detail })
-      return { ...answer, ...done, written }
+      const { done, detail } = await attempted()
+      const { written, reason } = done
+      await events.record('config.changed', {
+        ...{ by, subject, failed: !written },
+        detail: { kind, ...detail, written, ...(reason !== undefined && { reason }) },
+      })
+      return done
     } catch (error) {
       // Without the message: it may quote what was sent.
       const refused = error instanceof SetupError ? error.status : 500
@@ -212,13 +265,13 @@ export class Setup {
   }
 
   /** Stores the secrets, writes the file and reloads; takes everything back if that fails. */
-  async #apply({ built, state, text }: Prepared, by: Actor) {
+  async #apply(added: readonly NewSecret[], state: ConfigState, text: string, by: Actor) {
     const { secrets, files, clock } = this.#installation
     const file = files.write as string
     const stored: string[] = []
     const undo = () => Promise.all(stored.map((name) => secrets.remove(name, by)))
     try {
-      for (const { name, value } of built.secrets) {
+      for (const { name, value } of added) {
         if (!(await secrets.set(name, value, by, { fresh: true }))) {
           throw new SetupError(409, `There is already a secret ${name}: look at the change again`)
         }
@@ -235,6 +288,7 @@ export class Setup {
         await restoreText(file, state, done)
         throw refused(error, file)
       }
+      this.#last = done.backup === undefined ? undefined : { backup: done.backup, before: state.text, after: text }
       return done
     } catch (error) {
       await undo()

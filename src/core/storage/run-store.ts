@@ -56,6 +56,8 @@ export interface StoredRun {
   readonly gate?: readonly GateDecision[]
   /** The run whose call started this one, if it is the run of an agent. */
   readonly parent_run?: string
+  /** The tool that it is the run of, if that is an agent. Absent in runs of older versions. */
+  readonly agent?: string
   /** No tool ran: the calls got mock results. */
   readonly mocked?: true
   /** For replay: a `RunRecording` as JSON text. */

@@ -38,6 +38,7 @@ interface AgentRequest {
   readonly allowed_tools: readonly string[]
   readonly context: CallContext
   readonly parent_run: string | undefined
+  readonly agent: string
   readonly prices?: ModelPrices
   readonly budget?: Budget
   readonly max_iterations?: number
@@ -182,6 +183,7 @@ export class AgentKind implements Kind {
       allowed_tools: this.callees(tool).filter((name) => !path.includes(name)),
       context: { ...caller, runId },
       parent_run: caller.runId,
+      agent: tool.name,
       ...(prices !== undefined && { prices }),
       ...(budget !== undefined && { budget }),
       ...(max_iterations !== undefined && { max_iterations }),

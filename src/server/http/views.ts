@@ -182,8 +182,6 @@ export interface ChatView extends Pick<ShownChat, 'id' | 'caller'> {
 
 /** The run of an agent below another run. */
 export interface AgentRun extends Omit<ListedRun, 'question' | 'answer'> {
-  /** The tool whose call started it, if the steps of its caller are stored. */
-  readonly tool?: string
   readonly agents: readonly AgentRun[]
 }
 

@@ -176,6 +176,7 @@ const LISTED = {
   error: { type: ['string', 'null'] },
   question: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
   answer: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
+  agent: { type: 'string', description: 'The tool that it is the run of, if that is an agent.' },
   mocked: { type: 'boolean', description: 'True if no tool ran: the calls got mock results.' },
 }
 
@@ -255,26 +256,12 @@ async function agentRuns(
   const children = await runs.children(tenant, id, room.left)
   if (children.length === 0) return []
   room.left -= children.length
-  const { steps = [] } = (await runs.get(tenant, id)) ?? {}
   const tree: AgentRun[] = []
   for (const { question: _question, answer: _answer, ...child } of children) {
     const agents = room.left > 0 ? await agentRuns(runs, tenant, child.id, room) : []
-    const tool = toolAt(steps, Date.parse(child.started_at))
-    tree.push({ ...child, ...(tool !== undefined && { tool }), agents })
+    tree.push({ ...child, agents })
   }
   return tree
-}
-
-const CLOCKS_MS = 50
-
-/** The tool that ran at a time, if it was the only one. The two times come from different clocks. */
-function toolAt(steps: StoredRun['steps'], at: number): string | undefined {
-  const around = steps.filter(({ type, started_at, duration_ms }) => {
-    const start = Date.parse(started_at)
-    return type === 'tool' && start - CLOCKS_MS <= at && at <= start + duration_ms + CLOCKS_MS
-  })
-  const [tool, ...others] = new Set(around.map((step) => step.tool))
-  return others.length === 0 ? tool : undefined
 }
 
 const REPLAY_BODY = {

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { secretVariable } from '../../core/environment.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
 
 const TEXT = `{
@@ -105,12 +106,38 @@ test('stores a secret once, without showing its value', async () => {
   expect(audit + JSON.stringify([again, odd])).not.toContain('-value')
 })
 
+test('replaces the value of a secret, and what uses it gets the new one', async () => {
+  const { ask, installation, key } = await openSetup()
+  await ask('POST', '/api/setup/secrets', { name: 'SHOP_KEY', value: 'first-value' })
+  const put = (body: object, name = 'SHOP_KEY', as?: string) => ask('PUT', `/api/setup/secrets/${name}`, body, as)
+  expect((await put({ value: 'second-value' }, 'SHOP_KEY', await key('local', 'admin'))).status).toBe(403)
+  expect((await put({ value: 'second-value' }, 'OTHER')).status).toBe(404)
+  expect((await put({ value: ' ' })).status).toBe(422)
+  expect((await put({ value: 'second-value' })).status).toBe(204)
+  expect(await installation.secrets.variables()).toEqual({ [secretVariable('SHOP_KEY')]: 'second-value' })
+  await expect.poll(() => installation.env[secretVariable('SHOP_KEY')]).toBe('second-value')
+  const audit = JSON.stringify((await ask('GET', '/audit?type=event&tenant=*')).body)
+  expect(audit).toContain('replaced\\":true')
+  expect(audit).not.toContain('-value')
+})
+
+test('the value of a secret that is an address leads to no private one', async () => {
+  const { ask, file, installation } = await openSetup()
+  await writeFile(file, TEXT.replace('https://shop.example/v1', '${secret:SHOP_URL}'))
+  await installation.reload()
+  const problem = { status: 422, body: { error: expect.stringContaining("The host '127.0.0.1' was refused") } }
+  const wrong = { value: 'http://127.0.0.1:9/v1' }
+  expect(await ask('POST', '/api/setup/secrets', { name: 'SHOP_URL', ...wrong })).toMatchObject(problem)
+  await installation.secrets.set('SHOP_URL', 'https://shop.example/v1', { id: 'local', name: 'local' })
+  expect(await ask('PUT', '/api/setup/secrets/SHOP_URL', wrong)).toMatchObject(problem)
+  expect(await installation.secrets.variables()).toEqual({ [secretVariable('SHOP_URL')]: 'https://shop.example/v1' })
+})
+
 test('removes a model, or a provider with its models, with a diff, a backup and an audit row', async () => {
-  const { ask, folder, file, installation } = await openSetup()
+  const { ask, folder, installation } = await openSetup()
   const provider = { kind: 'provider', name: 'shop', models: [{ id: 'small' }, { id: 'large' }] }
   expect((await ask('POST', '/api/setup/changes', { change: provider, write: true })).body.written).toBe(true)
   await installation.secrets.set('SHOP_KEY', 'a-secret-value', { id: 'local', name: 'local' })
-  const before = await readFile(file, 'utf8')
   expect((await ask('GET', '/api/setup')).body.models).toEqual([
     { name: 'shop', entry: true, models: ['shop:small', 'shop:large'] },
   ])
@@ -132,12 +159,35 @@ test('removes a model, or a provider with its models, with a diff, a backup and 
   expect(JSON.parse(row.detail)).toMatchObject({ removed: { providers: ['shop'], models: ['shop:large'] } })
   const missing = await ask('POST', '/api/setup/changes', { change: whole })
   expect([missing.status, missing.body.error]).toEqual([422, expect.stringContaining('has no provider "shop"')])
-  // The backup takes it back.
   expect(await readFile(join(folder, body.backup), 'utf8')).toContain('shop:large')
-  await writeFile(file, before)
-  await installation.reload()
-  expect(installation.config.models?.map(({ id }) => id)).toEqual(['shop:small', 'shop:large'])
+  expect((await ask('POST', '/api/setup/undo', { backup: body.backup })).status).toBe(204)
+  expect(installation.config.models?.map(({ id }) => id)).toEqual(['shop:large'])
   expect((await ask('DELETE', '/api/setup/secrets/SHOP_KEY')).status).toBe(422)
+})
+
+test('takes only the last change back, and only from the file that it has written', async () => {
+  const { ask, file, installation, key } = await openSetup()
+  const switched = async (policy: string): Promise<string> => {
+    const change = { kind: 'payloads', policy }
+    return (await ask('POST', '/api/setup/changes', { change, write: true })).body.backup
+  }
+  const undo = (backup: string, as?: string) => ask('POST', '/api/setup/undo', { backup }, as)
+  const [first, second] = [await switched('errors'), await switched('all')]
+  expect((await undo(second, await key('local', 'admin'))).status).toBe(403)
+  expect((await undo(first)).status).toBe(409)
+  expect((await undo('../toolyard.config.json')).status).toBe(409)
+  expect((await undo(second)).status).toBe(204)
+  expect([installation.payloads, await readFile(file, 'utf8')]).toEqual(['errors', TEXT.replace('"off"', '"errors"')])
+  expect((await undo(second)).status).toBe(409)
+  const third = await switched('all')
+  await writeFile(file, TEXT)
+  expect(await undo(third)).toMatchObject({ status: 409, body: { error: expect.stringContaining(`restore ${third}`) } })
+  expect(await readFile(file, 'utf8')).toBe(TEXT)
+  const { rows } = (await ask('GET', '/audit?type=event&tenant=*')).body
+  const kinds = rows.filter(({ detail }: { detail: string }) => detail?.includes('"undo"'))
+  expect(kinds.map(({ outcome }: { outcome: string }) => outcome)).toEqual([
+    ...['failure', 'failure', 'success', 'failure', 'failure'],
+  ])
 })
 
 test('refuses to remove a provider that a rule uses', async () => {

@@ -146,6 +146,31 @@ export function setupRoutes(app: FastifyInstance): void {
     },
   )
 
+  app.post<{ Body: { backup: string } }>(
+    '/api/setup/undo',
+    route('installation', 'setup', 'Takes the last written change back, unless the file has changed since', {
+      body: { ...exactly({ backup: short(300, '`backup` of the change.') }), required: ['backup'] },
+      response: { 204: { description: 'The file is as before', type: 'null' } },
+    }),
+    async ({ body: { backup }, caller }, reply) => {
+      await told(setup.undo(backup, caller))
+      return reply.code(204).send()
+    },
+  )
+
+  app.put<{ Params: { name: string }; Body: { value: string } }>(
+    '/api/setup/secrets/:name',
+    route('installation', 'setup', 'Replaces the value of a secret. What uses it gets the new value at once', {
+      params: pathParameter('name', 64),
+      body: { ...exactly({ value: { ...TEXT, maxLength: 65_536 } }), required: ['value'] },
+      response: { 204: { description: 'The value is replaced', type: 'null' } },
+    }),
+    async ({ params: { name }, body: { value }, caller }, reply) => {
+      found((await told(setup.replaceSecret({ name, value }, caller))) || undefined, `Secret '${name}'`)
+      return reply.code(204).send()
+    },
+  )
+
   app.delete<{ Params: { name: string } }>(
     '/api/setup/secrets/:name',
     route('installation', 'setup', "Removes a secret that the configuration doesn't use", {

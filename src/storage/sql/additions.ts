@@ -343,4 +343,9 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
       until text NOT NULL
     );`,
   },
+  // The tool that the run of an agent belongs to.
+  {
+    sqlite: 'ALTER TABLE runs ADD COLUMN agent TEXT',
+    postgres: 'ALTER TABLE toolyard.runs ADD COLUMN agent text;',
+  },
 ]

@@ -19,7 +19,7 @@ import { ask, type Database, placeholders, type Statement, Where, type Work } fr
 
 const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
-    prompt_tokens, completion_tokens, cost, error, question, answer, mocked
+    prompt_tokens, completion_tokens, cost, error, question, answer, agent, mocked
   FROM toolyard.runs WHERE`
 
 const CALLED = `EXISTS (
@@ -54,6 +54,7 @@ const COLUMNS = {
   gate: 'text',
   recording: 'text',
   parent_run: 'text',
+  agent: 'text',
   mocked: 'smallint',
 } satisfies Record<keyof StoredRun, string>
 
@@ -63,7 +64,10 @@ interface RatingCount {
   readonly count: number
 }
 
-type ListedRow = Omit<ListedRun, 'mocked' | 'ratings'> & { readonly mocked: number | null }
+type ListedRow = Omit<ListedRun, 'agent' | 'mocked' | 'ratings'> & {
+  readonly agent: string | null
+  readonly mocked: number | null
+}
 
 /** A run as a row: `steps` and `gate` are JSON texts. */
 type RunRow = ListedRow & {
@@ -152,7 +156,11 @@ export class Runs implements RunStore {
   }
 }
 
-const listedRun = ({ mocked, ...run }: ListedRow): ListedRun => ({ ...run, ...(mocked === 1 && { mocked: true }) })
+const listedRun = ({ agent, mocked, ...run }: ListedRow): ListedRun => ({
+  ...run,
+  ...(agent !== null && { agent }),
+  ...(mocked === 1 && { mocked: true }),
+})
 
 /** The tenant of a row, by its id. */
 export async function tenantOf(
@@ -177,6 +185,7 @@ export function insertRuns(database: Database, runs: readonly StoredRun[]): Stat
       gate: run.gate === undefined ? null : JSON.stringify(run.gate),
       recording: run.recording ?? null,
       parent_run: run.parent_run ?? null,
+      agent: run.agent ?? null,
       mocked: run.mocked ? 1 : null,
     }
     return (Object.keys(COLUMNS) as (keyof StoredRun)[]).map((name) => texts[name])

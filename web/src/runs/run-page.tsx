@@ -76,6 +76,11 @@ function WholeRun({ run }: { readonly run: RunView }) {
       <div className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
         {run.status === 'running' ? <Chip>running</Chip> : <StopChip reason={run.stop_reason} />}
         {run.mocked && <Chip tone="warn">mock results</Chip>}
+        {run.agent !== undefined && (
+          <Link href={`/tool/${encodeURIComponent(run.agent)}`} className={LINK}>
+            Agent {run.agent}
+          </Link>
+        )}
         <span>{run.model}</span>
         <time dateTime={run.started_at}>{inDate(run.started_at)}</time>
         <span className="tabular-nums">{inTime(run.duration_ms)}</span>

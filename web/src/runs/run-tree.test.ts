@@ -38,8 +38,21 @@ test('the run of an agent stands below the shortest call that ran when it starte
   ])
 })
 
+test('the runs of agents stand below the calls of their tools, also if all run at once', () => {
+  const steps = [turn(0, 10), call('poet', 10, 90), call('poet', 10, 80), call('clock', 10, 5), call('cook', 10, 70)]
+  const agents = [
+    ...[agent('one', 11, { agent: 'cook' }), agent('two', 12, { agent: 'poet', model: 'a:first' })],
+    ...[agent('three', 13, { agent: 'poet', model: 'a:second' }), agent('four', 14, { agent: 'elsewhere' })],
+  ]
+  const nodes = flatTree(runTree({ steps, agents }))
+  expect(nodes.map(({ depth, title, model }) => [depth, title, model].filter(Boolean).join(' '))).toEqual([
+    ...['Turn 1', '1 poet', '2 poet a:first', '1 poet', '2 poet a:second'],
+    ...['1 clock', '2 elsewhere mini:v1', '1 cook', '2 cook mini:v1'],
+  ])
+})
+
 test('the run of an agent has the name of its tool, if that is known', () => {
-  const agents = [agent('one', 12, { tool: 'travel_agent', agents: [agent('below', 13, { tool: 'hotel_agent' })] })]
+  const agents = [agent('one', 12, { agent: 'travel_agent', agents: [agent('below', 13, { agent: 'hotel_agent' })] })]
   const nodes = flatTree(runTree({ steps: [turn(0, 10), call('plan', 10, 9)], agents }))
   expect(nodes.slice(2)).toMatchObject([
     { title: 'travel_agent', model: 'mini:v1', runId: 'one' },

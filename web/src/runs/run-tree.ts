@@ -77,13 +77,16 @@ export function totalOf(
   }
 }
 
-/** The children of the shortest call that ran when the agent started. */
-function placeOf(calls: readonly Building[], { started_at }: AgentRun, roots: Building[]): Building[] {
+/** The children of the call that started an agent: a call of its tool, or the shortest of those that ran then. */
+function placeOf(calls: readonly Building[], { agent, started_at }: AgentRun, roots: Building[]): Building[] {
   const at = Date.parse(started_at)
   // Times are rounded to milliseconds.
   const around = calls.filter(({ startedAt, durationMs }) => startedAt - 1 <= at && at <= startedAt + durationMs + 1)
+  const own = around.filter(({ tool }) => tool === agent)
+  // Calls of one agent may run at the same time, and each has one run.
+  const free = own.find(({ children }) => children.length === 0)
   const [nearest] = around.toSorted((a, b) => a.durationMs - b.durationMs)
-  return nearest?.children ?? roots
+  return (free ?? own[0] ?? nearest)?.children ?? roots
 }
 
 const timesOf = ({ started_at, duration_ms }: Pick<StoredRun, 'started_at' | 'duration_ms'>) => ({
@@ -110,8 +113,8 @@ const agentNode = (agent: AgentRun): Building => ({
   ...timesOf(agent),
   id: agent.id,
   kind: 'run',
-  title: agent.tool ?? agent.model,
-  ...(agent.tool !== undefined && { model: agent.model }),
+  title: agent.agent ?? agent.model,
+  ...(agent.agent !== undefined && { model: agent.model }),
   runId: agent.id,
   failed: agent.stop_reason === 'error',
   tokens: agent.prompt_tokens + agent.completion_tokens,

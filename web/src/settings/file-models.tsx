@@ -34,8 +34,8 @@ const nameOf = (removal: Removal): string =>
 function List({ setup }: { readonly setup: SetupState }) {
   const [removal, setRemoval] = useState<Removal>()
   const change = useChange(removal, (view) => {
-    const text = removal === undefined ? '' : `Removed ${nameOf(removal)}. To undo it, restore the backup.`
-    toast(writtenToast(text, view, undefined))
+    const text = removal === undefined ? '' : `Removed ${nameOf(removal)}.`
+    toast(writtenToast(text, view))
     setRemoval(undefined)
   })
   if (setup.models.length === 0) {

@@ -8,6 +8,7 @@ import { toast } from '../parts/toast.tsx'
 import { ChangePanel } from '../setup/change-panel.tsx'
 import { type SetupState, setupQuery } from '../setup/setup-queries.ts'
 import { useChange } from '../setup/use-change.ts'
+import { writtenToast } from '../setup/written-toast.ts'
 
 type Policy = SetupState['payloads']
 
@@ -46,9 +47,9 @@ function Policies({ setup }: { readonly setup: SetupState }) {
   const [chosen, setChosen] = useState<Policy>()
   const policy = chosen ?? setup.payloads
   const wanted: SetupChange | undefined = policy === setup.payloads ? undefined : { kind: 'payloads', policy }
-  const change = useChange(wanted, ({ backup }) => {
+  const change = useChange(wanted, (view) => {
     setChosen(undefined)
-    toast({ text: `${STORED[policy]} Backup: ${backup ?? 'none'}` })
+    toast(writtenToast(STORED[policy], view))
   })
   return (
     <>

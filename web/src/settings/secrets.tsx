@@ -1,11 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type FormEvent, useState } from 'react'
 import { request } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
+import { TextField } from '../setup/field.tsx'
 import { type SetupState, setupQuery } from '../setup/setup-queries.ts'
 import { AddSecret } from './add-secret.tsx'
 
@@ -57,6 +58,7 @@ interface SecretProps {
 function Secret({ name, uses }: SecretProps) {
   const client = useQueryClient()
   const [asking, setAsking] = useState(false)
+  const [replacing, setReplacing] = useState(false)
   const remove = useMutation({
     mutationFn: () => request(`/api/setup/secrets/${encodeURIComponent(name)}`, { method: 'DELETE' }),
     onSuccess: () => toast({ text: `Removed the secret ${name}` }),
@@ -69,18 +71,23 @@ function Secret({ name, uses }: SecretProps) {
         <span className="text-muted">
           {uses.length === 0 ? 'The configuration doesn’t use it.' : `Used by ${uses.join(', ')}`}
         </span>
-        {uses.length === 0 && (
-          <Button
-            look="danger"
-            className="ml-auto"
-            aria-label={`Remove ${name}`}
-            disabled={remove.isPending}
-            onClick={() => setAsking(true)}
-          >
-            Remove
+        <div className="ml-auto flex gap-2">
+          <Button aria-label={`Replace ${name}`} aria-expanded={replacing} onClick={() => setReplacing(!replacing)}>
+            Replace
           </Button>
-        )}
+          {uses.length === 0 && (
+            <Button
+              look="danger"
+              aria-label={`Remove ${name}`}
+              disabled={remove.isPending}
+              onClick={() => setAsking(true)}
+            >
+              Remove
+            </Button>
+          )}
+        </div>
       </div>
+      {replacing && <ReplaceSecret name={name} close={() => setReplacing(false)} />}
       {remove.error && (
         <Note tone="bad" role="alert">
           {remove.error.message}
@@ -99,5 +106,42 @@ function Secret({ name, uses }: SecretProps) {
         The server can’t show or restore its value.
       </ConfirmDialog>
     </li>
+  )
+}
+
+/** Its value leaves the page with the request. */
+function ReplaceSecret({ name, close }: { readonly name: string; readonly close: () => void }) {
+  const [value, setValue] = useState('')
+  const replace = useMutation({
+    mutationFn: (body: { readonly value: string }) =>
+      request(`/api/setup/secrets/${encodeURIComponent(name)}`, { method: 'PUT', body }),
+    // Secrets don't stay in the memory of the page.
+    gcTime: 0,
+    onSuccess: () => {
+      toast({ text: `Replaced the value of ${name}. What uses it gets the new one.` })
+      close()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (value !== '' && !replace.isPending) replace.mutate({ value })
+  }
+  return (
+    <form onSubmit={submit} aria-label={`Replace ${name}`} className="grid grid-cols-1 gap-2">
+      <div className="flex flex-wrap items-end gap-2">
+        <div className="min-w-0 grow sm:max-w-md">
+          <TextField label="New value" secret value={value} onChange={setValue} />
+        </div>
+        <Button type="submit" disabled={value === '' || replace.isPending}>
+          {replace.isPending ? 'Replacing …' : 'Replace the value'}
+        </Button>
+        <Button onClick={close}>Cancel</Button>
+      </div>
+      {replace.error && (
+        <Note tone="bad" role="alert">
+          {replace.error.message}
+        </Note>
+      )}
+    </form>
   )
 }

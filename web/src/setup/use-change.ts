@@ -2,13 +2,19 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import type { SetupChange } from '../../../src/app/setup/build-change.ts'
 import type { ChangeAnswer } from '../../../src/app/setup/setup.ts'
 import { ApiProblem } from '../api/api-problem.ts'
-import { requestJson } from '../api/request.ts'
+import { request, requestJson } from '../api/request.ts'
+import { toast } from '../parts/toast.tsx'
 import { useSettled } from '../parts/use-settled.ts'
 
 const ADDRESS = '/api/setup/changes'
 
+export interface WrittenChange extends ChangeAnswer {
+  /** Takes the change back. Absent if there was no file before it. */
+  readonly undo?: () => void
+}
+
 /** Shows what a change does while somebody edits it, and writes it. The shown change never contains secrets. */
-export function useChange(change: SetupChange | undefined, onWritten: (view: ChangeAnswer) => void) {
+export function useChange(change: SetupChange | undefined, onWritten: (view: WrittenChange) => void) {
   const client = useQueryClient()
   const typed = change === undefined ? '' : JSON.stringify(change)
   const settled = useSettled(typed)
@@ -21,6 +27,16 @@ export function useChange(change: SetupChange | undefined, onWritten: (view: Cha
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   })
+  const refresh = () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] !== 'change' })
+  const undo = async (backup: string): Promise<void> => {
+    try {
+      await request('/api/setup/undo', { method: 'POST', body: { backup } })
+      toast({ text: 'The configuration is as before.' })
+    } catch (error) {
+      toast({ text: (error as Error).message })
+    }
+    await refresh()
+  }
   const write = useMutation({
     mutationFn: (whole: SetupChange) =>
       requestJson<ChangeAnswer>(ADDRESS, {
@@ -31,8 +47,9 @@ export function useChange(change: SetupChange | undefined, onWritten: (view: Cha
     gcTime: 0,
     onSuccess: (view) => {
       if (!view.written) return
-      void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] !== 'change' })
-      onWritten(view)
+      void refresh()
+      const { backup } = view
+      onWritten(backup === undefined ? view : { ...view, undo: () => void undo(backup) })
     },
     onError: (error) => {
       if (isOutdated(error)) void preview.refetch()

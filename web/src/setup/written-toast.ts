@@ -1,8 +1,9 @@
-import type { ChangeAnswer } from '../../../src/app/setup/setup.ts'
 import type { Toast } from '../parts/toast.tsx'
+import type { WrittenChange } from './use-change.ts'
 
-/** Says what was written, with the name of the backup. */
-export const writtenToast = (text: string, { backup }: ChangeAnswer, link: Toast['link']): Toast => ({
+/** Says what was written, with the name of the backup and a button that takes it back. */
+export const writtenToast = (text: string, { backup, undo }: WrittenChange, link?: Toast['link']): Toast => ({
   text: backup === undefined ? text : `${text} Backup: ${backup}`,
   link,
+  ...(undo && { undo }),
 })

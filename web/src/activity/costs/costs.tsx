@@ -184,14 +184,23 @@ function Total({ view }: { readonly view: CostView }) {
           'Of unknown cost': inNumber(total.unknown_calls),
         }}
       />
-      <TimeChart
-        title="Cost by day"
-        note={`In days of UTC${days.some(({ cost }) => cost === null) ? '. A gap is a day of unknown cost' : ''}`}
-        window="days"
-        missing="unknown"
-        format={(cost) => inCurrency(cost, currency)}
-        {...{ rows, drawn: COST }}
-      />
+      {total.cost === null ? (
+        <Empty
+          title="No cost is known"
+          action={{ label: 'Read how costs are set', href: '/guide/guides/costs-and-budgets.html' }}
+        >
+          Tools without <code>cost</code> and models without <code>prices</code> have unknown costs.
+        </Empty>
+      ) : (
+        <TimeChart
+          title="Cost by day"
+          note={`In days of UTC${days.some(({ cost }) => cost === null) ? '. A gap is a day of unknown cost' : ''}`}
+          window="days"
+          missing="unknown"
+          format={(cost) => inCurrency(cost, currency)}
+          {...{ rows, drawn: COST }}
+        />
+      )}
     </>
   )
 }
