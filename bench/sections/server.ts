@@ -9,7 +9,7 @@ import { median, spread } from '../statistics.ts'
 import { table } from '../table.ts'
 
 const CONNECTIONS = 64
-const FULL = { rounds: 3, warmRequests: 40_000, pairs: 4, batchMs: 1_200, pacedPairs: 2, pacedMs: 2_500 }
+const FULL = { rounds: 7, warmRequests: 40_000, pairs: 4, batchMs: 1_200, pacedPairs: 2, pacedMs: 2_500 }
 const QUICK = { rounds: 1, warmRequests: 10_000, pairs: 2, batchMs: 500, pacedPairs: 1, pacedMs: 1_000 }
 
 /** What the whole server costs beside a handler that has nothing but what a call needs. */
