@@ -92,8 +92,12 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
   const { log, signal, extend, traffic } = parts
   let transport: Transport | undefined
   const stderrTail = (): string => (transport instanceof StdioTransport ? transport.stderrTail() : '')
+  // The SDK's question for the version of the server doesn't end with the signal.
+  const end = (): void => void transport?.close().catch(() => {})
   try {
+    signal.throwIfAborted()
     transport = openTransport(settings, parts, era.sse)
+    signal.addEventListener('abort', end)
     const client = newClient(settings, parts.onChanged)
     extend?.(client)
     client.onerror = (error) => {
@@ -108,6 +112,8 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
   } catch (thrown) {
     await transport?.close().catch(() => {})
     throw connectFailure(settings, thrown, stderrTail())
+  } finally {
+    signal.removeEventListener('abort', end)
   }
 }
 

@@ -4,7 +4,10 @@ import { ManualClock } from '../../testing/stand-ins.ts'
 import { PrivateConnections } from './private-connections.ts'
 import { forwardedCapabilities, forwardingOf, type McpServerSettings } from './server-settings.ts'
 
-const reach = { type: 'http', url: 'http://x.test/', headers: {}, fetch: () => new Promise<never>(() => {}) } as const
+/** Answers nothing until the request is cancelled. */
+const silent: typeof fetch = (_url, init) =>
+  new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)))
+const reach = { type: 'http', url: 'http://x.test/', headers: {}, fetch: silent } as const
 const settings: McpServerSettings = { name: 'x', reach, forward: { elicitation: true } }
 
 test('a server forwards prompts and resources by default, and asks no client', () => {
@@ -26,6 +29,24 @@ test('a server forwards prompts and resources by default, and asks no client', (
   const people = forwardingOf({ ...plain, forward: { elicitation: 'ask', sampling: 'ask' } })
   expect(forwardedCapabilities(people, all)).toEqual({ elicitation: { form: {} }, sampling: {} })
   expect(forwardedCapabilities(people, {})).toEqual({ elicitation: { form: {} }, sampling: {} })
+})
+
+// The SDK alone would wait 15 s for the answer.
+test('closing ends a connection whose server has not answered yet', { timeout: 10_000 }, async () => {
+  const asked = Promise.withResolvers<AbortSignal | null | undefined>()
+  const fetch: typeof silent = (url, init) => {
+    asked.resolve(init?.signal)
+    return silent(url, init)
+  }
+  const slow = { ...settings, reach: { ...reach, fetch } }
+  const connections = new PrivateConnections(slow, { log: silentLog, clock: new ManualClock() })
+  const { signal } = new AbortController()
+  const call = { tool: 'a', arguments: {}, signal, onProgress: () => {} }
+  const called = connections.call(call, undefined, 'acme').catch((error: unknown) => error)
+  const request = await asked.promise
+  await connections.close()
+  expect(request?.aborted).toBe(true)
+  expect(await called).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
 })
 
 test('a caller has 4 connections at most, a tenant 8, and a server 16', async () => {
