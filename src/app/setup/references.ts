@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isSecretName, secretVariable } from '../../core/environment.ts'
+import { isSecretName, storedSecret } from '../../core/environment.ts'
 import { secretProblem } from '../secrets.ts'
 import { SetupError } from './setup-error.ts'
 
@@ -166,7 +166,10 @@ export function secretUses(config: object, names: readonly string[]): Record<str
   const uses = new Map(names.map((name) => [name, new Set<string>()]))
   const walk = (value: unknown, path: readonly string[]): void => {
     if (typeof value === 'string') {
-      for (const [name, places] of uses) if (value.includes(`\${${secretVariable(name)}}`)) places.add(path.join('.'))
+      // Once for all names: there may be many.
+      for (const [, variable = ''] of value.matchAll(/\$\{(\w+)\}/g)) {
+        uses.get(storedSecret(variable) ?? '')?.add(path.join('.'))
+      }
       return
     }
     if (typeof value !== 'object' || value === null) return

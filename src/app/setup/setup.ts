@@ -4,22 +4,16 @@ import { checkConfig } from '../../config/check-config.ts'
 import type { Config } from '../../config/config.ts'
 import { configDiff, configText, editConfig } from '../../config/config-text.ts'
 import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
-import { readMcpServers } from '../../config/mcp-settings.ts'
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
 import type { Environment } from '../../core/environment.ts'
-import { silentLog } from '../../core/log.ts'
-import type { OnceStore } from '../../core/once-store.ts'
-import type { PauseStore } from '../../core/storage/pause-store.ts'
 import { ProcessPool } from '../../isolation/process-pool.ts'
 import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
-import { ModelError } from '../../models/model-error.ts'
 import type { Actor } from '../callers/audit-events.ts'
 import type { Caller } from '../callers/callers.ts'
 import type { Installation } from '../installation.ts'
 import { NO_SECRETS_KEY, secretProblem } from '../secrets.ts'
-import { providerSettings } from '../tools/providers.ts'
-import { ToolManager } from '../tools/tool-manager.ts'
 import { type BuiltChange, buildChange, type ChangeContext, type SetupChange, writtenModels } from './build-change.ts'
+import { disabledProviders, type Faults, faultsOf } from './config-faults.ts'
 import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreText, writeText } from './config-file.ts'
 import { type CurlTool, curlTool } from './curl-command.ts'
 import { type DroppedFile, ingestDocument } from './ingest-document.ts'
@@ -68,8 +62,7 @@ export class Setup {
   readonly #isLocal: () => boolean
   #extraction: ProcessPool | undefined
   #turn: Promise<unknown> = Promise.resolve()
-  /** The last change that was written, with the text of the file before and after it. */
-  #last: { readonly backup: string; readonly before: string; readonly after: string } | undefined
+  #last: LastChange | undefined
   #busy = 0
 
   constructor(installation: Installation, { isLocal }: SetupOptions) {
@@ -149,44 +142,50 @@ export class Setup {
   }
 
   /** Removes a secret that the configuration doesn't use. Returns false if there is none. */
-  async removeSecret(name: string, by: Actor): Promise<boolean> {
-    const { config, secrets } = this.#installation
-    const [use, ...more] = secretUses(config, [name])[name] ?? []
-    if (use !== undefined) {
+  removeSecret(name: string, by: Actor): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const { config, secrets } = this.#installation
+      const [use, ...more] = secretUses(config, [name])[name] ?? []
+      if (use === undefined) return secrets.remove(name, by)
       const users = [use, ...more].join(', ')
       throw new SetupError(422, `The configuration uses the secret ${name} in ${users}: remove it there first`)
-    }
-    return secrets.remove(name, by)
+    })
   }
 
   /** Stores a secret that the configuration can refer to. Refuses a name that is taken. */
-  async addSecret(secret: NewSecret, by: Actor): Promise<void> {
-    await this.#checkSecret(secret)
-    const { name, value } = secret
-    if (await this.#installation.secrets.set(name, value, by, { fresh: true })) return
-    throw new SetupError(409, `There is already a secret ${name}: use another name, or replace its value`)
+  addSecret({ name, value }: NewSecret, by: Actor): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#checkSecret({ name, value })
+      if (await this.#installation.secrets.set(name, value, by, { fresh: true })) return
+      throw new SetupError(409, `There is already a secret ${name}: use another name, or replace its value`)
+    })
   }
 
   /** Replaces the value of a secret. What uses it gets the new value at once. Returns false if there is none. */
-  async replaceSecret(secret: NewSecret, by: Actor): Promise<boolean> {
-    await this.#checkSecret(secret)
-    const { secrets } = this.#installation
-    if (!(await secrets.names()).includes(secret.name)) return false
-    return secrets.set(secret.name, secret.value, by)
+  replaceSecret({ name, value }: NewSecret, by: Actor): Promise<boolean> {
+    return this.#inTurn(async () => {
+      await this.#checkSecret({ name, value })
+      const { secrets } = this.#installation
+      return (await secrets.names()).includes(name) && secrets.set(name, value, by)
+    })
   }
 
   async #checkSecret({ name, value }: NewSecret): Promise<void> {
-    const { secrets, config, env } = this.#installation
+    const { secrets, config } = this.#installation
     const problem = secrets.enabled ? secretProblem(name, value) : NO_SECRETS_KEY
     if (problem !== undefined) throw new SetupError(422, problem)
     if (this.#isLocal()) return
     // The secret can be the address of a server, or a part of it.
-    const before = addressesOf(config, config, env)
-    const after = addressesOf(config, config, { ...env, ...secretEnvironment([{ name, value }]) })
-    await checkAddresses(
-      after.filter((address) => !before.includes(address)),
-      config,
-    )
+    await checkAddresses(await this.#newAddresses(config, secretEnvironment([{ name, value }])), config)
+  }
+
+  /** The addresses of a configuration, with the stored secrets or others, that the one in use doesn't have. */
+  async #newAddresses(next: Config, others: Environment = {}): Promise<string[]> {
+    const { secrets, config, env } = this.#installation
+    // The server may not have read the last secrets yet.
+    const stored = { ...env, ...(await secrets.variables()) }
+    const known = new Set(addressesOf(config, config, stored))
+    return addressesOf(next, next, { ...stored, ...others }).filter((address) => !known.has(address))
   }
 
   /** Stores a file in a collection. */
@@ -233,11 +232,22 @@ export class Setup {
         throw new SetupError(409, `The configuration has changed since then: restore ${backup} by hand`)
       }
       const reason = await this.#reason()
+      if (!this.#isLocal()) await this.#checkRestored(last)
       const done = reason === undefined ? await this.#apply([], state, last.before, by) : { reason }
       if ('reason' in done) throw new SetupError(422, done.reason)
       this.#last = undefined
       return { done: { written: true }, detail: {} }
     })
+  }
+
+  /** Addresses that the change has removed may come back, but not with secrets that lead elsewhere by now. */
+  async #checkRestored({ before, removed }: LastChange): Promise<void> {
+    const config = await this.#read(before)
+    const addresses = await this.#newAddresses(config)
+    await checkAddresses(
+      addresses.filter((address) => !removed.includes(address)),
+      config,
+    )
   }
 
   /** Every attempt to write is an audit row. */
@@ -277,6 +287,7 @@ export class Setup {
         }
         stored.push(name)
       }
+      const before = this.#installation.config
       const done = await writeText(file, state, text, clock.wall())
       if ('reason' in done) {
         await undo()
@@ -288,7 +299,9 @@ export class Setup {
         await restoreText(file, state, done)
         throw refused(error, file)
       }
-      this.#last = done.backup === undefined ? undefined : { backup: done.backup, before: state.text, after: text }
+      const { backup } = done
+      const removed = backup === undefined ? [] : await this.#newAddresses(before)
+      this.#last = backup === undefined ? undefined : { backup, before: state.text, after: text, removed }
       return done
     } catch (error) {
       await undo()
@@ -345,17 +358,9 @@ export class Setup {
 
   /** Loads the configuration as the server would. A change must not break what works, or add what doesn't. */
   async #check({ text: before }: ConfigState, text: string, env: Environment, signal: AbortSignal): Promise<string[]> {
-    const { files } = this.#installation
-    const file = files.write ?? files.read ?? 'toolyard.config.json'
-    const load = async (one: string) => (await loadConfigFile(file, { text: one, secrets: 'kept' })).config
-    let config: Config
-    try {
-      config = await load(text)
-    } catch (error) {
-      throw refused(error, file)
-    }
+    const config = await this.#read(text)
     signal.throwIfAborted()
-    const old = await load(before).then(
+    const old = await this.#read(before).then(
       (known) => faultsOf(known, env),
       (): Faults => ({ problems: [], broken: [] }),
     )
@@ -367,6 +372,17 @@ export class Setup {
       ...found.broken.filter((warning) => !old.broken.includes(warning)).slice(0, 3),
       ...disabledProviders(config, env).filter((warning) => !disabled.includes(warning)),
     ]
+  }
+
+  /** The configuration that the file would have with this text. */
+  async #read(text: string): Promise<Config> {
+    const { files } = this.#installation
+    const file = files.write ?? files.read ?? 'toolyard.config.json'
+    try {
+      return (await loadConfigFile(file, { text, secrets: 'kept' })).config
+    } catch (error) {
+      throw refused(error, file)
+    }
   }
 
   /** Why changes can't be written here; undefined if they can. */
@@ -392,6 +408,16 @@ export class Setup {
     if (!/^[A-Za-z_]\w{0,127}$/.test(variable) || /^toolyard_/i.test(variable)) return false
     return this.#isLocal() || this.#installation.config.page?.variables?.includes(variable) === true
   }
+}
+
+/** The last change that was written. */
+interface LastChange {
+  readonly backup: string
+  /** The text of the file before and after it. */
+  readonly before: string
+  readonly after: string
+  /** The addresses that the configuration had before it only. */
+  readonly removed: readonly string[]
 }
 
 interface Prepared {
@@ -439,45 +465,4 @@ const created = (name: string): string => `The server creates ${name} with the c
 function refused(error: unknown, file: string): unknown {
   if (!(error instanceof ConfigError)) return error
   return new SetupError(422, error.message.replaceAll(file, basename(file)).replace(/\.$/, ''))
-}
-
-interface Faults {
-  /** Tools and MCP servers that would be left out, and tools that can't run, each with the reason. */
-  readonly problems: readonly string[]
-  /** Tools that can't be called until something else changes, such as the network policy. */
-  readonly broken: readonly string[]
-}
-
-async function faultsOf(config: Config, env: Environment): Promise<Faults> {
-  const { skipped } = readMcpServers(config, env)
-  const none = { once: {} as OnceStore, approvals: { pauses: {} as PauseStore } }
-  const manager = new ToolManager({ ...config, mcpServers: {}, servers: {} }, { env, log: silentLog, ...none })
-  try {
-    const report = await manager.loadTools()
-    const registry = manager.getRegistry()
-    const broken = registry.definitions().flatMap((tool) => {
-      const reason = registry.brokenReason(tool)
-      return reason === undefined ? [] : [`The tool ${tool.name} cannot be called yet: ${reason}`]
-    })
-    const failing = report.loaded.flatMap((name) => manager.getExecutor().check(name) ?? [])
-    return {
-      problems: [...skipped, ...report.skipped].map(({ name, problem }) => `${name}: ${problem}`).concat(failing),
-      broken,
-    }
-  } finally {
-    await manager.close()
-  }
-}
-
-/** Providers are not left out: their models say why they can't be used. */
-function disabledProviders({ providers = {} }: Config, env: Environment): string[] {
-  return Object.entries(providers).flatMap(([name, provider]) => {
-    try {
-      providerSettings(name, provider, env)
-      return []
-    } catch (error) {
-      if (!(error instanceof ModelError)) throw error
-      return [error.message]
-    }
-  })
 }

@@ -117,18 +117,24 @@ async function guarded(settings: McpServerSettings, { config, mayBePrivate }: Te
 }
 
 /**
- * The addresses that the server would connect to for a change. `env` has the values of its new secrets: an address can
- * be one of them.
+ * The addresses that the server would connect to for a part of `config`, except those of tools, which are checked with each
+ * request. `env` has the values of new secrets: an address can be one of them.
  */
-export function addressesOf({ mcpServers = {}, providers = {} }: Config, config: Config, env: Environment): string[] {
-  // Somebody may enable a disabled server later.
-  const enabled = Object.entries(mcpServers).map(([name, server]) => [name, { ...server, disabled: false }] as const)
-  const { servers } = readNew(Object.fromEntries(enabled), config, env)
+export function addressesOf(part: Config, config: Config, env: Environment): string[] {
+  const { mcpServers = {}, servers = {}, providers = {}, approvals, alerts } = part
+  // Without the rest: a server that is disabled, or lacks a secret for a header, may be used later.
+  const urls = [...Object.values(mcpServers), ...Object.values(servers)].flatMap(({ command, url }) =>
+    command === undefined && url !== undefined ? [{ url }] : [],
+  )
+  const { servers: settings } = readNew(Object.fromEntries(urls.entries()), config, env)
+  const others = [
+    ...Object.values(providers).map(({ base_url }) => base_url),
+    approvals?.webhook?.url,
+    alerts?.webhook?.url,
+  ]
   return [
-    ...servers.flatMap(({ reach }) => (reach.type === 'stdio' ? [] : [reach.url])),
-    ...Object.values(providers).flatMap(({ base_url }) =>
-      base_url === undefined ? [] : [expandVariables(base_url, env).text],
-    ),
+    ...settings.flatMap(({ reach }) => (reach.type === 'stdio' ? [] : [reach.url])),
+    ...others.flatMap((text) => (text === undefined ? [] : [expandVariables(text, env).text])),
   ]
 }
 

@@ -133,6 +133,63 @@ test('the value of a secret that is an address leads to no private one', async (
   expect(await installation.secrets.variables()).toEqual({ [secretVariable('SHOP_URL')]: 'https://shop.example/v1' })
 })
 
+test.each([
+  ['an MCP server in servers', { servers: { files: { url: '${secret:PLACE}' } } }],
+  [
+    'an MCP server that lacks another secret',
+    { mcpServers: { files: { url: '${secret:PLACE}', headers: { 'x-key': '${secret:NOT_STORED}' } } } },
+  ],
+  ['the webhook of approvals', { approvals: { webhook: { url: '${secret:PLACE}', secret: '${secret:SIGN}' } } }],
+  ['the webhook of alerts', { alerts: { webhook: { url: '${secret:PLACE}', secret: '${secret:SIGN}' } } }],
+])('the value of a secret that is the address of %s leads to no private one', async (_, part) => {
+  const { ask, file, installation } = await openSetup()
+  await writeFile(file, JSON.stringify(part))
+  await installation.reload()
+  const secret = { name: 'PLACE', value: 'http://127.0.0.1:9/' }
+  const { status, body } = await ask('POST', '/api/setup/secrets', secret)
+  expect([status, body.error]).toEqual([422, expect.stringContaining("The host '127.0.0.1' was refused")])
+  expect(await installation.secrets.names()).toEqual([])
+})
+
+test('two secrets that are replaced at the same time do not make a private address together', async () => {
+  const { ask, file, installation } = await openSetup()
+  await writeFile(file, TEXT.replace('https://shop.example/v1', 'http://${secret:HOST}${secret:PATH}'))
+  await installation.reload()
+  const put = (name: string, value: string) => ask('PUT', `/api/setup/secrets/${name}`, { value })
+  for (const [name, value] of Object.entries({ HOST: 'shop.example/', PATH: 'v1.example' })) {
+    await installation.secrets.set(name, value, { id: 'local', name: 'local' })
+  }
+  const answers = await Promise.all([put('HOST', '127.0.0'), put('PATH', '.1:9')])
+  expect(answers.map(({ status }) => status).sort()).toEqual([204, 422])
+})
+
+test('a change that is taken back restores private addresses of the file, and none that a secret has got since', async () => {
+  const { ask, file, installation } = await openSetup()
+  const written = TEXT.replace('https://shop.example/v1', '${secret:SHOP_URL}').replace(
+    '"providers": {',
+    '"providers": { "own": { "type": "openai", "base_url": "http://10.1.2.3/v1", "api_key": "${OWN}" },',
+  )
+  await writeFile(file, written)
+  await installation.secrets.set('SHOP_URL', 'https://shop.example/v1', { id: 'local', name: 'local' })
+  await installation.reload()
+  const without = async (name: string): Promise<string> => {
+    const change = { kind: 'remove_provider', name }
+    return (await ask('POST', '/api/setup/changes', { change, write: true })).body.backup
+  }
+  const undo = (backup: string) => ask('POST', '/api/setup/undo', { backup })
+  expect((await undo(await without('own'))).status).toBe(204)
+  expect(await readFile(file, 'utf8')).toBe(written)
+  const backup = await without('shop')
+  const put = (value: string) => ask('PUT', '/api/setup/secrets/SHOP_URL', { value })
+  expect((await put('http://127.0.0.1:9/v1')).status).toBe(204)
+  const { status, body } = await undo(backup)
+  expect([status, body.error]).toEqual([422, expect.stringContaining("The host '127.0.0.1' was refused")])
+  expect(installation.config.providers).not.toHaveProperty('shop')
+  expect((await put('https://other.example/v1')).status).toBe(204)
+  expect((await undo(backup)).status).toBe(204)
+  expect(installation.config.providers).toHaveProperty('shop')
+})
+
 test('removes a model, or a provider with its models, with a diff, a backup and an audit row', async () => {
   const { ask, folder, installation } = await openSetup()
   const provider = { kind: 'provider', name: 'shop', models: [{ id: 'small' }, { id: 'large' }] }
