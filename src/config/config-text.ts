@@ -198,6 +198,7 @@ const CONTEXT_LINES = 4
 
 /** The unified diff of two texts of a configuration file, without the secrets in them. */
 export function configDiff(before: string, after: string, name: string): string {
+  if (before === after) return ''
   const lines = removedFirst(changes(linesOf(withoutSecrets(before)), linesOf(withoutSecrets(after))))
   const near = new Set<number>()
   for (const [index, [op]] of lines.entries()) {
@@ -235,8 +236,10 @@ function changes(before: readonly string[], after: readonly string[]): DiffEntry
   const removed = before.slice(head, before.length - tail)
   const added = after.slice(head, after.length - tail)
   const same = (line: string): DiffEntry => [0, line]
+  const count = removed.length + added.length
+  // `diff` refuses two empty lists.
   const changed: DiffEntry[] =
-    removed.length + added.length <= MAX_COMPARED
+    count > 0 && count <= MAX_COMPARED
       ? diff(added, removed)
       : [...removed.map((line): DiffEntry => [-1, line]), ...added.map((line): DiffEntry => [1, line])]
   return [...before.slice(0, head).map(same), ...changed, ...before.slice(before.length - tail).map(same)]

@@ -228,7 +228,10 @@ export class Setup {
     await this.#recorded('undo', by, async () => {
       const state = await readState(this.#installation.files)
       const last = this.#last
-      if (last?.backup !== backup || last.after !== state.text) {
+      if (last?.backup !== backup) {
+        throw new SetupError(409, 'Only the last change can be undone: to undo others, restore a backup by hand')
+      }
+      if (last.after !== state.text) {
         throw new SetupError(409, `The configuration has changed since then: restore ${backup} by hand`)
       }
       const reason = await this.#reason()

@@ -228,6 +228,8 @@ test('takes only the last change back, and only from the file that it has writte
     const change = { kind: 'payloads', policy }
     return (await ask('POST', '/api/setup/changes', { change, write: true })).body.backup
   }
+  const same = await ask('POST', '/api/setup/changes', { change: { kind: 'payloads', policy: 'off' } })
+  expect(same).toMatchObject({ status: 200, body: { diff: '' } })
   const undo = (backup: string, as?: string) => ask('POST', '/api/setup/undo', { backup }, as)
   const [first, second] = [await switched('errors'), await switched('all')]
   expect((await undo(second, await key('local', 'admin'))).status).toBe(403)
