@@ -120,7 +120,13 @@ describe('a thread', () => {
 
   test('takes follow-ups, survives a reload, and can be edited, branched, deleted and restored', async () => {
     const server = await openScriptedServer(
-      ['Which location?', { calls: [{ name: 'weather', arguments: { at: 'Berlin' } }] }, 'Sunny.', 'Rainy.', 'Snow.'],
+      [
+        'Which location?',
+        { calls: [{ name: 'weather', arguments: { at: 'Berlin' } }] },
+        'It is **Sunny.**',
+        'Rainy.',
+        'Snow.',
+      ],
       { tools: { weather: async () => ({ sky: 'clear' }) }, definition: READ },
     )
     const { page, checkLooks } = await open()
@@ -137,6 +143,9 @@ describe('a thread', () => {
       'Which location?',
       'in Berlin',
     ])
+    // Markdown is shown as such, and only the last answer has the form that records it.
+    await page.locator('strong', { hasText: 'Sunny.' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Record as passed' }).count()).toBe(1)
     // The answer comes first; the calls are folded below it.
     expect(await page.getByText('clear').count()).toBe(0)
     await page.reload()

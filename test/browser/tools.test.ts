@@ -171,8 +171,8 @@ test.runIf(FULL)('opens a tool from the palette, with the keyboard alone and in 
   const { page, violations } = await open()
   await page.goto(`${server.url}/settings`)
   await page.getByRole('heading', { name: 'Settings' }).waitFor()
-  await page.keyboard.press('Control+k')
-  await page.getByRole('combobox', { name: 'Go to' }).waitFor()
+  // Settings has no search field. The palette has not been loaded yet, and no key is lost.
+  await page.keyboard.press('/')
   await page.keyboard.type('pcture')
   await page.getByRole('option', { name: /^picture/, selected: true }).waitFor()
   expect(await violations()).toEqual([])

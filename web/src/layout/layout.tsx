@@ -7,6 +7,7 @@ import { DensitySwitch } from '../parts/density.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { SignOut } from '../session/sign-out.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
+import { useKeptFocus } from './keep-focus.ts'
 import { placeToGo } from './scroll-memory.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
@@ -26,6 +27,7 @@ const APPROVALS = { href: '/approvals', title: 'Approvals', here: /^\/approvals(
 /** The frame of every page: navigation, connection notice and theme. */
 export function Layout({ children }: { readonly children: ReactNode }) {
   const { data: session } = useQuery(sessionQuery)
+  useKeptFocus()
   return (
     <div className="flex min-h-dvh flex-col">
       <a

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { ADD_ENTRIES, modelEntry, PAGE_ENTRIES, PaletteIndex, toolEntry, viewEntry } from './palette-entries.ts'
+import {
+  ADD_ENTRIES,
+  modelEntry,
+  PAGE_ENTRIES,
+  PaletteIndex,
+  runEntry,
+  toolEntry,
+  viewEntry,
+} from './palette-entries.ts'
 
 const tool = (name: string, description = '') =>
   toolEntry({ name, description, kind: 'mock', effect: 'read', origin: 'configuration', permissions: [] })
@@ -19,6 +27,23 @@ test('a title counts more than a description', () => expect(titles('settings')).
 
 test('a model leads to a test of it', () => {
   expect(index.find('gpt')[0]?.href).toBe('/tools-testing?model=openai%3Agpt')
+})
+
+test('a run is found by its question and by its id', () => {
+  const run = {
+    ...{ id: '5cb9ba92-a1a4', model: 'mini:v1', question: 'Is it raining?', stop_reason: 'stop' },
+    ...{ started_at: '2026-11-18T12:00:00Z' },
+  } as Parameters<typeof runEntry>[0]
+  const runs = new PaletteIndex([runEntry(run)])
+  expect(['raining', '5cb9ba92'].map((query) => runs.find(query)[0]?.title)).toEqual([run.question, run.question])
+})
+
+test('each list of activity is a page', () => {
+  expect(['runs', 'calls', 'chats'].map((query) => index.find(query)[0]?.href)).toEqual([
+    '/activity/runs',
+    '/activity/calls',
+    '/activity/chats',
+  ])
 })
 
 test('a saved view is found by its name and its filters', () => {

@@ -4,7 +4,10 @@ import { viewText } from '../activity/views/saved-views.ts'
 import type { ListedModel } from '../api/queries.ts'
 import { inDate } from '../parts/figures.ts'
 import { FuzzyIndex } from '../parts/fuzzy.ts'
+import { excerpt } from '../parts/shortened.ts'
 import { JOBS } from '../setup/jobs.ts'
+
+const MAX_TITLE = 80
 
 /** Something that the palette can open. */
 export interface PaletteEntry {
@@ -19,6 +22,9 @@ export const PAGE_ENTRIES: readonly PaletteEntry[] = [
   { kind: 'page', title: 'Testing', detail: 'new thread', href: '/tools-testing' },
   { kind: 'page', title: 'Models', detail: 'validation and suites', href: '/models' },
   { kind: 'page', title: 'Activity', detail: 'audit log of calls', href: '/activity' },
+  { kind: 'page', title: 'Runs', detail: 'questions, answers and timelines', href: '/activity/runs' },
+  { kind: 'page', title: 'Calls', detail: 'parameters and results', href: '/activity/calls' },
+  { kind: 'page', title: 'Chats', detail: 'conversations of AI SDK clients', href: '/activity/chats' },
   { kind: 'page', title: 'Metrics', detail: 'charts of calls and runs', href: '/activity/metrics' },
   { kind: 'page', title: 'Costs', detail: 'spending and budgets', href: '/activity/costs' },
   { kind: 'page', title: 'Objectives', detail: 'service levels', href: '/activity/objectives' },
@@ -57,16 +63,16 @@ export const viewEntry = ({ name, address }: Pick<SavedView, 'name' | 'address'>
   href: address,
 })
 
-export const runEntry = ({ id, model, started_at, stop_reason }: ListedRun): PaletteEntry => ({
+export const runEntry = ({ id, model, question, started_at, stop_reason }: ListedRun): PaletteEntry => ({
   kind: 'run',
-  title: `Run ${id.slice(0, 8)}`,
-  detail: `${model}, ${stop_reason}, ${inDate(started_at)}`,
+  title: question === '' ? `Run ${id.slice(0, 8)}` : excerpt(question, MAX_TITLE),
+  detail: `${id.slice(0, 8)}, ${model}, ${stop_reason}, ${inDate(started_at)}`,
   href: `/runs/${encodeURIComponent(id)}`,
 })
 
 const MOST_SHOWN = 50
 /** Without a query, each kind shows a few. */
-const FIRST = { page: 11, add: 5, tool: 8, model: 4, view: 4, thread: 4, run: 4 } as const
+const FIRST = { page: 14, add: 5, tool: 8, model: 4, view: 4, thread: 4, run: 4 } as const
 
 /** Finds entries, the best first. A title counts more than the details. */
 export class PaletteIndex {

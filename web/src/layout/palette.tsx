@@ -29,22 +29,24 @@ const latestRunsQuery = queryOptions({
 interface PaletteProps {
   readonly open: boolean
   readonly onClose: () => void
+  /** What the user typed before the field had the focus. */
+  readonly takeTyped: () => string
 }
 
 /** Opens pages, tools, models, threads and runs by name. */
-export const Palette = ({ open, onClose }: PaletteProps) => (
+export const Palette = ({ open, onClose, takeTyped }: PaletteProps) => (
   <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
     <Dialog.Portal>
       <Dialog.Backdrop className="fixed inset-0 z-40 bg-black/40" />
       <Dialog.Popup className="panel fixed top-[12vh] left-1/2 z-50 flex max-h-[70vh] w-[min(40rem,calc(100vw-2rem))] -translate-x-1/2 flex-col overflow-hidden shadow-2xl">
         <Dialog.Title className="sr-only">Go to</Dialog.Title>
-        <Entries onClose={onClose} />
+        <Entries onClose={onClose} takeTyped={takeTyped} />
       </Dialog.Popup>
     </Dialog.Portal>
   </Dialog.Root>
 )
 
-function Entries({ onClose }: { readonly onClose: () => void }) {
+function Entries({ onClose, takeTyped }: Omit<PaletteProps, 'open'>) {
   const [, navigate] = useLocation()
   const { data: tools = [] } = useQuery(toolsQuery)
   const { data: models = [] } = useQuery({ ...modelsQuery, enabled: useMay('chat') })
@@ -61,6 +63,8 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
         ...PAGE_ENTRIES,
         ...ADD_ENTRIES,
         ...views.map(viewEntry),
+        ...tools.map(toolEntry),
+        ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
         ...threads.map(
           (thread): PaletteEntry => ({
             kind: 'thread',
@@ -68,8 +72,6 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
             href: threadAddress(thread.id),
           }),
         ),
-        ...tools.map(toolEntry),
-        ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
         ...runs.map(runEntry),
       ]),
     [tools, models, runs, threads, views],
@@ -100,6 +102,7 @@ function Entries({ onClose }: { readonly onClose: () => void }) {
         maxLength={100}
         className="w-full border-b border-line bg-transparent px-4 py-3 text-base outline-none"
         value={query}
+        onFocus={() => setQuery((before) => before + takeTyped())}
         onChange={(event) => {
           setQuery(event.target.value)
           setChosen(0)

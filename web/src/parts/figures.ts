@@ -25,8 +25,9 @@ export const payIn = (code = 'USD'): void => {
 }
 export const inMoney = (cost: number): string =>
   currency === 'USD' ? `$${short.format(cost)}` : `${short.format(cost)} ${currency}`
-export const inDate = (iso: string): string =>
-  new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+/** Nov 18, 2026, 12:21:29: the same clock as in lists. */
+export const inDate = (iso: string): string => date.format(new Date(iso))
+const date = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
 const moment = new Intl.DateTimeFormat('en', {
   ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
 } as const)

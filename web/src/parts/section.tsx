@@ -1,4 +1,4 @@
-import { Fragment, type ReactNode } from 'react'
+import { Fragment, type ReactNode, useEffect, useRef } from 'react'
 
 interface SectionProps {
   readonly title: string
@@ -7,16 +7,26 @@ interface SectionProps {
   readonly children: ReactNode
 }
 
-/** A section with a heading. */
-export const Section = ({ title, about, children }: SectionProps) => (
-  <section aria-label={title} className="grid grid-cols-1 gap-3">
-    <div>
-      <h2 className="text-lg font-semibold">{title}</h2>
-      {about !== undefined && <p className="mt-0.5 max-w-prose text-sm text-muted">{about}</p>}
-    </div>
-    {children}
-  </section>
-)
+/** A section with a heading. An address that ends with `#` and its id leads to it. */
+export function Section({ title, about, children }: SectionProps) {
+  const id = title.toLowerCase().replace(/[^a-z0-9]+/g, '-')
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (location.hash !== `#${id}`) return
+    // After the page has moved to its start.
+    const frame = requestAnimationFrame(() => section.current?.scrollIntoView())
+    return () => cancelAnimationFrame(frame)
+  }, [id])
+  return (
+    <section id={id} ref={section} aria-label={title} className="grid scroll-mt-16 grid-cols-1 gap-3">
+      <div>
+        <h2 className="text-lg font-semibold">{title}</h2>
+        {about !== undefined && <p className="mt-0.5 max-w-prose text-sm text-muted">{about}</p>}
+      </div>
+      {children}
+    </section>
+  )
+}
 
 /** Inline code. */
 export const Code = ({ children }: { readonly children: ReactNode }) => (

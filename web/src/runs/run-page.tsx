@@ -9,15 +9,20 @@ import { runQuery, useMay } from '../api/queries.ts'
 import { request, requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { count, inDate, inMoney, inTime } from '../parts/figures.ts'
+import { MarkdownView } from '../parts/markdown-view.tsx'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { storedRun } from '../testing/run-state.ts'
 import { RunTurns } from '../testing/run-turns.tsx'
 import { StopChip } from '../testing/stop-chip.tsx'
+import { threadAddress } from '../testing/thread-list.tsx'
+import { useThreads } from '../testing/thread-store.ts'
+import { threadOfRun } from '../testing/threads.ts'
 import { callLinks } from './call-links.ts'
 import { RateAnswer } from './rate-answer.tsx'
 import { RunActions } from './run-actions.tsx'
+import { runTree, totalOf } from './run-tree.ts'
 import { RunTreeView } from './run-tree-view.tsx'
 import { StepPanel } from './step-panel.tsx'
 
@@ -64,6 +69,8 @@ function WholeRun({ run }: { readonly run: RunView }) {
   const [chosen, setChosen] = useState<string>()
   const step = chosen === undefined ? undefined : steps[Number(chosen)]
   const title = titleOf(run)
+  const thread = threadOfRun(useThreads(), id)
+  const total = totalOf(run, runTree(run))
   return (
     <>
       <nav aria-label="Breadcrumb" className="text-sm">
@@ -84,11 +91,16 @@ function WholeRun({ run }: { readonly run: RunView }) {
         <span>{run.model}</span>
         <time dateTime={run.started_at}>{inDate(run.started_at)}</time>
         <span className="tabular-nums">{inTime(run.duration_ms)}</span>
-        <span className="tabular-nums">{count(run.prompt_tokens + run.completion_tokens, 'token')}</span>
-        {run.cost !== null && <span className="tabular-nums">{inMoney(run.cost)}</span>}
+        <span className="tabular-nums">{count(total.tokens, 'token')}</span>
+        {total.cost !== undefined && <span className="tabular-nums">{inMoney(total.cost)}</span>}
         <Link href={`/activity/calls?run_id=${encodeURIComponent(id)}`} className={LINK}>
           Its calls
         </Link>
+        {thread !== undefined && (
+          <Link href={threadAddress(thread.id)} className={LINK}>
+            Its thread
+          </Link>
+        )}
         {run.parent_run !== undefined && (
           <Link href={`/runs/${run.parent_run}`} className={LINK}>
             The run that called it
@@ -132,9 +144,9 @@ function WholeRun({ run }: { readonly run: RunView }) {
         {!isOpen(run) && (
           <>
             <h3 className="mt-4 font-medium">Final Response</h3>
-            <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">
-              {run.answer || '(not stored)'}
-            </p>
+            <div className="mt-1 rounded-lg bg-sunk p-3">
+              <MarkdownView text={run.answer || '(not stored)'} />
+            </div>
             <div className="mt-3">
               <RateAnswer subject={{ run_id: id }} />
             </div>

@@ -130,7 +130,7 @@ function ReplaceSecret({ name, close }: { readonly name: string; readonly close:
     <form onSubmit={submit} aria-label={`Replace ${name}`} className="grid grid-cols-1 gap-2">
       <div className="flex flex-wrap items-end gap-2">
         <div className="min-w-0 grow sm:max-w-md">
-          <TextField label="New value" secret value={value} onChange={setValue} />
+          <TextField label="New value" secret autoFocus value={value} onChange={setValue} />
         </div>
         <Button type="submit" disabled={value === '' || replace.isPending}>
           {replace.isPending ? 'Replacing …' : 'Replace the value'}

@@ -52,6 +52,8 @@ interface TextFieldProps extends Omit<FieldProps, 'children'> {
   readonly secret?: boolean
   readonly maxLength?: number
   readonly disabled?: boolean
+  /** Only if the user has just asked for the field. */
+  readonly autoFocus?: boolean
 }
 
 /** A field with one line of text. */
@@ -63,6 +65,7 @@ export const TextField = ({
   secret,
   maxLength,
   disabled,
+  autoFocus,
   ...field
 }: TextFieldProps) => (
   <Field {...field}>
@@ -76,6 +79,8 @@ export const TextField = ({
         placeholder={placeholder}
         maxLength={maxLength}
         disabled={disabled}
+        // biome-ignore lint/a11y/noAutofocus: the user has just asked for it.
+        autoFocus={autoFocus}
         value={value}
         onChange={(event) => onChange(event.target.value)}
       />

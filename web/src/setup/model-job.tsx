@@ -13,6 +13,7 @@ import {
   providerChange,
   providerName,
   providerProblems,
+  renamed,
 } from './provider-draft.ts'
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
@@ -74,7 +75,7 @@ export function ModelJob({ setup }: JobProps) {
               placeholder="office"
               value={draft.name}
               problem={problems.get('name')}
-              onChange={(name) => set({ name })}
+              onChange={(name) => setDraft((before) => renamed(before, name, secrets))}
             />
           )}
           {(draft.offered === 'compatible' || offered?.baseUrl !== undefined) && (

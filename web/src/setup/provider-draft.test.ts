@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { draftFor, providerChange, providerProblems } from './provider-draft.ts'
+import { draftFor, providerChange, providerProblems, renamed } from './provider-draft.ts'
 
 const STORE = { enabled: true, names: [] }
 const NO_STORE = { enabled: false, names: [] }
@@ -42,6 +42,15 @@ test('the usual address is left out, another one is not', () => {
     models: [{ id: 'llama3.2:3b', name: 'Llama' }],
   })
   expect(providerChange({ ...draft, baseUrl: 'http://gpu.test' })).toMatchObject({ base_url: 'http://gpu.test' })
+})
+
+test('the key of a compatible server is called like the server, unless the user has named it', () => {
+  const draft = draftFor('compatible', STORE)
+  expect(draft.key.secret).toBe('MODELS_API_KEY')
+  const named = renamed(renamed(draft, 'o', STORE), 'my-office.1', STORE)
+  expect(named).toMatchObject({ name: 'my-office.1', key: { secret: 'MY_OFFICE_1_API_KEY' } })
+  const own = { ...draft, key: { ...draft.key, secret: 'MINE' } }
+  expect(renamed(own, 'office', STORE).key).toMatchObject({ secret: 'MINE', variable: 'OFFICE_API_KEY' })
 })
 
 test('a compatible server has a name, a type and an address', () => {

@@ -46,10 +46,32 @@ const offeredAs = (id: string): OfferedProvider =>
 /** The draft for a newly chosen provider. The model and its title stay. */
 export function draftFor(id: string, secrets: SecretStore, before?: ProviderDraft): ProviderDraft {
   const { variable, baseUrl = '' } = offeredAs(id)
-  const source = sourceFor(variable ?? 'MODELS_API_KEY', secrets)
+  const source = sourceFor(variable ?? variableOf(''), secrets)
   const key: KeySource = variable === undefined ? { ...source, from: 'none' } : source
   const { model = '', title = '' } = before ?? {}
   return { offered: id, name: '', baseUrl, key, model, title }
+}
+
+/** The draft with another name. The names of its key follow, unless the user has changed them. */
+export function renamed(draft: ProviderDraft, name: string, secrets: SecretStore): ProviderDraft {
+  const before = sourceFor(variableOf(draft.name), secrets)
+  const after = sourceFor(variableOf(name), secrets)
+  const { secret, variable } = draft.key
+  const key = {
+    ...draft.key,
+    secret: secret === before.secret ? after.secret : secret,
+    variable: variable === before.variable ? after.variable : variable,
+  }
+  return { ...draft, name, key }
+}
+
+/** The usual name of the key of a provider. */
+const variableOf = (provider: string): string => {
+  const name = provider
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, '_')
+    .replace(/^[_0-9]+|_+$/g, '')
+  return `${name.slice(0, 48) || 'MODELS'}_API_KEY`
 }
 
 /** The name of the provider in the configuration. */

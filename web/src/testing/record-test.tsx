@@ -11,13 +11,16 @@ import { type Reply, toolsIn } from './threads.ts'
 interface RecordTestProps {
   readonly run: Reply
   readonly answer: Answer
+  /** Shows a button that opens the form. Earlier answers of a thread are mostly read. */
+  readonly isFolded: boolean
 }
 
 /** Records a run as a passed or failed test of its model. */
-export function RecordTest({ run, answer }: RecordTestProps) {
+export function RecordTest({ run, answer, isFolded }: RecordTestProps) {
   const client = useQueryClient()
   const mayValidate = useMay('validate')
   const [why, setWhy] = useState('')
+  const [isOpened, setOpened] = useState(false)
   const record = useMutation({
     mutationFn: (success: boolean) => {
       const details = { query: run.query, tools: toolsIn(run), run_id: answer.run_id }
@@ -35,6 +38,15 @@ export function RecordTest({ run, answer }: RecordTestProps) {
         <Note tone={record.variables ? 'good' : 'warn'} role="status">
           Recorded as {record.variables ? 'passed' : 'failed'}: {success_count} of {test_count} passed so far.
         </Note>
+      </div>
+    )
+  }
+  if (isFolded && !isOpened) {
+    return (
+      <div className="mt-1 -ml-3">
+        <Button look="quiet" onClick={() => setOpened(true)}>
+          Record this test
+        </Button>
       </div>
     )
   }

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
-import { type ListedModel, runQuery } from '../api/queries.ts'
+import { type ListedModel, runQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
+import { MarkdownView } from '../parts/markdown-view.tsx'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { RateAnswer } from '../runs/rate-answer.tsx'
 import { ApproveCalls } from './approve-calls.tsx'
@@ -17,20 +18,26 @@ import { RunTurns } from './run-turns.tsx'
 import { StopChip } from './stop-chip.tsx'
 import { callsIn, type Reply, toolsIn } from './threads.ts'
 
+/** Whether the provider has refused the key. */
+const lacksKey = (problem = ''): boolean => problem.includes('Check the api_key')
+
 const TONES = { running: 'plain', waiting: 'warn', done: 'good', cancelled: 'warn', failed: 'bad' } as const
 
 interface ReplyViewProps {
   readonly reply: Reply
   /** Undefined if the model was removed. */
   readonly model: ListedModel | undefined
+  /** Whether it answers the last question of the thread. */
+  readonly isLatest: boolean
   readonly stop: () => void
   /** The id of a run that this one repeats. */
   readonly before?: string | undefined
 }
 
 /** What a model answers: the answer first, and its calls below. */
-export function ReplyView({ reply, model, stop, before }: ReplyViewProps) {
+export function ReplyView({ reply, model, isLatest, stop, before }: ReplyViewProps) {
   const { status, turns, answer, problem, durationMs } = reply
+  const mayInstall = useMay('installation')
   const running = status === 'running'
   const last = turns.at(-1)
   const spoken = last?.calls.length === 0 ? last.text : ''
@@ -65,7 +72,9 @@ export function ReplyView({ reply, model, stop, before }: ReplyViewProps) {
       {(text !== '' || answer !== undefined) && (
         <>
           <h4 className="sr-only">Final Response</h4>
-          <p className="mt-2 break-words whitespace-pre-wrap">{text || '(empty)'}</p>
+          <div className="mt-2">
+            <MarkdownView text={text || '(empty)'} />
+          </div>
         </>
       )}
       {answer?.final_answer !== undefined && (
@@ -76,6 +85,11 @@ export function ReplyView({ reply, model, stop, before }: ReplyViewProps) {
       )}
       {problem !== undefined && <Said tone={status === 'cancelled' ? 'warn' : 'bad'}>{problem}</Said>}
       {answer?.error !== undefined && <Said tone="bad">{answer.error}</Said>}
+      {mayInstall && lacksKey(problem ?? answer?.error) && (
+        <Link href="/settings#secrets" className="mt-2 inline-block text-sm text-accent underline underline-offset-2">
+          Replace the key in Settings
+        </Link>
+      )}
       {status === 'waiting' && answer?.approvals !== undefined && <ApproveCalls approvals={answer.approvals} />}
       <Calls reply={reply} />
       {answer !== undefined && status !== 'waiting' && (
@@ -106,7 +120,7 @@ export function ReplyView({ reply, model, stop, before }: ReplyViewProps) {
             </div>
           )}
           {before !== undefined && <ComparedWith run={before} answer={answer} />}
-          {status === 'done' && <RecordTest run={reply} answer={answer} key={answer.run_id} />}
+          {status === 'done' && <RecordTest run={reply} answer={answer} isFolded={!isLatest} key={answer.run_id} />}
         </>
       )}
     </article>

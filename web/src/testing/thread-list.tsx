@@ -65,7 +65,7 @@ export function ThreadList({ current, open }: ThreadListProps) {
                     title={inDate(new Date(thread.updatedAt).toISOString())}
                     className="min-w-0 flex-1 rounded-md px-2 py-1 hover:bg-sunk aria-[current]:bg-sunk"
                   >
-                    <span className="block truncate text-sm">{titleOf(thread)}</span>
+                    <span className="line-clamp-2 text-sm wrap-anywhere">{titleOf(thread)}</span>
                     <span className="block text-xs text-muted">
                       {isRunning(thread) ? (
                         <span className="moving">running …</span>

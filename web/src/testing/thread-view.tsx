@@ -58,6 +58,7 @@ export function ThreadView({ thread, models, before, ask, branch }: ThreadViewPr
                 key={column}
                 reply={reply}
                 model={models.find(({ id }) => id === reply.model)}
+                isLatest={turn.id === last}
                 stop={() => threadStore().stopReply(thread.id, turn.id, column, reply)}
                 before={before !== undefined && before.query === turn.query ? before.run : undefined}
               />

@@ -15,6 +15,7 @@ import {
   read,
   stored,
   type Thread,
+  threadOfRun,
   titleOf,
   toolsIn,
 } from './threads.ts'
@@ -55,6 +56,11 @@ describe('the messages of a follow-up', () => {
   test('come from the first model in a column that is new', () => {
     expect(historyOf(thread(['A', 'B']), 1, 1).at(-1)).toEqual({ role: 'assistant', content: 'B' })
   })
+})
+
+test('a run leads to its thread', () => {
+  const threads = [{ ...thread(['A', 'B']), id: 'other', turns: [] }, thread(['A', 'B'])]
+  expect([threadOfRun(threads, 'r')?.id, threadOfRun(threads, 'unknown')]).toEqual(['t', undefined])
 })
 
 describe('a question', () => {

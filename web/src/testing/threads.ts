@@ -56,6 +56,10 @@ export function titleOf({ title: given, turns }: Thread): string {
   return title.length <= MAX_TITLE ? title : `${title.slice(0, MAX_TITLE - 1)}…`
 }
 
+/** The thread that a run belongs to, if its turns are in this browser. */
+export const threadOfRun = (threads: readonly Thread[], run: string): Thread | undefined =>
+  threads.find(({ turns }) => turns.some(({ replies }) => replies.some(({ answer }) => answer?.run_id === run)))
+
 /** The messages before a turn, as the model in this column has seen them. Turns without an answer are left out. */
 export function historyOf({ turns }: Thread, before: number, column: number): Message[] {
   return turns.slice(0, before).flatMap(({ query, replies }): Message[] => {

@@ -52,14 +52,14 @@ const WIDE = helper.columns([
 ])
 const WIDE_WITH_TENANT = helper.columns([...WIDE, helper.accessor('tenant', { header: 'Tenant' })])
 
-/** Column widths; the tool gets the rest. */
+/** Column widths; the tool gets the rest. In wide windows all columns grow, so that a row stays easy to follow. */
 const WIDTHS: Readonly<Record<string, string>> = {
-  outcome: 'w-42 md:w-48',
-  time: 'w-52',
-  duration_ms: 'w-24 tabular-nums',
-  source: 'w-24',
-  caller_name: 'w-36 truncate',
-  tenant: 'w-28 truncate',
+  outcome: 'w-42 md:w-48 2xl:w-[15%]',
+  time: 'w-52 2xl:w-[16%]',
+  duration_ms: 'w-24 tabular-nums 2xl:w-[10%]',
+  source: 'w-24 2xl:w-[10%]',
+  caller_name: 'w-36 truncate 2xl:w-[14%]',
+  tenant: 'w-28 truncate 2xl:w-[10%]',
 }
 
 interface OpenRowProps {

@@ -3,7 +3,7 @@ import { count, inNumber, inPercent } from '../../parts/figures.ts'
 import { ChartFrame } from './chart-frame.tsx'
 import { ChartTooltip } from './chart-tooltip.tsx'
 
-const TICK = { fill: 'var(--muted)', fontSize: 12 }
+const TICK = { fill: 'var(--muted)', fontSize: '0.75rem' }
 const ROW_PX = 34
 const AXIS_PX = 34
 

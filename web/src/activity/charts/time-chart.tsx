@@ -33,7 +33,7 @@ interface TimeChartProps {
 const pointSize = (rows: readonly TimeRow[], key: string): number =>
   rows.filter((row) => typeof row[key] === 'number').length <= 3 ? 4 : 2
 
-const TICK = { fill: 'var(--muted)', fontSize: 12 }
+const TICK = { fill: 'var(--muted)', fontSize: '0.75rem' }
 
 /** Values over time, as stacked bars or lines. */
 export function TimeChart(props: TimeChartProps) {
@@ -82,7 +82,7 @@ export function TimeChart(props: TimeChartProps) {
               stroke="var(--edge)"
               tickLine={false}
               axisLine={false}
-              width={64}
+              width="auto"
               allowDecimals={!whole}
               {...(logarithmic ? { scale: 'log', domain: decades(rows, drawn), allowDataOverflow: true } : {})}
               {...(logarithmic ? { ticks: ticksOf(decades(rows, drawn)) } : { domain: [0, most ?? 'auto'] })}

@@ -6,6 +6,7 @@ import { requestJson } from '../../api/request.ts'
 import { count, inBytes, inMoment } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
+import { MarkdownView } from '../../parts/markdown-view.tsx'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
 import { useAddress } from '../address.ts'
@@ -40,7 +41,11 @@ export function ChatList() {
         row={(chat) => <ChatRow chat={chat} />}
         empty={
           <Empty title="No chats yet" action={{ label: 'Read how to connect one', href: '/guide/guides/ai-sdk.html' }}>
-            Conversations of AI SDK clients appear here.
+            Conversations of AI SDK clients appear here. Yours in{' '}
+            <Link href="/tools-testing" className="text-accent underline underline-offset-2">
+              Testing
+            </Link>{' '}
+            are listed there.
           </Empty>
         }
         onClear={() => change({ caller: '', last: '' })}
@@ -109,14 +114,14 @@ export function ChatPage({ id }: { readonly id: string }) {
           all runs of this key
         </Link>
       </p>
-      <ol aria-label="Turns" className="mt-4 grid max-w-5xl grid-cols-1 gap-8">
+      <ol aria-label="Turns" className="mx-auto mt-4 grid w-full max-w-5xl grid-cols-1 gap-8">
         {data.turns.map(({ id: turn, run_id, messages }) => (
           <li key={turn} className="grid grid-cols-1 gap-3">
-            {messages.map((message, index) => (
+            {withoutResults(messages).map((message, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the messages of a turn have a fixed place.
               <div key={index} className={`min-w-0 ${LOOKS[message.role] ?? 'panel p-3 md:mr-16'}`}>
                 <p className="text-xs font-medium text-muted">{message.role}</p>
-                <Said message={message} />
+                <Said message={message} turn={messages} />
               </div>
             ))}
             {run_id !== undefined && (
@@ -146,12 +151,30 @@ function valueIn(content: unknown): unknown {
 
 type Message = ChatView['turns'][number]['messages'][number]
 
-function Said({ message }: { readonly message: Message }) {
+const callsOf = (message: Message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : [])
+
+/** The messages of a turn, without results that are shown below their calls. */
+function withoutResults(messages: readonly Message[]): readonly Message[] {
+  const called = new Set(messages.flatMap(callsOf).map(({ id }) => id))
+  return messages.filter((message) => message.role !== 'tool' || !called.has(message.tool_call_id))
+}
+
+interface SaidProps {
+  readonly message: Message
+  /** All messages of the turn. */
+  readonly turn: readonly Message[]
+}
+
+function Said({ message, turn }: SaidProps) {
   const { content } = message
-  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
   return (
     <>
-      {typeof content === 'string' && content !== '' && message.role !== 'tool' && (
+      {typeof content === 'string' && content !== '' && message.role === 'assistant' && (
+        <div className="mt-1">
+          <MarkdownView text={content} />
+        </div>
+      )}
+      {typeof content === 'string' && message.role !== 'assistant' && message.role !== 'tool' && (
         <p className="mt-1 wrap-anywhere whitespace-pre-wrap">{content}</p>
       )}
       {message.role === 'tool' && (
@@ -162,14 +185,42 @@ function Said({ message }: { readonly message: Message }) {
       {message.role !== 'tool' && typeof content === 'object' && content !== null && (
         <JsonTree value={content} label="Parts" />
       )}
-      {calls.map((call) => (
-        <div key={call.id} className="mt-2 rounded-lg bg-sunk p-2">
-          <Link href={`/tool/${encodeURIComponent(call.function.name)}`} className="font-mono text-sm text-accent">
-            {call.function.name}
-          </Link>
-          <pre className="mt-1 text-xs wrap-anywhere whitespace-pre-wrap">{call.function.arguments}</pre>
-        </div>
+      {callsOf(message).map((call) => (
+        <Call
+          key={call.id}
+          tool={call.function.name}
+          params={call.function.arguments}
+          result={turn.find((one) => one.role === 'tool' && one.tool_call_id === call.id)?.content}
+        />
       ))}
     </>
   )
 }
+
+interface CallProps {
+  readonly tool: string
+  /** As JSON text. */
+  readonly params: string
+  /** Undefined if the call has not ended. */
+  readonly result: unknown
+}
+
+/** One line with the tool and its parameters. The result is folded. */
+const Call = ({ tool, params, result }: CallProps) => (
+  <details className="mt-2 rounded-lg bg-sunk p-2">
+    <summary className="text-sm wrap-anywhere">
+      <span className="font-mono font-medium">{tool}</span>
+      <span className="ml-2 font-mono text-xs text-muted">{params}</span>
+    </summary>
+    <div className="mt-2 overflow-x-auto">
+      {result === undefined ? (
+        <p className="text-sm text-muted">No result yet.</p>
+      ) : (
+        <JsonTree value={valueIn(result)} label={`Result of ${tool}`} />
+      )}
+    </div>
+    <Link href={`/tool/${encodeURIComponent(tool)}`} className="text-sm text-accent underline underline-offset-2">
+      Open its tool
+    </Link>
+  </details>
+)

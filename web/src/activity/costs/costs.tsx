@@ -194,7 +194,7 @@ function Total({ view }: { readonly view: CostView }) {
       ) : (
         <TimeChart
           title="Cost by day"
-          note={`In days of UTC${days.some(({ cost }) => cost === null) ? '. A gap is a day of unknown cost' : ''}`}
+          note={`Days are in UTC${days.some(({ cost }) => cost === null) ? '. A gap is a day of unknown cost' : ''}`}
           window="days"
           missing="unknown"
           format={(cost) => inCurrency(cost, currency)}

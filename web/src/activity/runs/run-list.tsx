@@ -104,7 +104,10 @@ export function RunList() {
 
 const RunRow = ({ run }: { readonly run: ListedRun }) => (
   <Link href={`/runs/${run.id}`} className={`${RUN_COLUMNS} py-1.5 text-sm hover:bg-sunk compact:py-0 compact:text-xs`}>
-    <span className="truncate font-medium">{run.question || '(question not stored)'}</span>
+    <span className="truncate font-medium">
+      {run.question || '(question not stored)'}
+      {run.agent !== undefined && <span className="ml-2 font-normal text-muted">agent {run.agent}</span>}
+    </span>
     <span className="flex gap-1 justify-self-end md:justify-self-start">
       <StopChip reason={run.stop_reason} />
       {run.mocked && <Chip tone="warn">mock results</Chip>}
