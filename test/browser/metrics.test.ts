@@ -94,7 +94,14 @@ describe('the charts', () => {
       const shown = await table.locator('tbody tr').allInnerTexts()
       expect(shown).toEqual(
         top.rows.map((row) =>
-          [row.label ?? row.name, money(row.cost), row.calls, row.unknown_calls].map(String).join('\t'),
+          [
+            row.label ?? row.name.replace(/^([\da-f]{8})-[\da-f-]{27}$/, 'run $1'),
+            money(row.cost),
+            row.calls,
+            row.unknown_calls,
+          ]
+            .map(String)
+            .join('\t'),
         ),
       )
     }

@@ -90,7 +90,7 @@ test('creates a key that signs in and revokes it after confirmation', async () =
   await dialog.getByRole('button', { name: 'Revoke' }).click()
   await admin.page.getByText('Revoked keys (1)').waitFor()
   expect(server.installation.callers.find(key)).toBeUndefined()
-  await holder.page.getByRole('link', { name: 'Models' }).click()
+  await holder.page.getByRole('link', { name: 'Models', exact: true }).click()
   await holder.page.getByLabel('API key').waitFor()
   await admin.page.getByRole('button', { name: 'Undo' }).click()
   await admin.page.getByText('“ci” is valid again').waitFor()

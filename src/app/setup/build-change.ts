@@ -5,7 +5,6 @@ import { type ConfigEdit, isSecretText, valueAt } from '../../config/config-text
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { splitModelId } from '../../models/model-info.ts'
 import type { PayloadPolicy } from '../payloads.ts'
 import { curlSecrets } from './curl-command.ts'
 import { type Credential, openapiTools } from './openapi-tools.ts'
@@ -19,6 +18,7 @@ import {
   type SecretPlace,
   serviceOf,
 } from './references.ts'
+import { type Removed, removal } from './removals.ts'
 import { SetupError } from './setup-error.ts'
 
 type Values = Readonly<Record<string, unknown>>
@@ -58,8 +58,8 @@ export type SetupChange =
     }
   | { readonly kind: 'collection'; readonly name: string; readonly description?: string }
   | { readonly kind: 'remove_model'; readonly id: string }
-  /** With its models. */
-  | { readonly kind: 'remove_provider'; readonly name: string }
+  /** A provider is removed with its models, a tool in all of its versions. */
+  | { readonly kind: 'remove_provider' | 'remove_tool' | 'remove_mcp_server'; readonly name: string }
   /** Which parameters and results of calls are stored. */
   | { readonly kind: 'payloads'; readonly policy: PayloadPolicy }
 
@@ -82,7 +82,7 @@ export interface BuiltChange {
     readonly settings?: readonly string[]
   }
   /** The names of what is removed. */
-  readonly removed?: { readonly providers: readonly string[]; readonly models: readonly string[] }
+  readonly removed?: Removed
 }
 
 /** What a change may do, and what there is. */
@@ -107,9 +107,11 @@ export async function buildChange(change: SetupChange, context: ChangeContext): 
   if (change.kind === 'http_tool') return httpTool(change, context)
   if (change.kind === 'openapi') return openapi(change, context)
   if (change.kind === 'payloads') return payloads(change)
-  if (change.kind === 'remove_model') return removal(context, { model: change.id })
-  if (change.kind === 'remove_provider') return removal(context, { provider: change.name })
-  return collection(change, context)
+  if (change.kind === 'collection') return collection(change, context)
+  return {
+    ...removal(change.kind, change.kind === 'remove_model' ? change.id : change.name, context),
+    ...{ fragment: {}, secrets: [], places: [], added: {} },
+  }
 }
 
 type Of<Kind extends SetupChange['kind']> = Extract<SetupChange, { readonly kind: Kind }>
@@ -241,50 +243,6 @@ function collection({ name, description }: Of<'collection'>, context: ChangeCont
   }
   checkReferences(tool, { secrets: new Set(), variable: context.mayName })
   return withTools([tool], new NewSecrets({ taken: [] }), context)
-}
-
-/** The providers and models that the file itself has. */
-export function writtenModels(written: Values) {
-  const { providers, models } = written
-  const ids = (Array.isArray(models) ? models : []).map((model) => String(Object(model).id))
-  const own = isObject(providers) ? Object.keys(providers) : []
-  const names = new Set([...own, ...ids.map((id) => splitModelId(id)?.provider ?? '')])
-  return [...names].map((name) => ({
-    name,
-    /** Whether it has an entry, or is known without one. */
-    entry: own.includes(name),
-    models: ids.filter((id) => splitModelId(id)?.provider === name),
-  }))
-}
-
-/** Removes a model, or a provider with its models. The check of the new configuration names what still uses them. */
-function removal({ written, taken }: ChangeContext, { model, provider: name }: Record<string, string>): BuiltChange {
-  const all = writtenModels(written)
-  const found = name === undefined ? undefined : all.find((one) => one.name === name && one.entry)
-  const ids = found?.models ?? all.flatMap(({ models }) => models).filter((id) => id === model)
-  if (found === undefined && ids.length === 0) {
-    const what = name === undefined ? `model ${JSON.stringify(model)}` : `provider ${JSON.stringify(name)}`
-    throw new SetupError(
-      422,
-      `The configuration file has no ${what}: it may be removed already, or come from elsewhere`,
-    )
-  }
-  const models = Array.isArray(written.models) ? written.models : []
-  // The last first: the others keep their places.
-  const places = models.flatMap((one, index) => (ids.includes(String(Object(one).id)) ? [index] : [])).reverse()
-  const entry = found && valueAt(written, ['providers', found.name])
-  const secrets = taken.filter((secret) => JSON.stringify(entry ?? '').includes(`\${secret:${secret}}`))
-  return {
-    edits: [
-      ...places.map((index) => ({ path: ['models', index] })),
-      ...(found === undefined ? [] : [{ path: ['providers', found.name] }]),
-    ],
-    fragment: {},
-    ...{ secrets: [], places: [] },
-    warnings: secrets.map((secret) => `The secret ${secret} stays in the store. You can remove it in Settings.`),
-    added: {},
-    removed: { providers: found === undefined ? [] : [found.name], models: ids },
-  }
 }
 
 const payloads = ({ policy }: Of<'payloads'>): BuiltChange => ({

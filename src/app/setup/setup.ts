@@ -12,7 +12,7 @@ import type { Actor } from '../callers/audit-events.ts'
 import type { Caller } from '../callers/callers.ts'
 import type { Installation } from '../installation.ts'
 import { NO_SECRETS_KEY, secretProblem } from '../secrets.ts'
-import { type BuiltChange, buildChange, type ChangeContext, type SetupChange, writtenModels } from './build-change.ts'
+import { type BuiltChange, buildChange, type ChangeContext, type SetupChange } from './build-change.ts'
 import { disabledProviders, type Faults, faultsOf } from './config-faults.ts'
 import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreText, writeText } from './config-file.ts'
 import { type CurlTool, curlTool } from './curl-command.ts'
@@ -20,6 +20,7 @@ import { type DroppedFile, ingestDocument } from './ingest-document.ts'
 import { type OpenapiSource, openapiPreview } from './openapi-tools.ts'
 import type { PrivateHost } from './private-hosts.ts'
 import { type NewSecret, type SecretPlace, secretUses } from './references.ts'
+import { writtenParts } from './removals.ts'
 import { SetupError } from './setup-error.ts'
 import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
@@ -87,7 +88,7 @@ export class Setup {
         uses: secretUses(config, names),
       },
       payloads: this.#installation.payloads,
-      models: writtenModels(looked(text)),
+      ...writtenParts(looked(text)),
       variables: { any: this.#isLocal(), names: [...(config.page?.variables ?? [])] },
       commands: { allowed: noCommands === undefined, ...(noCommands !== undefined && { reason: noCommands }) },
       providers: PROVIDER_TYPES.map((type) => {

@@ -222,6 +222,48 @@ test('removes a model, or a provider with its models, with a diff, a backup and 
   expect((await ask('DELETE', '/api/setup/secrets/SHOP_KEY')).status).toBe(422)
 })
 
+test('removes a tool and an MCP server of the file, and warns if another tool needs it', async () => {
+  const { ask, file, installation } = await openSetup()
+  const tool = (name: string) => ({
+    ...{ name, description: 'A tool.', parameters: { type: 'object' } },
+    implementation: { type: 'mock', mock_response: 1 },
+  })
+  const steps = [{ id: 'a', tool: 'needed' }]
+  const pipeline = { ...tool('both'), implementation: { type: 'pipeline', steps } }
+  const auth = '${secret:FILES_KEY}'
+  const mcpServers = { files: { url: 'https://files.example/mcp', headers: { Authorization: auth }, disabled: true } }
+  const registry = [tool('spare'), tool('needed'), pipeline]
+  const written = { ...JSON.parse(TEXT), mcpServers, tools: { enabled: true, registry } }
+  await writeFile(file, JSON.stringify(written, undefined, 2))
+  await installation.secrets.set('FILES_KEY', 'a-secret-value', { id: 'local', name: 'local' })
+  await installation.reload()
+  const names = () =>
+    installation.manager
+      .getRegistry()
+      .list()
+      .map(({ name }) => name)
+  const remove = (kind: string, name: string) =>
+    ask('POST', '/api/setup/changes', { change: { kind, name }, write: true })
+  expect((await ask('GET', '/api/setup')).body).toMatchObject({
+    tools: ['spare', 'needed', 'both'],
+    servers: ['files'],
+  })
+  expect(names()).toEqual(expect.arrayContaining(['spare', 'needed', 'both']))
+  expect((await remove('remove_tool', 'spare')).body).toMatchObject({ written: true })
+  expect(names()).not.toContain('spare')
+  expect((await remove('remove_tool', 'needed')).body).toMatchObject({
+    written: true,
+    warnings: ["The tool both cannot be called yet: Step 'a' calls the unknown tool 'needed'"],
+  })
+  expect((await remove('remove_tool', 'spare')).body.error).toContain('has no tool "spare"')
+  const { body } = await remove('remove_mcp_server', 'files')
+  expect(body).toMatchObject({ written: true, warnings: [expect.stringContaining('The secret FILES_KEY stays')] })
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+    mcpServers: {},
+    tools: { registry: registry.slice(2) },
+  })
+})
+
 test('takes only the last change back, and only from the file that it has written', async () => {
   const { ask, file, installation, key } = await openSetup()
   const switched = async (policy: string): Promise<string> => {

@@ -66,6 +66,7 @@ test('writes a tool, its secret and a backup, and reloads', async () => {
     file: 'toolyard.config.json',
     writable: true,
     ...{ secrets: { enabled: true, names: [], uses: {} }, payloads: 'all', models: [] },
+    ...{ tools: expect.any(Array), servers: [] },
     variables: { any: true, names: [] },
     commands: { allowed: true },
     providers: expect.arrayContaining([{ type: 'openai', variable: 'OPENAI_API_KEY', needs_key: true }]),

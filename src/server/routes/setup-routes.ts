@@ -88,6 +88,8 @@ const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
   ),
   remove_model: kind('remove_model', { id: short(300) }, ['id']),
   remove_provider: kind('remove_provider', { name: short(200) }, ['name']),
+  remove_tool: kind('remove_tool', { name: short(200) }, ['name']),
+  remove_mcp_server: kind('remove_mcp_server', { name: short(200) }, ['name']),
   payloads: kind('payloads', { policy: { enum: ['off', 'errors', 'all'] } }, ['policy']),
   collection: kind('collection', { name: short(57), description: short(500) }, ['name']),
 }
@@ -123,6 +125,8 @@ export function setupRoutes(app: FastifyInstance): void {
               { name: TEXT, entry: FLAG, models: TEXTS },
               'The providers that the configuration file has an entry or models of.',
             ),
+            tools: { ...TEXTS, description: 'The tools in the configuration file.' },
+            servers: { ...TEXTS, description: 'The MCP servers in the configuration file.' },
             variables: object({ any: FLAG, names: TEXTS }, 'The environment variables that a change may name.'),
             commands: object({ allowed: FLAG, reason: REASON }, 'Whether MCP servers with a command can be added.'),
             providers: list({ type: TEXT, variable: TEXT, needs_key: FLAG }),

@@ -1,4 +1,4 @@
-import { Fragment, type ReactNode, useEffect, useRef } from 'react'
+import { Fragment, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 
 interface SectionProps {
   readonly title: string
@@ -9,7 +9,7 @@ interface SectionProps {
 
 /** A section with a heading. An address that ends with `#` and its id leads to it. */
 export function Section({ title, about, children }: SectionProps) {
-  const id = title.toLowerCase().replace(/[^a-z0-9]+/g, '-')
+  const id = idOf(title)
   const section = useRef<HTMLElement>(null)
   useEffect(() => {
     if (location.hash !== `#${id}`) return
@@ -27,6 +27,35 @@ export function Section({ title, about, children }: SectionProps) {
     </section>
   )
 }
+
+/** Links to the sections of a long page. */
+export function JumpLinks({ page }: { readonly page: RefObject<HTMLElement | null> }) {
+  const [titles, setTitles] = useState<readonly string[]>([])
+  useEffect(() => {
+    const { current } = page
+    if (current === null) return
+    const look = () => {
+      const found = [...current.querySelectorAll('section[id] > div > h2')].map(({ textContent }) => textContent)
+      setTitles((before) => (before.join() === found.join() ? before : found))
+    }
+    look()
+    const observer = new MutationObserver(look)
+    observer.observe(current, { childList: true, subtree: true })
+    return () => observer.disconnect()
+  }, [page])
+  if (titles.length < 3) return null
+  return (
+    <nav aria-label="On this page" className="-mt-6 flex flex-wrap gap-x-4 gap-y-1 text-sm">
+      {titles.map((title) => (
+        <a key={title} href={`#${idOf(title)}`} className="text-accent underline underline-offset-2">
+          {title}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+const idOf = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, '-')
 
 /** Inline code. */
 export const Code = ({ children }: { readonly children: ReactNode }) => (

@@ -1,16 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { SetupChange } from '../../../src/app/setup/build-change.ts'
 import { Button } from '../parts/button.tsx'
 import { Section } from '../parts/section.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
-import { toast } from '../parts/toast.tsx'
-import { ChangePanel } from '../setup/change-panel.tsx'
+import { ConfirmRemoval, type Removal } from '../setup/remove-part.tsx'
 import { type SetupState, setupQuery } from '../setup/setup-queries.ts'
-import { useChange } from '../setup/use-change.ts'
-import { writtenToast } from '../setup/written-toast.ts'
-
-type Removal = Extract<SetupChange, { readonly kind: 'remove_model' | 'remove_provider' }>
 
 /** The providers and models of the configuration file, which can be removed. */
 export function FileModels() {
@@ -28,16 +22,12 @@ export function FileModels() {
   )
 }
 
-const nameOf = (removal: Removal): string =>
-  removal.kind === 'remove_model' ? `the model ${removal.id}` : `the provider ${removal.name}`
-
 function List({ setup }: { readonly setup: SetupState }) {
   const [removal, setRemoval] = useState<Removal>()
-  const change = useChange(removal, (view) => {
-    const text = removal === undefined ? '' : `Removed ${nameOf(removal)}.`
-    toast(writtenToast(text, view))
-    setRemoval(undefined)
-  })
+  const keyOf = (provider: string): string | undefined => {
+    const [key] = Object.entries(setup.secrets.uses).find(([, uses]) => uses.includes(`providers.${provider}`)) ?? []
+    return key && `key in the secret ${key}`
+  }
   if (setup.models.length === 0) {
     return (
       <Empty title="No providers and models" action={{ label: 'Add a model', href: '/setup/model' }}>
@@ -50,43 +40,35 @@ function List({ setup }: { readonly setup: SetupState }) {
       <ul aria-label="Providers and models" className="panel divide-y divide-line">
         {setup.models.map(({ name, entry, models }) => (
           <li key={name} className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
-            <Row label={name} isRemovable={entry} onRemove={() => setRemoval({ kind: 'remove_provider', name })} />
+            <Row
+              label={name}
+              about={keyOf(name)}
+              isRemovable={entry}
+              onRemove={() => setRemoval({ kind: 'remove_provider', name })}
+            />
             {models.map((id) => (
               <Row key={id} label={id} isInner isRemovable onRemove={() => setRemoval({ kind: 'remove_model', id })} />
             ))}
           </li>
         ))}
       </ul>
-      {removal !== undefined && (
-        <>
-          <ChangePanel
-            setup={setup}
-            change={change}
-            missing=""
-            action={`Remove ${nameOf(removal)}`}
-            onWrite={() => change.write(removal)}
-          />
-          <div>
-            <Button look="quiet" onClick={() => setRemoval(undefined)}>
-              Cancel
-            </Button>
-          </div>
-        </>
-      )}
+      {removal !== undefined && <ConfirmRemoval {...{ setup, removal }} onEnd={() => setRemoval(undefined)} />}
     </>
   )
 }
 
 interface RowProps {
   readonly label: string
+  readonly about?: string | undefined
   readonly isInner?: boolean
   readonly isRemovable: boolean
   readonly onRemove: () => void
 }
 
-const Row = ({ label, isInner = false, isRemovable, onRemove }: RowProps) => (
+const Row = ({ label, about, isInner = false, isRemovable, onRemove }: RowProps) => (
   <div className={`flex min-h-8 items-center gap-3 ${isInner ? 'pl-4' : ''}`}>
     <span className={`min-w-0 font-mono break-all ${isInner ? 'text-muted' : 'font-medium'}`}>{label}</span>
+    {about !== undefined && <span className="text-muted">{about}</span>}
     {isRemovable && (
       <Button look="danger" className="ml-auto" aria-label={`Remove ${label}`} onClick={onRemove}>
         Remove

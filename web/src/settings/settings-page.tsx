@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { sessionQuery, useMay } from '../api/queries.ts'
-import { Code, Section } from '../parts/section.tsx'
+import { Code, JumpLinks, Section } from '../parts/section.tsx'
 import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { JobCards } from '../setup/job-cards.tsx'
@@ -28,9 +28,11 @@ export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
   // State lives here, because the first key changes the session and remounts the parts below.
   const [made, setMade] = useState<MadeKey>()
+  const page = useRef<HTMLDivElement>(null)
   return (
-    <div className="grid grid-cols-1 gap-8">
+    <div ref={page} className="grid grid-cols-1 gap-8">
       <h1 className="text-2xl font-semibold tracking-tight">Settings</h1>
+      <JumpLinks page={page} />
       <You />
       {mayCall && <Connections />}
       {made !== undefined && <NewKey made={made} onDone={() => setMade(undefined)} />}

@@ -122,7 +122,10 @@ export function StepGraph({ graph }: { readonly graph: PipelineGraph }) {
                 <tr key={id} className="border-t border-line align-top">
                   <td className="px-4 py-2 font-medium">{id}</td>
                   <td className="px-4 py-2 font-mono text-xs">
-                    <Link href={`/tool/${encodeURIComponent(tool)}`} className="text-accent underline">
+                    <Link
+                      href={`/tool/${encodeURIComponent(tool)}`}
+                      className="inline-flex min-h-6 items-center text-accent underline"
+                    >
                       {tool}
                     </Link>
                   </td>

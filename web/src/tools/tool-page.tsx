@@ -1,12 +1,13 @@
 import { Tabs } from '@base-ui/react/tabs'
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { type ReactNode, Suspense, useState } from 'react'
+import { Link, useLocation, useSearchParams } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { callQuery, figuresQuery, toolQuery, useMay } from '../api/queries.ts'
 import { count, inPercent, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
+import { lazyPart } from '../parts/lazy-part.ts'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { CallHistory } from './call-history.tsx'
@@ -77,6 +78,22 @@ function WithParams({ tool }: { readonly tool: WholePageTool }) {
         </Note>
       )}
     </WholeTool>
+  )
+}
+
+const RemovePart = lazyPart(async () => (await import('../setup/remove-part.tsx')).RemovePart)
+
+/** Removes the tool from the configuration file, for those who may. */
+function Removal({ name }: { readonly name: string }) {
+  const mayRemove = useMay('installation')
+  const [, go] = useLocation()
+  if (!mayRemove) return null
+  return (
+    <Suspense fallback={null}>
+      <div className="mt-8">
+        <RemovePart removal={{ kind: 'remove_tool', name }} onRemoved={() => go('/')} />
+      </div>
+    </Suspense>
   )
 }
 
@@ -158,6 +175,7 @@ function WholeTool({ tool, given, children }: WholeToolProps) {
           </Tabs.Panel>
         )}
       </Tabs.Root>
+      <Removal name={tool.name} />
     </>
   )
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
-import { useSearchParams } from 'wouter'
+import { useLocation, useSearchParams } from 'wouter'
 import { figuresQuery, toolsQuery, useMay } from '../api/queries.ts'
 import { AddLink } from '../parts/add-link.tsx'
 import { Button } from '../parts/button.tsx'
@@ -19,6 +19,7 @@ export function ToolsPage() {
   const mayObserve = useMay('observe')
   const { data: figures } = useQuery({ ...figuresQuery, enabled: mayObserve })
   const [params, setParams] = useSearchParams()
+  const [, go] = useLocation()
   const search: ToolSearch = {
     text: params.get('q') ?? '',
     kind: params.get('kind') ?? '',
@@ -68,6 +69,11 @@ export function ToolsPage() {
           className="field max-md:col-span-3"
           value={search.text}
           onChange={(event) => set('q', event.target.value)}
+          onKeyDown={({ key, nativeEvent }) => {
+            const [first] = wanted
+            if (key !== 'Enter' || nativeEvent.isComposing || search.text.trim() === '' || first === undefined) return
+            go(`/tool/${encodeURIComponent(first.name)}`)
+          }}
         />
         <Choice
           label="Kind"

@@ -1,11 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { Link } from 'wouter'
 import type { McpServerStatus } from '../../../../src/app/tools/mcp-status.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
 import { count, inDate, inTime } from '../../parts/figures.ts'
+import { lazyPart } from '../../parts/lazy-part.ts'
 import { Code } from '../../parts/section.tsx'
 import { Chip, Note } from '../../parts/states.tsx'
 import { serversQuery } from './connection-queries.ts'
@@ -20,6 +21,8 @@ const STATES = {
 } as const
 
 const TRANSPORTS = { stdio: 'a program, over stdio', http: 'streamable HTTP', sse: 'HTTP with SSE' } as const
+
+const RemovePart = lazyPart(async () => (await import('../../setup/remove-part.tsx')).RemovePart)
 
 interface McpServerProps {
   readonly server: McpServerStatus
@@ -81,6 +84,11 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
           </>
         )}
       </p>
+      {mayReconnect && (
+        <Suspense fallback={null}>
+          <RemovePart removal={{ kind: 'remove_mcp_server', name }} />
+        </Suspense>
+      )}
     </li>
   )
 }

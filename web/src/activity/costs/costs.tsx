@@ -21,6 +21,7 @@ const TITLES = { day: 'Today', week: 'This week', month: 'This month' } as const
 const BY = { tool: 'Tools', model: 'Models', key: 'Keys', run: 'Runs', tenant: 'Tenants' } as const
 const COST: readonly Drawn[] = [{ key: 'cost', label: 'Cost', colour: 'var(--accent)', as: 'bar' }]
 const TOP = 10
+const UUID = /^[\da-f]{8}-[\da-f-]{27}$/
 /** Hidden tabs don't refresh. */
 const LIVE_MS = 15_000
 
@@ -230,6 +231,8 @@ function Top({ view }: { readonly view: CostView }) {
     const what = `the costs of ${title.toLowerCase()}`
     return error ? <Failed error={error} what={what} again={() => void refetch()} /> : <Loading what={what} />
   }
+  // Without keys, no call has one.
+  if (view.by === 'key' && data.rows.length === 0) return null
   return (
     <section className="panel min-w-0 p-4" aria-label={`Most expensive: ${title}`}>
       <h3 className="font-semibold">{title}</h3>
@@ -249,7 +252,10 @@ function Top({ view }: { readonly view: CostView }) {
             {data.rows.map(({ name, label, cost, calls, unknown_calls }) => (
               <tr key={name} className="border-t border-line">
                 <td className="py-1 pr-3 wrap-anywhere">
-                  <Named href={leadsTo[view.by]?.(name)} name={label ?? name} />
+                  <Named
+                    href={leadsTo[view.by]?.(name)}
+                    name={label ?? (view.by === 'run' && UUID.test(name) ? `run ${name.slice(0, 8)}` : name)}
+                  />
                 </td>
                 <td className="py-1 pr-3 text-right tabular-nums">{inCurrency(cost, data.currency)}</td>
                 <td className="py-1 pr-3 text-right tabular-nums">{inNumber(calls)}</td>
