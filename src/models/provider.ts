@@ -23,6 +23,10 @@ export interface ProviderSettings {
 export interface ProviderContext {
   readonly log: Log
   readonly clock: Clock
+  /** Sends the requests. Default: the `fetch` of Node.js. */
+  readonly fetch?: typeof fetch
+  /** How often a request is sent if it fails and a retry may help. Default: 4. */
+  readonly attempts?: number
 }
 
 /** A tool with the provider's name rules and schema dialect applied. */

@@ -31,8 +31,11 @@ const STREAMED = /^(?:text\/event-stream|application\/x-ndjson)/i
 const NEWLINE = 10
 
 /** `fetch` for providers: limits the bytes of a response after decompression. Its body fails with a `ModelError`. */
-export const boundedFetch: typeof fetch = async (url, init) => {
-  const response = await fetch(url, init)
+export const boundedFetch = (send?: typeof fetch): typeof fetch => {
+  return async (url, init) => bounded(await (send ?? fetch)(url, init))
+}
+
+function bounded(response: Response): Response {
   if (response.body === null) return response
   const isStream = STREAMED.test(response.headers.get('content-type') ?? '')
   const limit = !response.ok ? MAX_ERROR_BYTES : isStream ? MAX_STREAM_BYTES : MAX_BODY_BYTES

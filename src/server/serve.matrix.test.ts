@@ -98,6 +98,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/setup/undo': { ...needs('installation'), body: { backup: 'x' } },
   'DELETE /api/setup/secrets/:name': needs('installation'),
   'POST /api/setup/mcp-servers/test': { ...needs('installation'), body: { servers: {} } },
+  'POST /api/setup/models/test': { ...needs('installation'), body: { name: 'none', models: [{ id: 'x' }] } },
   'POST /api/setup/curl': { ...needs('installation'), body: { command: 'curl' } },
   'POST /api/setup/openapi': { ...needs('installation'), body: { document: 'none' } },
   'POST /api/setup/changes': { ...needs('installation'), body: { change: { kind: 'provider', name: 'none' } } },

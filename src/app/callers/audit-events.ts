@@ -28,6 +28,7 @@ export type EventName =
   | 'key.rotated'
   | 'mcp.pinned'
   | 'mcp.requested'
+  | 'model.tested'
   | 'package.added'
   | 'package.removed'
   | 'rating.changed'

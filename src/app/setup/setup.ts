@@ -22,9 +22,10 @@ import type { PrivateHost } from './private-hosts.ts'
 import { type NewSecret, type SecretPlace, secretUses } from './references.ts'
 import { writtenParts } from './removals.ts'
 import { SetupError } from './setup-error.ts'
+import { recordedTest, type TestedModel, type TestedProvider, testModel } from './test-model.ts'
 import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
 
-/** Tests of MCP servers and imports that run at the same time. */
+/** Tests and imports that run at the same time. */
 const MAX_BUSY = 2
 /** Characters of a change: the diff and the check of its tools take time. */
 const MAX_CHANGE = 1024 * 1024
@@ -107,6 +108,22 @@ export class Setup {
       const { mcpServers } = attempt(() => checkConfig(fragment, 'The MCP server'), 'The MCP server')
       return testServers(mcpServers ?? {}, { config, env, clock, secrets, mayBePrivate: this.#isLocal(), signal })
     })
+  }
+
+  /** Asks a model that isn't configured yet. What can't be added can't be tested. Every test is an audit row. */
+  testModel(change: TestedProvider, by: Actor, signal: AbortSignal): Promise<TestedModel> {
+    const { config, env, clock, files, secrets, events } = this.#installation
+    const test = async () => {
+      const { fragment, secrets: added } = await buildChange(
+        change,
+        await this.#context(await readState(files), signal),
+      )
+      const known = { ...env, ...(await secrets.variables()), ...secretEnvironment(added) }
+      const { providers = {} } = fragment
+      const checked = attempt(() => checkConfig({ providers }, 'The provider'), 'The provider')
+      return testModel(change, checked, { config, env: known, clock, mayBePrivate: this.#isLocal(), signal })
+    }
+    return this.#limited(() => recordedTest(change, { by, events }, test))
   }
 
   async curl(command: string): Promise<CurlTool> {

@@ -50,13 +50,16 @@ export async function testServers(
   return [...(await Promise.all(tested)), ...unread]
 }
 
-/** Reads servers that aren't configured yet. References to new secrets are replaced as the loader does it. */
+/** Reads servers that aren't configured yet. */
 function readNew(servers: Readonly<Record<string, McpServerConfig>>, config: Config, env: Environment) {
   const { http, connections, inputs } = config
   const part = { ...(http && { http }), ...(connections && { connections }), ...(inputs && { inputs }) }
-  const written = JSON.stringify(servers).replace(/\$\{secret:(\w+)\}/g, (_, name) => `\${${secretVariable(name)}}`)
-  return readMcpServers({ ...part, mcpServers: JSON.parse(written) }, env)
+  return readMcpServers({ ...part, mcpServers: withVariables(servers) }, env)
 }
+
+/** References to secrets as the loader replaces them. */
+export const withVariables = <Part extends object>(part: Part): Part =>
+  JSON.parse(JSON.stringify(part).replace(/\$\{secret:(\w+)\}/g, (_, name) => `\${${secretVariable(name)}}`))
 
 const UNTESTED = { transport: 'http', ok: false, tools: [] } as const
 

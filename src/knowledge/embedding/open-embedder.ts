@@ -10,7 +10,7 @@ import { type EmbeddingWire, embeddingWires } from './embedding-wires.ts'
 import { LocalEmbedder } from './local-embedder.ts'
 import { findLocalModel, LOCAL_MODEL, LOCAL_PROVIDER } from './local-model.ts'
 
-interface OpenEmbedderOptions extends Partial<ProviderContext> {
+interface OpenEmbedderOptions extends Partial<Pick<ProviderContext, 'log' | 'clock'>> {
   readonly providers?: readonly ProviderSettings[]
   /** Searched first for the local model. */
   readonly dataFolder?: string

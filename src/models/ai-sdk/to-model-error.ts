@@ -57,14 +57,16 @@ export function toModelError(error: unknown, telling: Telling): ModelError {
   return new ModelError(`The model failed${saidBy(message, telling)}.`)
 }
 
-export function refusalError({ status, headers, said, body }: Refusal, telling: Telling): ModelError {
+export function refusalError({ status: sent, headers, said, body }: Refusal, telling: Telling): ModelError {
+  // Google answers a wrong key with 400.
+  const status = detailsOf(body).some((detail) => detail?.reason === 'API_KEY_INVALID') ? 401 : sent
   const noCredit = status === 429 && errorCode(body) === 'insufficient_quota'
   const advice = noCredit
     ? ADVICE[402]
     : (ADVICE[status] ?? (status >= 500 ? 'Try again later.' : 'Check the request.'))
   // Providers often quote part of a rejected key.
   const words = status === 401 ? '' : saidBy(messageIn(body) ?? said, telling)
-  return new ModelError(`The provider answered ${status}${words}. ${advice}`, {
+  return new ModelError(`The provider answered ${sent}${words}. ${advice}`, {
     status,
     retryable: !noCredit && (status === 408 || status === 409 || status === 429 || status >= 500),
     retryAfterMs: waitMs(headers, telling.clock.wall()) ?? retryInfoMs(body),

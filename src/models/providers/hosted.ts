@@ -18,6 +18,7 @@ export const openaiWire: WireMaker = (settings, around) => {
   const api = settings.api ?? (own ? 'responses' : 'chat')
   const key = own ? requireKey(settings, 'OPENAI_API_KEY') : checkKey(settings)
   const baseURL = baseUrl(settings, OPENAI)
+  const fetch = boundedFetch(around.fetch)
   return hostedWire({
     dialect: 'openai',
     shapes: 'any',
@@ -36,9 +37,10 @@ export const openaiWire: WireMaker = (settings, around) => {
     },
     async load() {
       const { createOpenAI } = await import('@ai-sdk/openai')
-      return createOpenAI({ baseURL, apiKey: key, headers: openaiHeaders(key, headers), fetch: boundedFetch })[api]
+      return createOpenAI({ baseURL, apiKey: key, headers: openaiHeaders(key, headers), fetch })[api]
     },
     listing: {
+      fetch,
       url: `${baseURL}/models`,
       headers: { ...(key !== '' && { authorization: `Bearer ${key}` }), ...headers },
       readPage: ({ data }) => ({ names: textsOf(data, 'id') }),
@@ -54,6 +56,7 @@ export const anthropicWire: WireMaker = (settings, around) => {
   const { headers = {} } = settings
   const key = requireKey(settings, 'ANTHROPIC_API_KEY')
   const baseURL = baseUrl(settings, ANTHROPIC)
+  const fetch = boundedFetch(around.fetch)
   return hostedWire({
     dialect: 'anthropic',
     shapes: 'strict',
@@ -67,9 +70,10 @@ export const anthropicWire: WireMaker = (settings, around) => {
     },
     async load() {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      return createAnthropic({ baseURL, apiKey: key, headers: { ...headers }, fetch: boundedFetch })
+      return createAnthropic({ baseURL, apiKey: key, headers: { ...headers }, fetch })
     },
     listing: {
+      fetch,
       url: `${baseURL}/models?limit=1000`,
       headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01', ...headers },
       readPage: ({ data, has_more, last_id }) => ({
@@ -84,6 +88,7 @@ export const geminiWire: WireMaker = (settings, around) => {
   const { headers = {} } = settings
   const key = requireKey(settings, 'GEMINI_API_KEY')
   const baseURL = baseUrl(settings, GEMINI)
+  const fetch = boundedFetch(around.fetch)
   return hostedWire({
     dialect: 'gemini',
     // Gemini refuses response schemas beside tools.
@@ -92,9 +97,10 @@ export const geminiWire: WireMaker = (settings, around) => {
     manner: { ...tellingOf(settings, around), marksFailures: true, systemAnywhere: false },
     async load() {
       const { createGoogle } = await import('@ai-sdk/google')
-      return createGoogle({ baseURL, apiKey: key, headers: { ...headers }, fetch: boundedFetch })
+      return createGoogle({ baseURL, apiKey: key, headers: { ...headers }, fetch })
     },
     listing: {
+      fetch,
       url: `${baseURL}/models?pageSize=1000`,
       headers: { 'x-goog-api-key': key, ...headers },
       readPage: ({ models, nextPageToken }) => ({
@@ -162,6 +168,7 @@ type Json = Readonly<Record<string, unknown>>
 
 /** The request for a provider's list of models, and how its pages are read. */
 interface Listing {
+  readonly fetch: typeof fetch
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** The names on a page, and the query parameter of the next page. */
@@ -174,7 +181,7 @@ async function listModels(listing: Listing, signal: AbortSignal, telling: Tellin
   const url = new URL(listing.url)
   const found = new Set<string>()
   for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const { names, next } = listing.readPage(await getJson(url, listing.headers, signal, telling))
+    const { names, next } = listing.readPage(await getJson(url, listing, signal, telling))
     for (const name of names) found.add(name)
     if (next === undefined) break
     url.searchParams.set(...next)
@@ -182,10 +189,10 @@ async function listModels(listing: Listing, signal: AbortSignal, telling: Tellin
   return [...found].map((name) => ({ name }))
 }
 
-async function getJson(url: URL, headers: Listing['headers'], signal: AbortSignal, telling: Telling): Promise<Json> {
+async function getJson(url: URL, { fetch, headers }: Listing, signal: AbortSignal, telling: Telling): Promise<Json> {
   try {
     // A redirect could send the key elsewhere.
-    const response = await boundedFetch(url, { headers, signal, redirect: 'error' })
+    const response = await fetch(url, { headers, signal, redirect: 'error' })
     const body: unknown = await response.json().catch((error) => {
       signal.throwIfAborted()
       if (response.ok) throw error

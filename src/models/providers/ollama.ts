@@ -16,8 +16,8 @@ import { boundedFetch } from '../turn-bounds.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:11434'
 
-export const ollamaWire: WireMaker = (settings, { clock, log }) => {
-  const server = new OllamaServer(settings, clock)
+export const ollamaWire: WireMaker = (settings, { clock, log, fetch }) => {
+  const server = new OllamaServer(settings, clock, fetch)
   return {
     dialect: 'ollama',
     // A model that is held to a format can't call tools.
@@ -56,13 +56,15 @@ export class OllamaServer {
   readonly #headers: Readonly<Record<string, string>>
   readonly #setting: string
   readonly #clock: Clock
+  readonly #fetch: typeof fetch
 
-  constructor({ name, base_url = DEFAULT_URL, api_key, headers }: ProviderSettings, clock: Clock) {
+  constructor({ name, base_url = DEFAULT_URL, api_key, headers }: ProviderSettings, clock: Clock, send?: typeof fetch) {
     this.#setting = `providers.${name}.base_url`
     if (!URL.canParse(base_url)) throw new ModelError(`${this.#setting} is not a URL. Write it like ${DEFAULT_URL}`)
     this.#url = `${base_url.includes('://') ? '' : 'http://'}${base_url.replace(/(?<!\/)\/+$/, '')}/api`
     this.#headers = { ...(api_key !== undefined && { authorization: `Bearer ${api_key}` }), ...headers }
     this.#clock = clock
+    this.#fetch = boundedFetch(send)
   }
 
   /** Sends a request, a GET if there is no body. */
@@ -74,7 +76,7 @@ export class OllamaServer {
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       ...(signal && { signal }),
     }
-    const response = await boundedFetch(`${this.#url}/${path}`, init).catch((error) => this.#fail(error, signal))
+    const response = await this.#fetch(`${this.#url}/${path}`, init).catch((error) => this.#fail(error, signal))
     if (!response.ok) throw await this.#refusal(response, body?.model)
     return response
   }

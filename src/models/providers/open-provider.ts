@@ -64,12 +64,13 @@ export class OllamaClient extends NamedClient {
 /** Opens a provider; rejects with a `ModelError` that names a missing key or package. */
 export async function openProvider(
   settings: Omit<ProviderSettings, 'name'> & { readonly name?: string },
-  { log = silentLog, clock = systemClock }: Partial<ProviderContext> = {},
+  { log = silentLog, clock = systemClock, ...rest }: Partial<ProviderContext> = {},
 ): Promise<ProviderClient> {
+  const around = { log, clock, ...rest }
   const named = { ...settings, name: settings.name ?? settings.type }
   const make = Object.hasOwn(wires, settings.type) ? wires[settings.type] : undefined
   if (make === undefined) {
     throw new ModelError(`Unknown provider type '${settings.type}' (known: ${Object.keys(wires).join(', ')})`)
   }
-  return new ProviderClient(named, await make(named, { log, clock }), { log, clock })
+  return new ProviderClient(named, await make(named, around), around)
 }

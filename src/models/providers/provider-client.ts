@@ -90,7 +90,7 @@ export class ProviderClient {
     printedCalls: PrintedCalls,
     accepts: AcceptedMedia | undefined,
   ): AsyncGenerator<ModelEvent, void, undefined> {
-    const { clock, log } = this.#around
+    const { clock, log, attempts } = this.#around
     const compiled = compileTools(request.tools, this.#wire.dialect)
     this.#warnOfOmitted(compiled)
     const deadline = new AbortController()
@@ -113,7 +113,7 @@ export class ProviderClient {
       signal,
     }
     const attempt = () => settled(new AbortableStream(this.#wire.stream(name, asked), signal))
-    const events = retrying(attempt, { clock, log, budgetMs: this.#timeoutMs, signal })
+    const events = retrying(attempt, { clock, log, attempts, budgetMs: this.#timeoutMs, signal })
     const printed = this.#wire.printsCalls === true && compiled.tools.length > 0 && printedCalls !== 'off'
     try {
       yield* renameEvents(
@@ -209,6 +209,7 @@ const MAX_BACKOFF_MS = 30_000
 interface RetryOptions {
   readonly clock: Clock
   readonly log: Log
+  readonly attempts?: number | undefined
   /** Limits all attempts and pauses together. */
   readonly budgetMs: number
   readonly signal: AbortSignal
@@ -222,7 +223,7 @@ interface RetryOptions {
  */
 export async function* retrying(
   attempt: () => AsyncIterable<ModelEvent>,
-  { clock, log, budgetMs, signal, random = Math.random }: RetryOptions,
+  { clock, log, attempts = MODEL_ATTEMPTS, budgetMs, signal, random = Math.random }: RetryOptions,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const endMs = clock.now() + budgetMs
   for (let made = 1; ; made++) {
@@ -234,8 +235,7 @@ export async function* retrying(
       }
       return
     } catch (error) {
-      if (begun || signal.aborted || made >= MODEL_ATTEMPTS || !(error instanceof ModelError) || !error.retryable)
-        throw error
+      if (begun || signal.aborted || made >= attempts || !(error instanceof ModelError) || !error.retryable) throw error
       const waitMs = error.retryAfterMs ?? backoff(made, random())
       if (clock.now() + waitMs >= endMs) throw error
       log.warn(

@@ -4,6 +4,7 @@ import type { OpenapiSource } from '../../app/setup/openapi-tools.ts'
 import type { NamedSecret } from '../../app/setup/references.ts'
 import { type ChangeRequest, Setup } from '../../app/setup/setup.ts'
 import { SetupError } from '../../app/setup/setup-error.ts'
+import type { TestedProvider } from '../../app/setup/test-model.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT } from '../http/route.ts'
 
@@ -44,6 +45,17 @@ const OPENAPI = {
   base_url: short(2_000, 'Instead of the servers in the document.'),
   prefix: short(32, 'The beginning of every name.'),
 }
+const PROVIDER = {
+  name: { ...TEXT, pattern: '^[A-Za-z0-9_.-]{1,64}$' },
+  type: short(32),
+  base_url: short(2_000),
+  api_key: CREDENTIAL,
+}
+const MODELS = {
+  type: 'array',
+  maxItems: 100,
+  items: { ...exactly({ id: short(200, 'Without the provider.'), name: short(200) }), required: ['id'] },
+}
 const kind = (name: SetupChange['kind'], properties: object, required: readonly string[] = []) => ({
   ...exactly({ kind: { const: name }, ...properties }),
   required: ['kind', ...required],
@@ -51,23 +63,7 @@ const kind = (name: SetupChange['kind'], properties: object, required: readonly 
 /** Checked by kind, so that an error names the property. */
 const CHANGES: Readonly<Record<SetupChange['kind'], object>> = {
   mcp_servers: kind('mcp_servers', SERVERS),
-  provider: kind(
-    'provider',
-    {
-      ...{
-        name: { ...TEXT, pattern: '^[A-Za-z0-9_.-]{1,64}$' },
-        type: short(32),
-        base_url: short(2_000),
-        api_key: CREDENTIAL,
-      },
-      models: {
-        type: 'array',
-        maxItems: 100,
-        items: { ...exactly({ id: short(200, 'Without the provider.'), name: short(200) }), required: ['id'] },
-      },
-    },
-    ['name'],
-  ),
+  provider: kind('provider', { ...PROVIDER, models: MODELS }, ['name']),
   http_tool: kind(
     'http_tool',
     {
@@ -207,6 +203,25 @@ export function setupRoutes(app: FastifyInstance): void {
     async (request, reply) => ({
       servers: await told(setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(reply))),
     }),
+  )
+
+  app.post<{ Body: Omit<TestedProvider, 'kind'> }>(
+    '/api/setup/models/test',
+    route('installation', 'setup', 'Sends one short request to a model that is not configured yet', {
+      body: {
+        ...exactly({ ...PROVIDER, models: { ...MODELS, minItems: 1, maxItems: 1 } }),
+        required: ['name', 'models'],
+      },
+      response: {
+        200: object({
+          ok: { ...FLAG, description: 'Whether the model answered.' },
+          ms: { ...COUNT, description: 'How long it took, in milliseconds.' },
+          answer: { ...TEXT, description: 'What the model answered, in one line.' },
+          error: { ...TEXT, description: 'Why it did not answer, and what to do.' },
+        }),
+      },
+    }),
+    ({ body, caller }, reply) => told(setup.testModel({ kind: 'provider', ...body }, caller, signalOf(reply))),
   )
 
   app.post<{ Body: { command: string } }>(

@@ -27,6 +27,7 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'key.restored': 'An API key that was revoked is valid again.',
   'mcp.pinned': 'The tools of an MCP server were approved.',
   'mcp.requested': 'A request was sent to an MCP server by hand.',
+  'model.tested': 'A model was tested before it was added. The test sends the key to its provider.',
   'secret.removed': 'A secret was removed.',
   'secret.set': 'A secret was stored.',
   'session.started': 'A user signed in to the web UI.',
