@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { household } from '../../spec/fixtures/mcp-servers.ts'
+import { openaiChatFrames } from '../../src/models/fixtures/wire-frames.ts'
 import { api } from '../../src/openapi/fixtures/documents.ts'
 import { FULL } from '../setup/full.ts'
 import { openPage as open } from './open-browser.ts'
@@ -56,6 +57,49 @@ test('adds an MCP server with the keyboard alone: paste, test, see its tools, wr
   await page.getByRole('list', { name: 'MCP servers' }).getByText('connected', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'Tools', exact: true }).click()
   await page.getByRole('link', { name: /control_zwave_device/ }).waitFor()
+})
+
+test('tests the key of a model before it is added, and says beside the change that the test failed', async () => {
+  const keys: (string | undefined)[] = []
+  const { start, text, finish } = openaiChatFrames
+  const service = await openService(({ headers }, response) => {
+    keys.push(headers.authorization)
+    if (headers.authorization === `Bearer ${TOKEN}`) {
+      const frames = [...start, ...text('OK, ready.'), ...finish('stop')]
+      response.setHeader('content-type', 'text/event-stream').end(frames.join(''))
+    } else response.writeHead(401).end('{}')
+  })
+  const server = await openSetupServer()
+  const { page, checkLooks } = await open()
+  await page.goto(`${server.url}/setup/model`)
+  await page.getByRole('radio', { name: /OpenAI-compatible/ }).check({ force: true })
+  const test = page.getByRole('button', { name: 'Test', exact: true })
+  expect(await test.isDisabled()).toBe(true)
+  await page.getByRole('textbox', { name: 'Name of the provider' }).fill('office')
+  await page.getByRole('textbox', { name: 'Address' }).fill(service)
+  await page.getByRole('radio', { name: /Store it on the server/ }).check()
+  await page.getByRole('textbox', { name: 'Model', exact: true }).fill('small')
+  await page.getByLabel('Key', { exact: true }).fill('wrong')
+  await test.click()
+  await page.getByRole('alert').getByText('The provider refuses the key.').waitFor()
+  await page.getByText('The test failed. You can still add the model.').waitFor()
+  expect(await write(page).isEnabled()).toBe(true)
+  await checkLooks('setup-model-test')
+  await page.getByLabel('Key', { exact: true }).fill(TOKEN)
+  await page.getByText('The test failed.').waitFor({ state: 'detached' })
+  await test.press('Enter')
+  const works = page.getByRole('status').filter({ hasText: /^works It answered in .*: “OK, ready\.”$/ })
+  await works.waitFor()
+  await checkLooks('setup-model-works')
+  await page.getByRole('textbox', { name: 'Display name' }).fill('Small one')
+  expect(await works.isVisible()).toBe(true)
+  expect(keys).toEqual(['Bearer wrong', `Bearer ${TOKEN}`])
+  await page.getByRole('textbox', { name: 'Model', exact: true }).fill('large')
+  await works.waitFor({ state: 'detached' })
+  expect(await page.evaluate(READABLE)).not.toContain(TOKEN)
+  await write(page).click()
+  await page.getByText(/Added the model Small one\. Backup:/).waitFor()
+  expect(await server.text()).not.toContain(TOKEN)
 })
 
 test.runIf(FULL)('makes a tool of a curl command to this machine, with its key in the secret store', async () => {

@@ -14,6 +14,8 @@ interface ChangePanelProps {
   readonly missing: string
   /** Why it can't be written yet, although the change is shown. */
   readonly blocked?: string | undefined
+  /** What speaks against writing it. */
+  readonly caution?: string | undefined
   readonly action?: string
   readonly hosts?: AllowedHosts
   readonly onWrite: () => void
@@ -31,6 +33,7 @@ export function ChangePanel({
   change,
   missing,
   blocked,
+  caution,
   action = 'Write and reload',
   hosts,
   onWrite,
@@ -61,7 +64,7 @@ export function ChangePanel({
         {!complete && <Missing text={missing} />}
         {complete && view === undefined && !error && <Loading what="the change" />}
         {complete && view !== undefined && !error && (
-          <Shown {...{ setup, change, view, blocked, action, onWrite }} {...(hosts && { hosts })} />
+          <Shown {...{ setup, change, view, blocked, caution, action, onWrite }} {...(hosts && { hosts })} />
         )}
       </div>
     </section>
@@ -81,7 +84,7 @@ interface ShownProps extends Omit<ChangePanelProps, 'missing'> {
   readonly view: NonNullable<ChangeState['view']>
 }
 
-function Shown({ setup, change, view, blocked, action, hosts, onWrite }: ShownProps) {
+function Shown({ setup, change, view, blocked, caution, action, hosts, onWrite }: ShownProps) {
   const reason = change.refused ?? (setup.writable ? undefined : (setup.reason ?? view.reason))
   const lines = diffLines(view.diff)
   return (
@@ -110,6 +113,7 @@ function Shown({ setup, change, view, blocked, action, hosts, onWrite }: ShownPr
       {reason === undefined && lines.length === 0 && <Note>The file needs no change.</Note>}
       {(reason === undefined || view.text === '') && lines.length > 0 && <Diff lines={lines} />}
       {reason !== undefined && view.text !== '' && <Text text={view.text} />}
+      {caution !== undefined && <Note tone="warn">{caution}</Note>}
       <div className="flex flex-wrap gap-2">
         {reason === undefined && (
           <Button look="main" disabled={!change.current || change.writing || blocked !== undefined} onClick={onWrite}>

@@ -6,6 +6,7 @@ import { TextField } from './field.tsx'
 import { JobFrame, type JobProps } from './job-frame.tsx'
 import { KeyField } from './key-field.tsx'
 import { sourceProblem } from './key-source.ts'
+import { ModelTest, useModelTest } from './model-test.tsx'
 import {
   draftFor,
   PROVIDERS,
@@ -14,6 +15,7 @@ import {
   providerName,
   providerProblems,
   renamed,
+  testedDraft,
 } from './provider-draft.ts'
 import { useChange } from './use-change.ts'
 import { writtenToast } from './written-toast.ts'
@@ -32,6 +34,7 @@ export function ModelJob({ setup }: JobProps) {
   const usual = offered?.variable ?? ''
   const keyProblem = sourceProblem(draft.key, setup, usual)
   const ready = problems.size === 0 && keyProblem === undefined
+  const test = useModelTest(testedDraft(draft, secret))
   const change = useChange(ready ? providerChange(draft) : undefined, (view) => {
     setSecret('')
     const name = draft.title.trim() || draft.model.trim()
@@ -118,6 +121,7 @@ export function ModelJob({ setup }: JobProps) {
               onChange={(title) => set({ title })}
             />
           </div>
+          <ModelTest test={test} ready={ready && !lacksSecret} />
         </>
       }
       change={
@@ -126,6 +130,7 @@ export function ModelJob({ setup }: JobProps) {
           change={change}
           missing={[...problems.values(), keyProblem].find((text) => text !== undefined) ?? ''}
           blocked={lacksSecret ? 'Enter the API key.' : undefined}
+          caution={test.error === undefined ? undefined : 'The test failed. You can still add the model.'}
           onWrite={() => change.write(providerChange(draft, secret))}
         />
       }

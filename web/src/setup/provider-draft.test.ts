@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { draftFor, providerChange, providerProblems, renamed } from './provider-draft.ts'
+import { draftFor, providerChange, providerProblems, renamed, testedDraft } from './provider-draft.ts'
 
 const STORE = { enabled: true, names: [] }
 const NO_STORE = { enabled: false, names: [] }
@@ -64,4 +64,14 @@ test('a compatible server has a name, a type and an address', () => {
 test('says what is missing, by field', () => {
   const draft = { ...draftFor('openai', STORE), baseUrl: 'x' }
   expect([...providerProblems(draft).keys()]).toEqual(['baseUrl', 'model'])
+})
+
+test('a test has the key and no display name', () => {
+  const draft = { ...draftFor('openai', STORE), model: ' gpt-4o ', title: 'Mine' }
+  expect(testedDraft(draft, 'sk-1')).toEqual({
+    name: 'openai',
+    api_key: { secret: { name: 'OPENAI_API_KEY', value: 'sk-1' } },
+    models: [{ id: 'gpt-4o' }],
+  })
+  expect(testedDraft({ ...draft, title: 'Yours' }, 'sk-1')).toEqual(testedDraft(draft, 'sk-1'))
 })

@@ -113,3 +113,11 @@ export function providerChange(draft: ProviderDraft, secret?: string) {
     models: [{ id: model.trim(), ...(title.trim() !== '' && { name: title.trim() }) }],
   }
 }
+
+/** What a test sends: the change without the display name, which doesn't matter to the provider. */
+export function testedDraft(draft: ProviderDraft, secret: string) {
+  const { kind: _, ...change } = providerChange({ ...draft, title: '' }, secret)
+  return change
+}
+
+export type TestedDraft = ReturnType<typeof testedDraft>
