@@ -50,7 +50,7 @@ export async function testModel(change: TestedProvider, added: Config, parts: Te
   const ended = () => Math.round(clock.now() - start)
   let settings: ProviderSettings | undefined
   try {
-    const entry = added.providers?.[change.name]
+    const entry = own(added.providers, change.name)
     settings = providerSettings(change.name, withVariables(entry ?? known(change.name, parts.config)), parts.env)
     if (COST_NOTHING.has(settings.type)) {
       const fix = 'add the model, then ask it a question in Testing'
@@ -79,10 +79,11 @@ export async function testModel(change: TestedProvider, added: Config, parts: Te
 }
 
 /** What the server has for a provider that the change doesn't configure. */
-function known(name: string, { providers = {} }: Config): ProviderConfig {
-  const usual = Object.hasOwn(USUAL_PROVIDERS, name) ? USUAL_PROVIDERS[name] : undefined
-  return (Object.hasOwn(providers, name) ? providers[name] : usual) ?? {}
-}
+const known = (name: string, { providers }: Config): ProviderConfig =>
+  own(providers, name) ?? own(USUAL_PROVIDERS, name) ?? {}
+
+const own = (providers: Config['providers'] = {}, name: string): ProviderConfig | undefined =>
+  Object.hasOwn(providers, name) ? providers[name] : undefined
 
 /** Checks every connection: the name could resolve to another address by then, or the provider could redirect. */
 async function guard({ http }: Config) {
