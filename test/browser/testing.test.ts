@@ -174,7 +174,7 @@ describe('a thread', () => {
 
     await page.getByRole('button', { name: 'Branch' }).first().click()
     await page.getByText('This is a branch.').waitFor()
-    expect(await page.getByLabel('Test Query').evaluate((field) => field === document.activeElement)).toBe(true)
+    await page.getByLabel('Test Query').and(page.locator(':focus')).waitFor()
     expect(await conversation(page).getByRole('article').count()).toBe(1)
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Edit the question').fill('And tomorrow?')
