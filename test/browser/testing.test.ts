@@ -49,6 +49,23 @@ describe('a run', () => {
     await page.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
   })
 
+  test('starts with Enter before the models are loaded', async () => {
+    const server = await openScriptedServer(['Early enough.'])
+    const { page } = await open()
+    const { promise: loaded, resolve: load } = Promise.withResolvers<void>()
+    await page.route('**/api/models/list', async (route) => {
+      await loaded
+      await route.continue()
+    })
+    await page.goto(`${server.url}/tools-testing?model=scripted:turns`)
+    await page.getByLabel('Test Query').fill('Are you there?')
+    await page.keyboard.press('Enter')
+    await page.getByText('The question is sent as soon as the models are loaded.').waitFor()
+    load()
+    await page.getByText('Early enough.').waitFor()
+    expect(await page.getByLabel('Test Query').inputValue()).toBe('')
+  })
+
   test.runIf(FULL)('can be cancelled, on the server too', async () => {
     const server = await openScriptedServer([{ calls: [{ name: 'wait' }] }, 'Never said.'], {
       definition: READ,
@@ -157,6 +174,7 @@ describe('a thread', () => {
 
     await page.getByRole('button', { name: 'Branch' }).first().click()
     await page.getByText('This is a branch.').waitFor()
+    await page.getByLabel('Test Query').and(page.locator(':focus')).waitFor()
     expect(await conversation(page).getByRole('article').count()).toBe(1)
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Edit the question').fill('And tomorrow?')

@@ -125,8 +125,13 @@ async function copied(target: string, now: number): Promise<string> {
   }
 }
 
-/** Takes a change back, with its backup. */
-export async function restoreText(file: string, before: ConfigState, { backup }: { readonly backup?: string }) {
+/** Takes a change back, with its backup, if the file still has the text that was `written`. Otherwise throws 409. */
+export async function restoreText(
+  file: string,
+  before: ConfigState,
+  { written, backup }: { readonly written: string; readonly backup?: string },
+): Promise<void> {
+  if ((await textOf(file)) !== written) throw changedMeanwhile(basename(file))
   if (before.isNew) return rm(file, { force: true })
   const target = await realpath(file)
   await writeWhole(target, before.text)

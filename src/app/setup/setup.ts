@@ -300,7 +300,7 @@ export class Setup {
       try {
         await this.#installation.reload(file)
       } catch (error) {
-        await restoreText(file, state, done)
+        await restoreText(file, state, { ...done, written: text })
         throw refused(error, file)
       }
       const { backup } = done

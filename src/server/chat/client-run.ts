@@ -30,7 +30,7 @@ export async function streamRun(
   events: RunEvents,
   write: (stream: EventStream) => RunWriter,
   judge?: (early: RunEvent) => void,
-): Promise<FastifyReply> {
+): Promise<void> {
   const first = events.next()
   const early = await within(FIRST_EVENT_TIMEOUT_MS, first, installation.clock)
   try {
@@ -42,7 +42,8 @@ export async function streamRun(
   // The client has disconnected: nothing would close the stream.
   if (reply.raw.destroyed) {
     await events.return()
-    return reply.hijack()
+    reply.hijack()
+    return
   }
   const stream = streams.start(reply)
   const writer = write(stream)
@@ -52,7 +53,6 @@ export async function streamRun(
     await writer.fail(error)
   }
   stream.end()
-  return reply
 }
 
 /** A run that a client waits for. It is cancelled when the client disconnects or the server shuts down. */

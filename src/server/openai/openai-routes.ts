@@ -113,7 +113,7 @@ class Completions {
     reply: FastifyReply,
     events: RunEvents,
     { asked, head, keep }: Answering,
-  ): Promise<FastifyReply> {
+  ): Promise<void> {
     const { installation } = this.#app
     const write = (stream: EventStream): RunWriter => {
       const chunks = new CompletionStream(stream, head, asked)

@@ -68,7 +68,7 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
     head: ResponseHead,
     clientTools: ReadonlySet<string>,
     finish: (writer: ResponseWriter, answered: Answered) => Promise<ResponseObject>,
-  ): Promise<FastifyReply> => {
+  ): Promise<void> => {
     // A run that fails at once is answered with an error status instead of a stream.
     const judge = (early: RunEvent): void => {
       if (early.type === 'answer') finishReason(early.answer)

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { ConfigError } from '../../config/check-config.ts'
 import { secretVariable } from '../../core/environment.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
 
@@ -289,6 +290,19 @@ test('takes only the last change back, and only from the file that it has writte
   expect(kinds.map(({ outcome }: { outcome: string }) => outcome)).toEqual([
     ...['failure', 'failure', 'success', 'failure', 'failure'],
   ])
+})
+
+test('keeps an edit that somebody makes while the server fails to load a change', async () => {
+  const { ask, file, installation } = await openSetup()
+  const edited = TEXT.replace('shop.example', 'shop2.example')
+  installation.reload = async () => {
+    await writeFile(file, edited)
+    throw new ConfigError('it broke')
+  }
+  const change = { kind: 'payloads', policy: 'errors' }
+  const { status, body } = await ask('POST', '/api/setup/changes', { change, write: true })
+  expect([status, body.error]).toEqual([409, 'toolyard.config.json has changed meanwhile: look at the change again'])
+  expect(await readFile(file, 'utf8')).toBe(edited)
 })
 
 test('refuses to remove a provider that a rule uses', async () => {

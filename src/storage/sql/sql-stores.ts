@@ -87,6 +87,7 @@ export function sqlStores(
       await connections.sweep(clock.wall(), SWEEP_LIMIT)
       await sweepPayloads(database, clock.wall() - Math.min(keepDays, PAYLOAD_DAYS) * DAY_MS)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
+      await database.run(SWEEP_SECRETS, [new Date(clock.wall()).toISOString()])
       // Runs that were approved while a user was known go on for a day.
       await database.run(SWEEP_USERS, [clock.wall() - DAY_MS, SWEEP_LIMIT])
     },
@@ -105,6 +106,7 @@ const ROTATE_KEY = 'UPDATE toolyard.keys SET hash = ? WHERE id = ? AND hash = ? 
 const FORGET_SECRET = 'DELETE FROM toolyard.former_secrets WHERE id = ?'
 const KEEP_SECRET = 'INSERT INTO toolyard.former_secrets (id, hash, until) VALUES (?, ?, ?)'
 const LIST_SECRETS = 'SELECT id, hash, until FROM toolyard.former_secrets ORDER BY id'
+const SWEEP_SECRETS = 'DELETE FROM toolyard.former_secrets WHERE until <= ?'
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
 const CHANGE_KEY = `
   UPDATE toolyard.keys SET name = ?, role = ?, calls_per_minute = ?, expires_at = ?, scopes = ?, tools = ?, models = ?,

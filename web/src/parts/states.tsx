@@ -22,7 +22,7 @@ const ACTION =
 
 /** Empty state with a hint and a useful action. */
 export const Empty = ({ title, children, action }: EmptyProps) => (
-  <div className="panel grid min-h-40 place-items-center border-dashed p-6 text-center">
+  <div className="panel empty grid place-items-center border-dashed p-6 text-center">
     <div>
       <p className="font-medium">{title}</p>
       <div className="mt-1 text-muted">{children}</div>

@@ -63,6 +63,7 @@ interface ConversationProps {
 
 function Conversation({ id, thread, isComing, open }: ConversationProps) {
   const models = useQuery(modelsQuery)
+  const { data: session } = useQuery(sessionQuery)
   const mayChat = useMay('chat')
   const [, navigate] = useLocation()
   // Values from the URL.
@@ -74,6 +75,8 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
     thread?.settings ?? { ...DEFAULT_SETTINGS, models: [given.values.get('model')] },
   )
   const [problem, setProblem] = useState<readonly string[]>()
+  /** The question was sent before the page knew the models. */
+  const [isEarly, setEarly] = useState(false)
   const [shown, setShown] = useState(id)
   const field = useRef<HTMLTextAreaElement>(null)
   if (shown !== id) {
@@ -110,9 +113,14 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
     if (asked !== id) navigate(threadAddress(asked), { state: { stay: true } })
     return true
   }
+  const isReady = session !== undefined && models.data !== undefined
   const send = () => {
-    if (!running && ask(query)) setQuery('')
+    setEarly(!isReady && query.trim() !== '')
+    if (isReady && !running && ask(query)) setQuery('')
   }
+  useEffect(() => {
+    if (isEarly && isReady) send()
+  })
   const edit = (text: string, at: number) => {
     const last = thread
     if (ask(text, at) && last !== undefined && at < last.turns.length) {
@@ -122,7 +130,8 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
   const branch = (at: number) => {
     const next = thread && threadStore().branch(thread.id, at)
     if (next === undefined) return
-    open(next)
+    navigate(threadAddress(next), { state: { stay: true } })
+    field.current?.focus({ preventScroll: true })
     toast({ text: 'This is a branch. The thread that it comes from is unchanged.' })
   }
   const isEmpty = thread === undefined || thread.turns.length === 0
@@ -214,7 +223,10 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
                   className={`field mt-1 field-sizing-content max-h-60 resize-y ${isEmpty ? 'min-h-20' : 'min-h-10'}`}
                   placeholder={isEmpty ? 'Ask something that needs a tool' : 'Ask a follow-up'}
                   value={query}
-                  onChange={(event) => setQuery(event.target.value)}
+                  onChange={(event) => {
+                    setQuery(event.target.value)
+                    setEarly(false)
+                  }}
                   onKeyDown={(event) => {
                     if (!sendsOn(event)) return
                     event.preventDefault()
@@ -227,12 +239,13 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
                   Stop
                 </Button>
               ) : (
-                <Button look="main" className="min-h-10" disabled={!mayChat} onClick={send}>
+                <Button look="main" className="min-h-10" disabled={isReady && !mayChat} onClick={send}>
                   Run Test
                 </Button>
               )}
             </div>
-            {mayChat || <span className="text-sm text-muted">Your key can’t ask models.</span>}
+            {isEarly && <Note role="status">The question is sent as soon as the models are loaded.</Note>}
+            {mayChat || session === undefined || <span className="text-sm text-muted">Your key can’t ask models.</span>}
           </div>
         </section>
         {isEmpty && (
