@@ -42,6 +42,41 @@ function textOf(params: unknown, outcome: Outcome, characters: number): string {
   return `{${shown}"${name}":${came.text}${given?.shortened || came.shortened ? ',"shortened":true' : ''}}`
 }
 
+/** How much of a stored payload `parametersPreview` reads. A preview has at least three quarters of its length. */
+export const PREVIEW_SOURCE = 200
+const MAX_PREVIEW = 120
+const PARAMS = '{"params":'
+/** Keys with their colon, and texts that may be cut; brackets and commas; the rest. */
+const TOKEN = /"(?:[^"\\]|\\.)*"?:?|[{}[\],]|[^"{}[\],]+/g
+const PLAIN_KEY = /^"([\w$-]+)":$/
+
+/**
+ * The parameters of a call on one line of at most 120 characters, such as `location: "Berlin", units: "celsius"`, from
+ * the beginning of its stored payload. Undefined if the call has none.
+ */
+export function parametersPreview(start: string): string | undefined {
+  if (!start.startsWith(PARAMS)) return undefined
+  const source = start.slice(PARAMS.length)
+  let text = ''
+  let depth = 0
+  for (const [token] of source.matchAll(TOKEN)) {
+    if (token === '}' || token === ']') depth--
+    // The brackets of an object around all parameters are left out.
+    const isOuter = depth === 0 && (token === '{' || token === '}')
+    if (!isOuter) text += shownToken(token)
+    if (token === '{' || token === '[') depth++
+    if (depth === 0) break
+  }
+  const characters = Array.from(text)
+  if (characters.length > MAX_PREVIEW) return `${characters.slice(0, MAX_PREVIEW - 1).join('')}…`
+  return text === '' ? undefined : text
+}
+
+function shownToken(token: string): string {
+  if (token === ',') return ', '
+  return token.endsWith('":') ? `${PLAIN_KEY.exec(token)?.[1] ?? token.slice(0, -1)}: ` : token
+}
+
 /** The step of a run without the parameters and the contents of the result, unless they may be stored. */
 export function storableStep(policy: PayloadPolicy, step: RunStep): RunStep {
   if (policy === 'all' || step.type !== 'tool' || step.result === undefined) return step

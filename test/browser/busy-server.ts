@@ -35,6 +35,7 @@ export async function openBusyServer(): Promise<BusyServer> {
         durationMs: 20 + ((index * 37) % 400),
         cost: index % 3 === 0 ? 250_000 : null,
         key: 'key-of-the-past',
+        ...(index % 3 !== 0 && { payload: { content: `{"params":{"index":${index}}}`, storageBytes: 1_000_000 } }),
       }),
     ),
     Array.from({ length: 9 }, (_, index) => storedRun(index)),

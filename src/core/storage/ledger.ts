@@ -342,11 +342,18 @@ export interface AuditFilter {
   readonly limit: number
   /** `next` of the previous page. */
   readonly cursor?: string | undefined
+  /** Adds this many characters of the stored payload of each call. */
+  readonly payloadCharacters?: number | undefined
+}
+
+export interface AuditPageRow extends AuditRow {
+  /** The beginning of the JSON text of the payload; absent if none is stored or the filter doesn't ask for it. */
+  readonly payload_start?: string
 }
 
 /** Newest rows first. */
 export interface AuditPage {
-  readonly rows: readonly AuditRow[]
+  readonly rows: readonly AuditPageRow[]
   readonly next?: string
 }
 

@@ -146,6 +146,12 @@ export interface ShownRow extends AuditRow {
   readonly caller_name: string | null
 }
 
+/** A row in the list of calls. */
+export interface ListedCall extends ShownRow {
+  /** The stored parameters on one line; absent if they are not stored. */
+  readonly parameters_preview?: string
+}
+
 /** A row of the audit log, with what is stored of its call. */
 export interface ShownCall {
   readonly row: ShownRow

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
-import type { ChatView, ShownCall, ShownChat } from '../http/views.ts'
+import type { ChatView, ListedCall, ShownCall, ShownChat } from '../http/views.ts'
 
 const noted = { calls: [{ name: 'note', arguments: { text: 'a', password: 'hunter2' } }] }
 
@@ -58,6 +58,55 @@ test('payloads of failed calls only, or of none', async () => {
   const off = await openYard('off')
   await off.call('note', { text: 'fail' })
   expect(await off.last()).toMatchObject({ payload: null, payloads: 'off' })
+})
+
+test('a page of calls has previews of their stored parameters, for callers who may read them', async () => {
+  const { call, get, key } = await openYard('all')
+  const as = async (...[tenant, role, scopes]: Parameters<typeof key>) => ({
+    authorization: `Bearer ${await key(tenant, role, scopes)}`,
+  })
+  const [acme, globex] = [await as('acme'), await as('globex')]
+  await call('note', { text: 'Berlin', password: 'hunter2' }, acme)
+  await call('note', { text: '😀'.repeat(70_000) }, acme)
+  await call('note', {}, acme)
+  await call('note', { text: 'fail' }, globex)
+  const previews = async (query: string, headers: Record<string, string>) => {
+    const page = await get(`/audit?type=call${query}`, headers)
+    const { rows } = (await page.json()) as { rows: ListedCall[] }
+    return rows.map(({ parameters_preview }) => parameters_preview)
+  }
+  const own = [undefined, `text: "${'😀'.repeat(112)}…`, 'text: "Berlin", password: "[redacted]"']
+  expect(await previews('&preview=parameters', acme)).toEqual(own)
+  expect(await previews('&preview=parameters&tool=note&outcome=success', acme)).toEqual(own)
+  expect(await previews('&preview=parameters&limit=1', acme)).toEqual([undefined])
+  expect(await previews('&preview=parameters', globex)).toEqual(['text: "fail"'])
+  const whole = await as('hq', 'operator', ['observe', 'installation'])
+  expect(await previews('&preview=parameters&tenant=*', whole)).toEqual(['text: "fail"', ...own])
+  expect(await previews('', acme)).toEqual([undefined, undefined, undefined])
+  for (const format of ['csv', 'json']) {
+    const text = await (await get(`/audit?preview=parameters&format=${format}`, acme)).text()
+    expect(text).toContain('note')
+    expect(text).not.toMatch(/Berlin|preview/)
+  }
+  const unable = await as('acme', 'operator', ['call', 'read'])
+  for (const headers of [unable, {}]) {
+    const refused = await get('/audit?type=call&preview=parameters', headers)
+    expect([refused.status, await refused.text()]).toEqual([
+      headers === unable ? 403 : 401,
+      expect.not.stringContaining('Berlin'),
+    ])
+  }
+  expect((await get('/audit?tenant=acme&preview=parameters', globex)).status).toBe(403)
+  expect((await get('/audit?preview=results', acme)).status).toBe(400)
+})
+
+test('a page of calls has no previews of parameters that are not stored', async () => {
+  const { call, get } = await openYard('errors')
+  await call('note', { text: 'fail' })
+  await call('note', { text: 'a' })
+  const { rows } = (await (await get('/audit?type=call&preview=parameters')).json()) as { rows: ListedCall[] }
+  expect(rows.map((row) => row.parameters_preview)).toEqual([undefined, 'text: "fail"'])
+  expect(rows[0]).not.toHaveProperty('parameters_preview')
 })
 
 test('payloads leave half of the quota for jobs', async () => {

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller, Callers } from '../../app/callers/callers.ts'
+import { PREVIEW_SOURCE, parametersPreview } from '../../app/payloads.ts'
 import { Cancellation } from '../../core/cancellation.ts'
-import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
+import type { AuditFilter, AuditPageRow, AuditRow } from '../../core/storage/ledger.ts'
 import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { ModelCatalogue } from '../../models/model-catalogue.ts'
@@ -16,7 +17,7 @@ import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
-import type { AgentRun, RunView, ShownRow } from '../http/views.ts'
+import type { AgentRun, ListedCall, RunView, ShownRow } from '../http/views.ts'
 import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
@@ -40,6 +41,7 @@ const AUDIT_QUERY = {
   limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
   cursor: { type: 'string', maxLength: 500, description: '`next` of the previous page.' },
   format: { enum: ['csv', 'json'], description: 'Downloads all matching rows as a file.' },
+  preview: { enum: ['parameters'], description: 'Adds parameters_preview to calls with stored parameters.' },
 }
 
 const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
@@ -81,9 +83,21 @@ export const withName = (row: AuditRow, callers: Callers): ShownRow => ({
   caller_name: row.caller === null ? null : callers.nameOf(row.caller),
 })
 
+function listedRow({ payload_start, ...row }: AuditPageRow, callers: Callers): ListedCall {
+  const preview = payload_start === undefined ? undefined : parametersPreview(payload_start)
+  return { ...withName(row, callers), ...(preview !== undefined && { parameters_preview: preview }) }
+}
+
 const AUDIT_PAGE = object(
   {
-    rows: list(SHOWN_COLUMNS),
+    rows: list({
+      ...SHOWN_COLUMNS,
+      parameters_preview: {
+        type: 'string',
+        description:
+          'The stored parameters of the call on one line, without secrets, up to 120 characters. With `preview=parameters` only, and not in exports. Absent if they are not stored.',
+      },
+    }),
     next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
   },
   'One page',
@@ -102,6 +116,7 @@ interface AuditQuery {
   readonly limit: number
   readonly cursor?: string
   readonly format?: 'csv' | 'json'
+  readonly preview?: 'parameters'
 }
 
 const EXPORTS = {
@@ -125,8 +140,9 @@ export function auditRoutes(app: FastifyInstance): void {
       const filter = filterOf(query, tenantAsked(request, query.tenant))
       await settleRecords(installation)
       if (query.format === undefined) {
-        const page = await ledger.audit(filter)
-        return { ...page, rows: page.rows.map((row) => withName(row, installation.callers)) }
+        const payloadCharacters = query.preview === 'parameters' ? PREVIEW_SOURCE : undefined
+        const page = await ledger.audit({ ...filter, payloadCharacters })
+        return { ...page, rows: page.rows.map((row) => listedRow(row, installation.callers)) }
       }
       const { type, write } = EXPORTS[query.format]
       const pageOf: PageOf = (cursor) => {

@@ -89,12 +89,12 @@ export interface LedgerTables {
   }): Promise<void>
   /**
    * Newest first, at most `filter.limit` (up to 1,001); `before` is the place in that order (time, chain, seq) of the
-   * last row of the page before.
+   * last row of the page before. `payloadStart` is the beginning of the stored payload, if `filter.payloadCharacters` is set.
    */
   rows(
     filter: Omit<AuditFilter, 'cursor'>,
     before?: { readonly at: number; readonly chain: string; readonly seq: number },
-  ): Promise<readonly ChainRow[]>
+  ): Promise<readonly (ChainRow & { readonly payloadStart?: string | null })[]>
   /** One row, with the stored payload of its call. */
   row(chain: string, seq: number): Promise<(ChainRow & { readonly payload: string | null }) | undefined>
   /** In the order of their time. Rows with these codes are left out. */

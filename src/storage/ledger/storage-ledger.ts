@@ -3,6 +3,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type {
   AuditFilter,
   AuditPage,
+  AuditPageRow,
   AuditReport,
   AuditRow,
   AuditSummary,
@@ -266,6 +267,8 @@ export class StorageLedger implements Ledger {
 
 const MAX_ROWS = 1_000
 
+type FoundRow = Awaited<ReturnType<LedgerTables['rows']>>[number]
+
 /** One page of the audit, newest rows first. */
 async function auditPage(tables: LedgerTables, { cursor, ...filter }: AuditFilter): Promise<AuditPage> {
   const limit = Math.max(1, Math.min(Math.floor(filter.limit), MAX_ROWS))
@@ -275,8 +278,11 @@ async function auditPage(tables: LedgerTables, { cursor, ...filter }: AuditFilte
   const rows = found.slice(0, limit)
   const last = rows.at(-1)
   const more = found.length > limit && last !== undefined
-  return { rows: rows.map(auditRow), ...(more && { next: writeAuditCursor(last) }) }
+  return { rows: rows.map(pageRow), ...(more && { next: writeAuditCursor(last) }) }
 }
+
+const pageRow = ({ payloadStart, ...row }: FoundRow): AuditPageRow =>
+  typeof payloadStart === 'string' ? { ...auditRow(row), payload_start: payloadStart } : auditRow(row)
 
 const auditRow = (row: ChainRow): AuditRow => ({
   id: `${row.chain}:${row.seq}`,

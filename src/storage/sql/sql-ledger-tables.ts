@@ -37,11 +37,16 @@ const ROW_COLUMNS = {
   key: 'text',
   hash: 'text',
 }
-const SELECT_ROWS = `
+const selectRows = (more = '') => `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
     schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
-    event, subject, detail, version, cost, key, hash
+    event, subject, detail, version, cost, key, hash ${more}
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
+const SELECT_ROWS = selectRows()
+/** A subquery for each row of the page: the engines read no other payloads. */
+const SELECT_ROWS_WITH_PAYLOADS = selectRows(`,
+    (SELECT substr(content, 1, ?) FROM toolyard.payloads
+      WHERE payloads.chain = audit.chain AND payloads.seq = audit.seq) AS "payloadStart"`)
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
 
@@ -104,20 +109,22 @@ export class SqlLedgerTables implements LedgerTables {
   }
 
   /** A search that reads many rows lets other work run in between. */
-  async rows(...[filter, before]: Parameters<LedgerTables['rows']>): Promise<readonly ChainRow[]> {
-    const { tenant, type, tool, caller, runId, outcome, errorCode, from, to, limit } = filter
+  async rows(...[filter, before]: Parameters<LedgerTables['rows']>): ReturnType<LedgerTables['rows']> {
+    const { tenant, type, tool, caller, runId, outcome, errorCode, from, to, limit, payloadCharacters } = filter
     // An unknown chain comes from a made-up cursor: numbers begin at 1.
     const end = before && { ...before, chain: (await this.#chainId(before.chain)) ?? 0 }
     const least = from === undefined ? undefined : startOf(from)
     let most = earlier(end, to === undefined ? undefined : startOf(to))
     const isIndexed = runId !== undefined || type === 'event'
     const isRare = !isIndexed && [tool, caller, outcome, errorCode].some((each) => each !== undefined)
+    const [select, selected] =
+      payloadCharacters === undefined ? [SELECT_ROWS, []] : [SELECT_ROWS_WITH_PAYLOADS, [payloadCharacters]]
     const found: ChainRow[] = []
     for (;;) {
       const start = isRare ? await this.#sliceStart(tenant, least, most) : undefined
       const where = rowsWhere(filter, start ?? least, most)
-      const sql = [SELECT_ROWS, where.sql, NEWEST_FIRST, '?'].join(' ')
-      const values = [...where.values, limit - found.length]
+      const sql = [select, where.sql, NEWEST_FIRST, '?'].join(' ')
+      const values = [...selected, ...where.values, limit - found.length]
       found.push(...(await this.#database.run<ChainRow>(sql, values, SEARCH_TIMEOUT_MS)).rows)
       if (start === undefined || found.length === limit) return found
       most = start

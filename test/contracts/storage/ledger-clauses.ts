@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../../src/core/storage/ledger.ts'
+import type { AuditFilter, ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../../src/core/storage/ledger.ts'
 import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import { call, event } from '../../../src/storage/fixtures/call-entry.ts'
@@ -87,6 +87,34 @@ export const ledgerClauses: Clauses = {
       assert.equal(await other.ledger.row(tenant, id ?? ''), undefined)
     }
     assert.deepEqual((await other.ledger.verify()).faults, [])
+  },
+
+  'ledger: a page of rows has the beginning of the payloads, if asked for': async (store) => {
+    const [one, other] = await store.openTwo()
+    const now = Date.now()
+    const payload = (content: string) => ({ content, storageBytes: 1_000 })
+    await one.ledger.append([call({ at: now, payload: payload('"😀ü€abc"') }), call({ at: now - 1 })], [])
+    await other.ledger.append(
+      [call({ at: now - 2, tool: 'rare', payload: payload('1') })],
+      [],
+      [event({ at: now - 3 })],
+    )
+    await other.ledger.append([call({ at: now - 4, tenant: 'other', payload: payload('2') })], [])
+    const starts = async (more: Partial<AuditFilter>) => {
+      const { rows } = await one.ledger.audit({ tenant: 'acme', limit: 10, ...more })
+      return rows.map(({ payload_start }) => payload_start)
+    }
+    assert.deepEqual(await starts({ payloadCharacters: 4 }), ['"😀ü€', undefined, '1', undefined])
+    assert.deepEqual(await starts({ payloadCharacters: 4, limit: 1 }), ['"😀ü€'])
+    assert.deepEqual(await starts({ payloadCharacters: 100, tool: 'rare' }), ['1'])
+    assert.deepEqual(await starts({ payloadCharacters: 4, tenant: undefined }), [
+      '"😀ü€',
+      undefined,
+      '1',
+      undefined,
+      '2',
+    ])
+    assert.deepEqual(await starts({}), [undefined, undefined, undefined, undefined])
   },
 
   'ledger: payloads count as storage, and none is stored beyond the quota': async (store) => {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { ShownRow } from '../../../../src/server/http/views.ts'
+import type { ListedCall } from '../../../../src/server/http/views.ts'
 import { sessionQuery, toolsQuery, useMay } from '../../api/queries.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { inMoment, inTime } from '../../parts/figures.ts'
@@ -52,11 +52,11 @@ export function CallList() {
       {session?.payloads !== undefined && (
         <p className="text-sm text-muted compact:text-xs">{PAYLOADS[session.payloads]}</p>
       )}
-      <PagedList<ShownRow>
+      <PagedList<ListedCall>
         path="/audit"
         part="rows"
         filters={filters}
-        fixed={{ type: 'call' }}
+        fixed={{ type: 'call', preview: 'parameters' }}
         one="call"
         keyOf={({ id }) => id}
         row={(row) => <CallRow row={row} tenant={tenant} />}
@@ -67,7 +67,7 @@ export function CallList() {
         }
         onClear={clear}
         head={
-          <div className={ROW}>
+          <div className={`${ROW} max-lg:hidden`}>
             <span>Tool</span>
             <span>Outcome</span>
             <span className="text-right">Duration</span>
@@ -82,24 +82,34 @@ export function CallList() {
 }
 
 const ROW =
-  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 md:grid-cols-[minmax(0,1fr)_12rem_5rem_6rem_minmax(10rem,1fr)_8.5rem]'
+  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-0.5 px-3 lg:grid-cols-[minmax(0,2fr)_12rem_5rem_6rem_minmax(8rem,1fr)_8.5rem]'
 
-const CallRow = ({ row, tenant }: { readonly row: ShownRow; readonly tenant: string }) => (
+const CallRow = ({ row, tenant }: { readonly row: ListedCall; readonly tenant: string }) => (
   <Link
     href={`/activity/calls/${encodeURIComponent(row.id)}${tenant}`}
     className={`${ROW} py-1.5 text-sm hover:bg-sunk compact:py-0 compact:text-xs`}
   >
-    <span className="truncate font-mono font-medium">{row.tool}</span>
-    <span className="justify-self-end md:justify-self-start">
+    <span className="flex min-w-0 flex-col compact:flex-row compact:gap-x-3 max-lg:contents">
+      <span className="truncate font-mono font-medium compact:max-w-full compact:shrink-0">{row.tool}</span>
+      {row.parameters_preview !== undefined && (
+        <span
+          title={row.parameters_preview}
+          className="truncate font-mono text-xs text-muted max-lg:order-1 max-lg:col-span-2"
+        >
+          {row.parameters_preview}
+        </span>
+      )}
+    </span>
+    <span className="justify-self-end lg:justify-self-start">
       <OutcomeChip {...row} />
     </span>
-    <span className="text-right tabular-nums max-md:hidden">{inTime(row.duration_ms)}</span>
-    <span className="truncate text-muted max-md:hidden">{row.source ?? '–'}</span>
-    <span className="truncate text-muted max-md:hidden">{row.model ?? row.caller_name ?? '–'}</span>
-    <time dateTime={row.time} className="text-right whitespace-nowrap text-muted tabular-nums max-md:hidden">
+    <span className="text-right tabular-nums max-lg:hidden">{inTime(row.duration_ms)}</span>
+    <span className="truncate text-muted max-lg:hidden">{row.source ?? '–'}</span>
+    <span className="truncate text-muted max-lg:hidden">{row.model ?? row.caller_name ?? '–'}</span>
+    <time dateTime={row.time} className="text-right whitespace-nowrap text-muted tabular-nums max-lg:hidden">
       {inMoment(row.time)}
     </time>
-    <span className="col-span-2 truncate text-xs text-muted tabular-nums md:hidden">
+    <span className="order-2 col-span-2 truncate text-xs text-muted tabular-nums lg:hidden">
       {inTime(row.duration_ms)}, {row.source ?? 'internal'}, {inMoment(row.time)}
     </span>
   </Link>
