@@ -30,9 +30,22 @@ const MAX_STREAM_BYTES = 128 * 1024 * 1024
 const STREAMED = /^(?:text\/event-stream|application\/x-ndjson)/i
 const NEWLINE = 10
 
-/** `fetch` for providers: limits the bytes of a response after decompression. Its body fails with a `ModelError`. */
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/**
+ * `fetch` for providers: limits the bytes of a response after decompression, and follows no redirect, which could send the
+ * key elsewhere. The call or the body fails with a `ModelError`.
+ */
 export const boundedFetch = (send?: typeof fetch): typeof fetch => {
-  return async (url, init) => bounded(await (send ?? fetch)(url, init))
+  return async (url, init) => {
+    const response = await (send ?? fetch)(url, { ...init, redirect: 'manual' })
+    if (!REDIRECTS.has(response.status)) return bounded(response)
+    await response.body?.cancel()
+    throw new ModelError(
+      'The provider redirects to another address, which would get the key. Check the base_url: it has to be the final one.',
+      { status: 502 },
+    )
+  }
 }
 
 function bounded(response: Response): Response {

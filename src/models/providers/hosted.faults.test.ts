@@ -106,6 +106,13 @@ describe.each(wires)('the wire of %s', (name, make, settings, frames) => {
     expect(failure.message.includes('is no good')).toBe(status !== 401)
   })
 
+  test.each([301, 302, 303, 307, 308])('a %i is not followed, so that no key goes elsewhere', async (status) => {
+    const failure = await failureOf((response) => response.writeHead(status, { location: '/elsewhere' }).end())
+    expect(failure).toMatchObject({ status: 502, retryable: false })
+    expect(failure.message).toMatch(/^The provider redirects to another address/)
+    expect(server.requests).toHaveLength(1)
+  })
+
   test('a server that is not there may be tried again', async () => {
     const gone = await startWireServer()
     await gone.stop()

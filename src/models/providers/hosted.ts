@@ -191,8 +191,7 @@ async function listModels(listing: Listing, signal: AbortSignal, telling: Tellin
 
 async function getJson(url: URL, { fetch, headers }: Listing, signal: AbortSignal, telling: Telling): Promise<Json> {
   try {
-    // A redirect could send the key elsewhere.
-    const response = await fetch(url, { headers, signal, redirect: 'error' })
+    const response = await fetch(url, { headers, signal })
     const body: unknown = await response.json().catch((error) => {
       signal.throwIfAborted()
       if (response.ok) throw error

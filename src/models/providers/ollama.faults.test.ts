@@ -106,7 +106,7 @@ describe('failures of Ollama', () => {
     const { wire, server } = await wireTo(({ path }) =>
       path === '/api/chat' ? { status: 307, body: '', headers: { location: '/elsewhere' } } : parts(done()),
     )
-    expect((await failure(wire)).message).toMatch(/^The connection to Ollama failed\. Check/)
+    expect((await failure(wire)).message).toMatch(/^The provider redirects to another address/)
     expect(server.requests.map(({ path }) => path)).toEqual(['/api/chat'])
   })
 

@@ -71,8 +71,6 @@ export class OllamaServer {
   async ask(path: string, body: Json | undefined, signal: AbortSignal | undefined): Promise<Response> {
     const init: RequestInit = {
       headers: { 'content-type': 'application/json', ...this.#headers },
-      // A redirect could send the key elsewhere.
-      redirect: 'error',
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       ...(signal && { signal }),
     }
