@@ -103,7 +103,7 @@ function Navigation() {
   )
 }
 
-/** Moves the focus to the start of a new page. */
+/** Moves the focus to the start of a new page, unless the page has put it somewhere or the link is still there. */
 function Main({ children }: { readonly children: ReactNode }) {
   const [location] = useLocation()
   const main = useRef<HTMLElement>(null)
@@ -113,7 +113,7 @@ function Main({ children }: { readonly children: ReactNode }) {
     seen.current = location
     // The page goes on under another address.
     if ((history.state as { readonly stay?: boolean } | null)?.stay === true) return
-    main.current?.focus({ preventScroll: true })
+    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true })
     window.scrollTo(0, placeToGo())
   }, [location])
   return (

@@ -1,6 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import { Link } from 'wouter'
 import { CrossIcon } from './icons.tsx'
+import { isTyping } from './is-typing.ts'
 
 export interface Toast {
   readonly text: string
@@ -11,6 +12,8 @@ export interface Toast {
 }
 
 const SHOWN_MS = 10_000
+/** Somebody who reads first and goes there by keyboard needs time. */
+const SHOWN_WITH_UNDO_MS = 30_000
 
 let shown: Toast | undefined
 const listeners = new Set<() => void>()
@@ -32,11 +35,28 @@ export function Toasts() {
   const [held, setHeld] = useState(false)
   useEffect(() => {
     if (current === undefined || held) return
-    const timer = setTimeout(() => toast(undefined), SHOWN_MS)
+    const timer = setTimeout(() => toast(undefined), current.undo === undefined ? SHOWN_MS : SHOWN_WITH_UNDO_MS)
     return () => clearTimeout(timer)
   }, [current, held])
+  const undo = () => {
+    current?.undo?.()
+    setHeld(false)
+    toast(undefined)
+  }
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const isUndo =
+        event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey
+      // A field has an undo of its own.
+      if (!isUndo || current?.undo === undefined || isTyping(event.target)) return
+      event.preventDefault()
+      undo()
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  })
   return (
-    <div role="status" className="pointer-events-none fixed inset-x-0 bottom-4 z-50 flex justify-center px-4">
+    <div role="status" className="pointer-events-none fixed inset-x-0 top-14 z-50 flex justify-center px-4">
       {current !== undefined && (
         // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the message from vanishing.
         <div
@@ -63,11 +83,9 @@ export function Toasts() {
             <button
               type="button"
               className="min-h-8 rounded-md border border-current px-2.5 font-medium hover:opacity-80"
-              onClick={() => {
-                current.undo?.()
-                setHeld(false)
-                toast(undefined)
-              }}
+              aria-keyshortcuts="Control+Z"
+              title="Ctrl+Z"
+              onClick={undo}
             >
               Undo
             </button>

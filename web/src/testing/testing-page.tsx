@@ -101,6 +101,12 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
     (model, index) => (unusable.has(model ?? '') ? null : model) ?? (index === 0 ? usual : null),
   )
   const running = thread !== undefined && isRunning(thread)
+  useEffect(() => {
+    // Not on touch screens, where it would open the keyboard.
+    if (matchMedia('(hover: hover)').matches && document.activeElement?.closest('main, dialog') == null) {
+      field.current?.focus({ preventScroll: true })
+    }
+  }, [])
 
   const ask = (text: string, at?: number): boolean => {
     const isFull = (at ?? thread?.turns.length ?? 0) >= MAX_TURNS
@@ -123,6 +129,7 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
   })
   const edit = (text: string, at: number) => {
     const last = thread
+    field.current?.focus({ preventScroll: true })
     if (ask(text, at) && last !== undefined && at < last.turns.length) {
       toast({ text: 'The answers after the question were replaced', undo: () => threadStore().restore(last) })
     }
@@ -138,13 +145,7 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
   const lost = id !== undefined && thread === undefined && !isComing
   return (
     <div className="mt-4 grid grid-cols-1 items-start gap-4 lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[14rem_minmax(0,1fr)_20rem]">
-      <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-1 xl:sticky xl:top-16">
-        <ThreadList current={id} open={open} />
-      </div>
-      <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-2 xl:sticky xl:top-16 xl:order-1">
-        <AvailableTools settings={settings} onChange={setSettings} />
-      </div>
-      <div className="flex min-w-0 flex-col gap-4 max-lg:-order-1 max-xl:lg:col-start-1 max-xl:lg:row-span-2 max-xl:lg:row-start-1">
+      <div className="flex min-w-0 flex-col gap-4 xl:order-1 max-xl:lg:col-start-1 max-xl:lg:row-span-2 max-xl:lg:row-start-1">
         <section aria-labelledby="results" className={isEmpty ? 'order-1 min-w-0' : 'min-w-0'}>
           <h2 id="results" className={isEmpty ? 'font-semibold' : 'sr-only'}>
             Test Results
@@ -257,6 +258,18 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
             }}
           />
         )}
+      </div>
+      <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-1 xl:sticky xl:top-16">
+        <ThreadList
+          current={id}
+          open={(next) => {
+            open(next)
+            if (next === undefined) field.current?.focus()
+          }}
+        />
+      </div>
+      <div className="min-w-0 max-xl:lg:col-start-2 max-xl:lg:row-start-2 xl:sticky xl:top-16 xl:order-2">
+        <AvailableTools settings={settings} onChange={setSettings} />
       </div>
     </div>
   )

@@ -1,4 +1,5 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import { Link } from 'wouter'
 import { Button } from '../parts/button.tsx'
 import { count, inDate } from '../parts/figures.ts'
@@ -28,12 +29,19 @@ export function ThreadList({ current, open }: ThreadListProps) {
   const threads = useThreads()
   const place = useThreadPlace()
   const [renamed, setRenamed] = useState<string>()
+  const list = useRef<HTMLElement>(null)
+  const newThread = useRef<HTMLButtonElement>(null)
+  const renamedNow = (id: string) => {
+    flushSync(() => setRenamed(undefined))
+    list.current?.querySelector<HTMLElement>(`[data-renames="${CSS.escape(id)}"]`)?.focus()
+  }
   const remove = async (thread: Thread) => {
     // Undo needs all of it.
     await threadStore().load(thread.id)
     const removed = threadStore().remove(thread.id)
     if (removed === undefined) return
     if (thread.id === current) open()
+    else newThread.current?.focus()
     toast({
       text: `Deleted “${titleOf(removed)}”`,
       undo: () => {
@@ -43,8 +51,8 @@ export function ThreadList({ current, open }: ThreadListProps) {
     })
   }
   return (
-    <nav aria-label="Threads" className="panel min-w-0 p-2">
-      <Button className="w-full" onClick={() => open()}>
+    <nav ref={list} aria-label="Threads" className="panel min-w-0 p-2">
+      <Button ref={newThread} className="w-full" onClick={() => open()}>
         <PlusIcon /> New thread
       </Button>
       <p className="px-2 pt-2 text-xs text-muted">
@@ -52,11 +60,11 @@ export function ThreadList({ current, open }: ThreadListProps) {
         {PLACES[place]}
       </p>
       {threads.length > 0 && (
-        <ul className="mt-2 grid max-h-64 gap-0.5 overflow-y-auto xl:max-h-[calc(100dvh-14rem)]">
+        <ul className="mt-2 grid max-h-64 gap-0.5 overflow-y-auto p-0.5 xl:max-h-[calc(100dvh-14rem)]">
           {threads.map((thread) => (
             <li key={thread.id} className="group flex min-w-0 items-center">
               {renamed === thread.id ? (
-                <Rename thread={thread} done={() => setRenamed(undefined)} />
+                <Rename thread={thread} left={() => setRenamed(undefined)} done={() => renamedNow(thread.id)} />
               ) : (
                 <>
                   <Link
@@ -77,6 +85,7 @@ export function ThreadList({ current, open }: ThreadListProps) {
                   <button
                     type="button"
                     aria-label={`Rename the thread ${titleOf(thread)}`}
+                    data-renames={thread.id}
                     className="min-h-8 min-w-8 rounded-md p-1.5 text-muted hover:bg-sunk hover:text-ink"
                     onClick={() =>
                       void threadStore()
@@ -104,13 +113,19 @@ export function ThreadList({ current, open }: ThreadListProps) {
   )
 }
 
+interface RenameProps {
+  readonly thread: Thread
+  /** The focus is elsewhere. */
+  readonly left: () => void
+  readonly done: () => void
+}
+
 /** Enter and leaving the field save, Esc doesn’t. */
-function Rename({ thread, done }: { readonly thread: Thread; readonly done: () => void }) {
+function Rename({ thread, left, done }: RenameProps) {
   const [title, setTitle] = useState(titleOf(thread))
   const save = () => {
     const next = title.trim()
     if (next !== '' && next !== titleOf(thread)) threadStore().rename(thread.id, next)
-    done()
   }
   return (
     <input
@@ -122,10 +137,16 @@ function Rename({ thread, done }: { readonly thread: Thread; readonly done: () =
       value={title}
       onChange={(event) => setTitle(event.target.value)}
       onFocus={(event) => event.target.select()}
-      onBlur={save}
-      onKeyDown={({ key }) => {
-        if (key === 'Enter') save()
-        if (key === 'Escape') done()
+      onBlur={() => {
+        save()
+        left()
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' && event.key !== 'Escape') return
+        // The key is not for the button that gets the focus.
+        event.preventDefault()
+        if (event.key === 'Enter') save()
+        done()
       }}
     />
   )

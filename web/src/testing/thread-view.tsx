@@ -1,4 +1,5 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import type { ListedModel } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
@@ -43,8 +44,9 @@ export function ThreadView({ thread, models, before, ask, branch }: ThreadViewPr
   return (
     <ol className="grid grid-cols-1 gap-6" aria-label="Conversation">
       {thread.turns.map((turn, at) => (
-        <li key={turn.id} ref={turn.id === last ? end : null} className="grid scroll-mt-20 grid-cols-1 gap-3">
+        <li key={turn.id} ref={turn.id === last ? end : null} className="grid scroll-mt-4 grid-cols-1 gap-3">
           <Question
+            name={`Question ${at + 1}`}
             turn={turn}
             running={running}
             ask={(query) => ask(query, at)}
@@ -71,6 +73,7 @@ export function ThreadView({ thread, models, before, ask, branch }: ThreadViewPr
 }
 
 interface QuestionProps {
+  readonly name: string
   readonly turn: Turn
   readonly running: boolean
   readonly ask: (query: string) => void
@@ -78,8 +81,13 @@ interface QuestionProps {
   readonly branch: () => void
 }
 
-function Question({ turn, running, ask, again, branch }: QuestionProps) {
+function Question({ name, turn, running, ask, again, branch }: QuestionProps) {
   const [draft, setDraft] = useState<string>()
+  const edit = useRef<HTMLButtonElement>(null)
+  const keep = () => {
+    flushSync(() => setDraft(undefined))
+    edit.current?.focus()
+  }
   const send = () => {
     if (draft === undefined || draft.trim() === '') return
     setDraft(undefined)
@@ -97,7 +105,7 @@ function Question({ turn, running, ask, again, branch }: QuestionProps) {
           value={draft}
           onChange={(event) => setDraft(event.target.value)}
           onKeyDown={(event) => {
-            if (event.key === 'Escape') setDraft(undefined)
+            if (event.key === 'Escape') keep()
             if (!sendsOn(event)) return
             event.preventDefault()
             send()
@@ -105,7 +113,7 @@ function Question({ turn, running, ask, again, branch }: QuestionProps) {
         />
         <div className="mt-2 flex flex-wrap items-center justify-end gap-2">
           <span className="mr-auto text-sm text-muted">The answers below are replaced.</span>
-          <Button onClick={() => setDraft(undefined)}>Keep as it is</Button>
+          <Button onClick={keep}>Keep as it is</Button>
           <Button look="main" disabled={draft.trim() === '' || running} onClick={send}>
             Resend
           </Button>
@@ -114,13 +122,14 @@ function Question({ turn, running, ask, again, branch }: QuestionProps) {
     )
   }
   return (
-    <div className="ml-auto flex max-w-full min-w-0 flex-col items-end lg:max-w-[80%]">
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is a part of a form.
+    <div role="group" aria-label={name} className="ml-auto flex max-w-full min-w-0 flex-col items-end lg:max-w-[80%]">
       <p className="max-w-full rounded-2xl rounded-br-sm bg-accent-ground px-4 py-2 wrap-anywhere whitespace-pre-wrap">
         <span className="sr-only">You: </span>
         {turn.query}
       </p>
       <div className="-mr-2 flex flex-wrap justify-end">
-        <Button look="quiet" disabled={running} onClick={() => setDraft(turn.query)}>
+        <Button ref={edit} look="quiet" disabled={running} onClick={() => setDraft(turn.query)}>
           <PencilIcon /> <span className="max-sm:sr-only">Edit</span>
         </Button>
         <Button look="quiet" disabled={running} onClick={again}>

@@ -65,7 +65,7 @@ interface RowProps {
 const Row = ({ tool, figures, observed }: RowProps) => (
   <Link
     href={`/tool/${encodeURIComponent(tool.name)}`}
-    className={`grid scroll-mt-36 scroll-mb-16 items-center gap-x-3 gap-y-1.5 px-4 py-3 hover:bg-sunk md:h-[33px] md:py-0 md:compact:h-[17px] md:compact:text-xs ${COLUMNS}`}
+    className={`grid scroll-mt-36 scroll-mb-16 lg:scroll-mt-20 items-center gap-x-3 gap-y-1.5 px-4 py-3 hover:bg-sunk md:h-[33px] md:py-0 md:compact:h-[17px] md:compact:text-xs ${COLUMNS}`}
   >
     <span className="min-w-0 md:flex md:items-baseline md:gap-3">
       <span className="flex flex-wrap items-center gap-x-2 md:max-w-[60%] md:shrink-0 md:flex-nowrap">
