@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Installation } from '../app/installation.ts'
 import type { AuditPage } from '../core/storage/ledger.ts'
 import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
@@ -45,6 +45,22 @@ describe('serve', () => {
     expect(rows).toMatchObject([{ event: 'config.loaded', tenant: '*', params_hash: expect.any(String) }])
     await Promise.all([server.close(), server.close()])
     await expect(fetch(`${server.url}/health`)).rejects.toThrow()
+  })
+
+  test('keeps the documentation in the collections of the configuration in use', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-serve-'))
+    const file = join(folder, 'toolyard.config.json')
+    await writeFile(file, '{}')
+    const installation = await Installation.open({ file, log: captureLog(), env: { TOOLYARD_DATA: folder } })
+    const server = await serve({ installation, host: '127.0.0.1', port: 0, prometheus: new Prometheus(), version: '1' })
+    onTestFinished(async () => {
+      await server.close()
+      await installation.close()
+      await rm(folder, { recursive: true, force: true })
+    })
+    await installation.reload()
+    const asked = vi.spyOn(installation.manager, 'getCollections')
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled())
   })
 
   test.each(['0.0.0.0', '::', '192.168.1.1', 'example.com', ''])(

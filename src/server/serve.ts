@@ -136,7 +136,7 @@ export class ServeError extends Error {
 /** Serves an installation over HTTP. Without API keys the server listens on a loopback address only. */
 export async function serve(options: ServeOptions): Promise<HttpService> {
   const { installation, host, port, insecureLocal, ...rest } = options
-  const { callers, log, clock, manager } = installation
+  const { callers, log, clock } = installation
   const local = insecureLocal ? 'always' : callers.keyed ? 'never' : 'until-first-key'
   if (local !== 'never' && !isLoopbackAddress(host)) {
     const problem = insecureLocal ? 'With --insecure-local' : 'Without API keys'
@@ -162,7 +162,7 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
   installation.recordConfig()
   if (insecureLocal) log.warn({ host }, '--insecure-local: requests from this machine need no API key')
   else if (local !== 'never') log.warn({ host }, 'There are no API keys: requests from this machine need none')
-  const upkeep = new Upkeep({ collections: () => manager.getCollections(), clock, log })
+  const upkeep = new Upkeep({ collections: () => installation.manager.getCollections(), clock, log })
   const stopListening = installation.onReload(() => upkeep.again())
   const close = async (drain: boolean) => {
     stopListening()

@@ -93,6 +93,24 @@ test('reaches a tool with the keyboard alone and moves the focus to it', async (
   expect(await page.title()).toBe('get_weather · Toolyard')
 })
 
+test('never hides the focus behind the header on the way back', async () => {
+  const { page } = await open()
+  await page.setViewportSize({ width: 1280, height: 600 })
+  await page.goto(`${server.url}/settings`)
+  await page.getByRole('heading', { name: 'Roles' }).waitFor()
+  const hidden: unknown[] = []
+  for (let step = 0; step < 40; step++) {
+    await page.keyboard.press('Shift+Tab')
+    const place = (await page.evaluate(`(() => {
+      const one = document.activeElement
+      const bottom = document.querySelector('header').getBoundingClientRect().bottom
+      return { name: one.textContent || one.id, isIn: one.closest('main') !== null, over: bottom - one.getBoundingClientRect().top }
+    })()`)) as { readonly name: string; readonly isIn: boolean; readonly over: number }
+    if (place.isIn && place.over > 0) hidden.push(place)
+  }
+  expect(hidden).toEqual([])
+})
+
 test.runIf(FULL)('reports an unknown tool', async () => {
   const { page } = await open({ mayComplain: /404/ })
   await page.goto(`${server.url}/tool/no_such_tool`)
