@@ -31,6 +31,7 @@ export function ThreadView({ thread, models, before, ask, branch }: ThreadViewPr
   }, [waits, thread.id])
   const running = isRunning(thread)
   const last = thread.turns.at(-1)?.id
+  const isFirst = thread.turns.length === 1
   const end = useRef<HTMLLIElement>(null)
   // A thread opens at its last question.
   const seen = useRef(running || thread.turns.length > 1 ? undefined : last)
@@ -38,9 +39,12 @@ export function ThreadView({ thread, models, before, ask, branch }: ThreadViewPr
     if (seen.current === last) return
     seen.current = last
     // A new page goes to its start first.
-    const frame = requestAnimationFrame(() => end.current?.scrollIntoView({ block: 'start' }))
+    const frame = requestAnimationFrame(() => {
+      if (isFirst) scrollTo(0, 0)
+      else end.current?.scrollIntoView({ block: 'start' })
+    })
     return () => cancelAnimationFrame(frame)
-  }, [last])
+  }, [last, isFirst])
   return (
     <ol className="grid grid-cols-1 gap-6" aria-label="Conversation">
       {thread.turns.map((turn, at) => (
