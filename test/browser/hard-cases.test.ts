@@ -138,5 +138,5 @@ test.runIf(FULL)('selects the only model', async () => {
     .waitFor()
   await page.getByLabel('Test Query').fill('Anything')
   await page.keyboard.press('Control+Enter')
-  await page.getByText('Done.').waitFor()
+  await page.getByRole('article').getByText('Done.').waitFor()
 })
