@@ -118,7 +118,7 @@ describe('models side by side', () => {
     const results = page.getByRole('region', { name: 'Test Results' })
     await expect.poll(() => results.getByRole('heading', { name: 'Scripted' }).count()).toBe(2)
     await page.getByRole('button', { name: 'Remove model 2' }).click()
-    expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('combobox')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Compare with another model')
     const cancel = results.getByRole('button', { name: 'Cancel' })
     expect(await cancel.count()).toBe(2)
     await cancel.first().click()

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
@@ -325,17 +325,32 @@ describe('a thread', () => {
 })
 
 test.runIf(FULL)('compares models side by side', async () => {
-  const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
+  const name = 'Mini, which comes with Toolyard'
+  const mini = { id: 'mini:v1', name, capabilities: ['function-calling'] }
+  const models = [mini, ...(WITH_PLAIN_MODELS.models ?? []).slice(1)]
+  const server = await openTestServer({ ...WITH_PLAIN_MODELS, models }, { local: true })
   try {
     const { page, picture } = await open({ fresh: true })
     await page.goto(`${server.url}/tools-testing`)
-    await chooseModel(page, 'Mini')
+    await chooseModel(page, name)
     await page.getByRole('button', { name: 'Compare with another model' }).click()
-    await chooseModel(page, 'Mini', /Compare with/)
+    await chooseModel(page, name, /Compare with/)
     await page.getByLabel('Test Query').fill('Calculate 15% tip on $45')
     await page.getByRole('button', { name: 'Run Test' }).click()
     await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (1)' }).count()).toBe(2)
     await picture('testing-compared')
+    // Beside each other, the fields are equally high, and an option has room for its text.
+    const heights = async (all: Locator) => (await all.all()).map(async (one) => (await one.boundingBox())?.height)
+    const fields = page.getByRole('region', { name: 'Test Tool Calling' }).getByRole('combobox')
+    const [first, second] = await Promise.all(await heights(fields))
+    expect(second).toBe(first)
+    await fields.last().click()
+    const options = await Promise.all(await heights(page.getByRole('option')))
+    expect(Math.max(...options.map((height) => height ?? 0))).toBeLessThan(80)
+    await picture('testing-compared-options')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Remove model 2' }).click()
+    await page.getByRole('button', { name: 'Compare with another model' }).and(page.locator(':focus')).waitFor()
     // The page stores the thread a moment later.
     await page.close()
   } finally {

@@ -352,7 +352,8 @@ describe('a tool', () => {
     await page.keyboard.press('Control+Enter')
     await page.getByText('Must be small or large').waitFor()
     expect(await size.getAttribute('aria-invalid')).toBe('true')
-    const border = (field: Locator) => field.evaluate('(element) => getComputedStyle(element).borderColor')
+    const border = async (field: Locator) =>
+      page.evaluate(`getComputedStyle(document.getElementById('${await field.getAttribute('id')}')).borderColor`)
     const name = page.getByLabel('name', { exact: false }).first()
     expect(await border(size)).not.toBe(await border(name))
     await size.selectOption('large')

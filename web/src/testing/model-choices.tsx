@@ -56,7 +56,7 @@ export function ModelChoices({ models, chosen, onChange, most, compact = false }
             <ModelSelect
               label={index === 0 ? 'Select Model' : `Compare with (${index + 1})`}
               models={models}
-              quietLabel={compact}
+              compact={compact}
               value={value}
               onChange={(id) => onChange(chosen.with(index, id))}
             />
