@@ -40,6 +40,10 @@ test('adds an MCP server with the keyboard alone: paste, test, see its tools, wr
   await page.keyboard.press('Control+Enter')
   await page.getByText('connected', { exact: true }).waitFor()
   await page.getByRole('list', { name: 'Tools of home' }).getByText('control_zwave_device').waitFor()
+  await page
+    .getByRole('log')
+    .getByText(/^The change is shown/)
+    .waitFor()
   expect(await diff(page).textContent()).toContain('"mcpServers"')
   expect(await server.text()).toBe(before)
   await checkLooks('setup-mcp')
@@ -339,7 +343,17 @@ describe.runIf(FULL)('other journeys', () => {
       ['add knowledge', 'Add knowledge'],
     ] as const) {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'Go to' }).fill(query)
+      const field = page.getByRole('combobox', { name: 'Go to' })
+      const active = () => field.getAttribute('aria-activedescendant')
+      const first = await active()
+      await field.fill(query)
+      await page
+        .getByRole('dialog')
+        .getByRole('status')
+        .getByText(/^\d+ results?$/)
+        .waitFor()
+      expect(await active()).not.toBe(first)
+      expect(await page.locator(`[id="${await active()}"]`).getAttribute('aria-selected')).toBe('true')
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: title }).waitFor()
     }

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
@@ -9,6 +9,8 @@ import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
 /** Writes would wait for approval. */
 const READ = { effect: 'read' } as const
+
+const conversation = (page: Page) => page.getByRole('list', { name: 'Conversation' })
 
 describe('a run', () => {
   test('is shown while it runs, with the calls of a turn side by side', async () => {
@@ -45,7 +47,8 @@ describe('a run', () => {
     expect(await violations()).toEqual([])
     await picture('testing-running')
     release()
-    await page.getByText('Both sides are fine.').waitFor()
+    await conversation(page).getByText('Both sides are fine.').waitFor()
+    await page.getByRole('log').getByText('Scripted: Both sides are fine.', { exact: true }).waitFor()
     await page.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
   })
 
@@ -63,7 +66,7 @@ describe('a run', () => {
     await page.keyboard.press('Enter')
     await page.getByText('The question is sent as soon as the models are loaded.').waitFor()
     load()
-    await page.getByText('Early enough.').waitFor()
+    await conversation(page).getByText('Early enough.').waitFor()
     expect(await page.getByLabel('Test Query').inputValue()).toBe('')
   })
 
@@ -82,7 +85,7 @@ describe('a run', () => {
     await page.getByRole('button', { name: 'Run Test' }).click()
     await page.getByRole('article', { name: 'Call of wait' }).getByText('running …').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('You cancelled the run.').waitFor()
+    await conversation(page).getByText('You cancelled the run.').waitFor()
     await expect.poll(() => server.app.traffic.calls.size).toBe(0)
     await page.getByRole('button', { name: 'Run Test' }).waitFor()
   })
@@ -103,14 +106,14 @@ describe('a run', () => {
     await chooseModel(page, 'Scripted')
     await page.getByLabel('Test Query').fill('Look everywhere')
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('The run reached the maximum number of tool calls').waitFor()
-    await page.getByText('I reached the maximum number of tool calls.').waitFor()
-    await page.getByText('I had to stop.').waitFor()
+    await conversation(page).getByText('The run reached the maximum number of tool calls').waitFor()
+    await conversation(page).getByText('I reached the maximum number of tool calls.').waitFor()
+    await conversation(page).getByText('I had to stop.').waitFor()
     await page.getByRole('button', { name: 'Ask again' }).click()
     await page.getByText('failed', { exact: true }).waitFor()
     await page
-      .getByRole('alert')
-      .getByText(/scripted/)
+      .getByRole('log')
+      .getByText(/^Scripted: Failed\. .*scripted/)
       .waitFor()
   })
 
@@ -134,7 +137,6 @@ describe('a run', () => {
 
 describe('a thread', () => {
   const query = (page: Page) => page.getByLabel('Test Query')
-  const conversation = (page: Page) => page.getByRole('list', { name: 'Conversation' })
 
   test('takes follow-ups, survives a reload, and can be edited, branched, deleted and restored', async () => {
     const server = await openScriptedServer(
@@ -151,11 +153,11 @@ describe('a thread', () => {
     await page.goto(`${server.url}/tools-testing`)
     await query(page).fill('How is the weather?')
     await page.keyboard.press('Enter')
-    await page.getByText('Which location?').waitFor()
+    await conversation(page).getByText('Which location?').waitFor()
     expect(new URL(page.url()).pathname).toMatch(/^\/tools-testing\/[\da-f-]{36}$/)
     await query(page).fill('in Berlin')
     await page.keyboard.press('Control+Enter')
-    await page.getByText('Sunny.').waitFor()
+    await conversation(page).getByText('Sunny.').waitFor()
     expect(server.model.requests[1]?.messages.slice(1).map(({ content }) => content)).toEqual([
       'How is the weather?',
       'Which location?',
@@ -167,7 +169,7 @@ describe('a thread', () => {
     // The answer comes first; the calls are folded below it.
     expect(await page.getByText('clear').count()).toBe(0)
     await page.reload()
-    await page.getByText('Sunny.').waitFor()
+    await conversation(page).getByText('Sunny.').waitFor()
     await unfoldCalls(page)
     await page.getByRole('article', { name: 'Call of weather' }).getByText('"clear"').waitFor()
     await page.getByRole('table', { name: /Timeline/ }).waitFor()
@@ -183,11 +185,11 @@ describe('a thread', () => {
     await page.keyboard.press('Enter')
     await page.getByLabel('Edit the question').fill('And tomorrow?')
     await page.keyboard.press('Enter')
-    await page.getByText('Rainy.').waitFor()
+    await conversation(page).getByText('Rainy.').waitFor()
     await page.getByLabel('Test Query').and(page.locator(':focus')).waitFor()
-    expect(await page.getByText('Which location?').count()).toBe(0)
+    expect(await conversation(page).getByText('Which location?').count()).toBe(0)
     await page.getByRole('button', { name: 'Undo' }).click()
-    await page.getByText('Which location?').waitFor()
+    await conversation(page).getByText('Which location?').waitFor()
 
     const threads = page.getByRole('navigation', { name: 'Threads' })
     expect(await threads.getByRole('link').count()).toBe(2)
@@ -203,7 +205,7 @@ describe('a thread', () => {
     await page.keyboard.press('Control+z')
     await expect.poll(() => threads.getByRole('link').count()).toBe(2)
     await threads.getByRole('link').last().click()
-    await page.getByText('Sunny.').waitFor()
+    await conversation(page).getByText('Sunny.').waitFor()
 
     await threads
       .getByRole('button', { name: /^Rename the thread/ })
@@ -232,9 +234,9 @@ describe('a thread', () => {
     await page.getByText('Threads stay in this browser').waitFor()
     await query(page).fill('How are you?')
     await page.keyboard.press('Enter')
-    await page.getByText('Fine.').waitFor()
+    await conversation(page).getByText('Fine.').waitFor()
     await page.reload()
-    await page.getByText('Fine.').waitFor()
+    await conversation(page).getByText('Fine.').waitFor()
     expect(await (await fetch(`${server.url}/api/threads`)).json()).toEqual({ stored: false, threads: [] })
   })
 
@@ -266,12 +268,18 @@ describe('a thread', () => {
   test.runIf(FULL)('asks before a write, and goes on when it is approved', async () => {
     const pay = vi.fn(async () => 'paid')
     const call = { calls: [{ name: 'pay', arguments: { amount: 5 } }] }
-    const server = await openScriptedServer([call, 'I paid 5.', call, 'I did not pay.'], { tools: { pay } })
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const paid = async () => {
+      await released
+      return 'I paid 5.'
+    }
+    const server = await openScriptedServer([call, paid, call, 'I did not pay.'], { tools: { pay } })
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tools-testing`)
     await query(page).fill('Pay 5')
     await page.keyboard.press('Enter')
     const waiting = page.getByRole('list', { name: 'Calls that wait for approval' })
+    await page.getByRole('log').getByText('Scripted: Approval required for pay.').waitFor()
     await waiting.getByText('"amount": 5').waitFor()
     expect(pay).not.toHaveBeenCalled()
     await page.reload()
@@ -279,12 +287,20 @@ describe('a thread', () => {
     expect(await violations()).toEqual([])
     await picture('thread-waiting')
     await waiting.getByRole('button', { name: 'Approve pay' }).click()
-    await page.getByText('I paid 5.').waitFor()
+    await page.getByRole('log').getByText('Approved pay.').waitFor()
+    // The run goes on: what belongs to the decision is gone before the answer comes.
+    await expect.poll(() => page.getByText('approval required', { exact: true }).count()).toBe(0)
+    expect(await page.getByRole('link', { name: 'Change parameters' }).count()).toBe(0)
+    await conversation(page).getByText('The model is responding …').waitFor()
+    release()
+    await conversation(page).getByText('I paid 5.').waitFor()
+    await page.getByRole('log').getByText('Scripted: I paid 5.').waitFor()
     expect(pay).toHaveBeenCalledTimes(1)
     await query(page).fill('Pay 5 again')
     await page.keyboard.press('Enter')
     await waiting.getByRole('button', { name: 'Reject pay' }).click()
-    await page.getByText('I did not pay.').waitFor()
+    await page.getByRole('log').getByText('Rejected pay.').waitFor()
+    await conversation(page).getByText('I did not pay.').waitFor()
     expect(pay).toHaveBeenCalledTimes(1)
   })
 
@@ -298,14 +314,19 @@ describe('a thread', () => {
     await page.getByRole('button', { name: /^left/ }).click()
     expect(await query(page).inputValue()).toBe('Use left.')
     await page.getByRole('checkbox', { name: 'Offer left' }).check()
+    await page.getByRole('status').getByText('The model is offered 1 of them.').waitFor()
     await page.getByRole('radio', { name: 'Mock results' }).check()
     const result = page.getByLabel('Mock result of left, as JSON')
     await result.fill('{"seen":')
+    await result.press('Tab')
+    await page.getByText(/^Not JSON: /).waitFor()
+    expect(await result.getAttribute('aria-invalid')).toBe('true')
+    await page.getByRole('log').getByText('The mock result of left is not JSON.').waitFor()
     await page.getByRole('button', { name: 'Run Test' }).click()
     await page.getByRole('alert').getByText('The mock result of left is not JSON').waitFor()
     await result.fill('{"seen": "a mock"}')
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('I saw it.').waitFor()
+    await conversation(page).getByText('I saw it.').waitFor()
     await unfoldCalls(page)
     await page.getByText('"a mock"').waitFor()
     expect([look.mock.calls, server.model.requests[0]?.tools?.map(({ name }) => name)]).toEqual([[], ['left']])
@@ -313,17 +334,32 @@ describe('a thread', () => {
 })
 
 test.runIf(FULL)('compares models side by side', async () => {
-  const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
+  const name = 'Mini, which comes with Toolyard'
+  const mini = { id: 'mini:v1', name, capabilities: ['function-calling'] }
+  const models = [mini, ...(WITH_PLAIN_MODELS.models ?? []).slice(1)]
+  const server = await openTestServer({ ...WITH_PLAIN_MODELS, models }, { local: true })
   try {
     const { page, picture } = await open({ fresh: true })
     await page.goto(`${server.url}/tools-testing`)
-    await chooseModel(page, 'Mini')
+    await chooseModel(page, name)
     await page.getByRole('button', { name: 'Compare with another model' }).click()
-    await chooseModel(page, 'Mini', /Compare with/)
+    await chooseModel(page, name, /Compare with/)
     await page.getByLabel('Test Query').fill('Calculate 15% tip on $45')
     await page.getByRole('button', { name: 'Run Test' }).click()
     await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (1)' }).count()).toBe(2)
     await picture('testing-compared')
+    // Beside each other, the fields are equally high, and an option has room for its text.
+    const heights = async (all: Locator) => (await all.all()).map(async (one) => (await one.boundingBox())?.height)
+    const fields = page.getByRole('region', { name: 'Test Tool Calling' }).getByRole('combobox')
+    const [first, second] = await Promise.all(await heights(fields))
+    expect(second).toBe(first)
+    await fields.last().click()
+    const options = await Promise.all(await heights(page.getByRole('option')))
+    expect(Math.max(...options.map((height) => height ?? 0))).toBeLessThan(80)
+    await picture('testing-compared-options')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Remove model 2' }).click()
+    await page.getByRole('button', { name: 'Compare with another model' }).and(page.locator(':focus')).waitFor()
     // The page stores the thread a moment later.
     await page.close()
   } finally {

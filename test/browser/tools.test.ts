@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { audio, document, image, PNG } from '../../src/core/fixtures/media.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
@@ -351,7 +351,13 @@ describe('a tool', () => {
     await expect.poll(() => sent(page)).toMatchObject({ customer: { name: 'Grace' }, size: 'huge' })
     await page.keyboard.press('Control+Enter')
     await page.getByText('Must be small or large').waitFor()
+    expect(await size.getAttribute('aria-invalid')).toBe('true')
+    const border = async (field: Locator) =>
+      page.evaluate(`getComputedStyle(document.getElementById('${await field.getAttribute('id')}')).borderColor`)
+    const name = page.getByLabel('name', { exact: false }).first()
+    expect(await border(size)).not.toBe(await border(name))
     await size.selectOption('large')
+    await expect.poll(() => size.getAttribute('aria-invalid')).toBe('false')
     await expect.poll(() => sent(page)).toMatchObject({ size: 'large' })
     expect(await page.getByText('Must be small or large').count()).toBe(0)
     await page.getByLabel('name', { exact: false }).first().press('Enter')

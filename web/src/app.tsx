@@ -5,6 +5,7 @@ import { Link, Route, Switch } from 'wouter'
 import { ApiProblem } from './api/api-problem.ts'
 import { whenServerReturns } from './api/connection.ts'
 import { Layout } from './layout/layout.tsx'
+import { Announcements } from './parts/announce.tsx'
 import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { lazyPart } from './parts/lazy-part.ts'
 import { PENDING_LINK } from './parts/pending-link.ts'
@@ -91,6 +92,7 @@ export const App = () => (
           </ErrorBoundary>
         </SignedIn>
       </Layout>
+      <Announcements />
     </QueryClientProvider>
   </CSPProvider>
 )

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Suspense, useCallback, useId, useState } from 'react'
 import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { requestJson } from '../api/request.ts'
+import { announce } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
 import { JsonTree } from '../parts/json-tree.tsx'
@@ -21,6 +22,7 @@ export function AnswerQuestion({ asked }: { readonly asked: AskedQuestion }) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (body: ApprovalDecision) =>
       requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body }),
+    onSuccess: ({ status }) => announce(status === 'approved' ? 'The answer was sent.' : 'The question was declined.'),
     onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const isEmpty = question.kind === 'sampling' && answer.text === ''

@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { toolQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
+import { announce } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
 import { JsonTree } from '../parts/json-tree.tsx'
@@ -78,6 +79,7 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (body: ApprovalDecision) =>
       requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body }),
+    onSuccess: ({ status }) => announce(`${status === 'approved' ? 'Approved' : 'Rejected'} ${tool}.`),
     onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const changed = JSON.stringify(params) !== JSON.stringify(approval.params)
@@ -148,7 +150,7 @@ const Decided = ({ approval }: { readonly approval: ApprovalView }) => {
   const words = question === null ? status : status === 'approved' ? 'answered' : 'declined'
   return (
     <div className="mt-4 grid gap-4">
-      <Note tone={status === 'approved' ? 'good' : 'warn'} role="status">
+      <Note tone={status === 'approved' ? 'good' : 'warn'}>
         {status === 'expired'
           ? 'It has expired.'
           : isWithdrawn

@@ -3,9 +3,10 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { requestJson } from '../api/request.ts'
+import { useAnnounced } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
-import { inDate } from '../parts/figures.ts'
+import { count, inDate } from '../parts/figures.ts'
 import { Code } from '../parts/section.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -24,6 +25,7 @@ export function ApprovalsPage() {
   usePageTitle('Approvals')
   const [shown, setShown] = useState('pending')
   const { data, error, refetch } = useQuery(approvalsQuery(shown === 'pending'))
+  useAnnounced(data === undefined ? '' : waitingText(data.pending))
   return (
     <div className="grid grid-cols-1 gap-4">
       <div className="flex flex-wrap items-end justify-between gap-3">
@@ -52,6 +54,9 @@ export function ApprovalsPage() {
     </div>
   )
 }
+
+const waitingText = (pending: number): string =>
+  `${count(pending, 'call')} ${pending === 1 ? 'waits' : 'wait'} for approval.`
 
 const Entry = ({ approval }: { readonly approval: ApprovalView }) => (
   <li className="panel min-w-0 p-4">

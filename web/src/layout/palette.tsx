@@ -6,6 +6,7 @@ import type { ListedRun } from '../../../src/core/storage/run-store.ts'
 import { viewsQuery } from '../activity/views/saved-views.ts'
 import { modelsQuery, toolsQuery, useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
+import { count } from '../parts/figures.ts'
 import { threadAddress } from '../testing/thread-list.tsx'
 import { useThreads } from '../testing/thread-store.ts'
 import { titleOf } from '../testing/threads.ts'
@@ -57,28 +58,31 @@ function Entries({ onClose, takeTyped }: Omit<PaletteProps, 'open'>) {
   const [chosen, setChosen] = useState(0)
   const list = useRef<HTMLDivElement>(null)
   const ids = useId()
-  const index = useMemo(
-    () =>
-      new PaletteIndex([
-        ...PAGE_ENTRIES,
-        ...ADD_ENTRIES,
-        ...views.map(viewEntry),
-        ...tools.map(toolEntry),
-        ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
-        ...threads.map(
-          (thread): PaletteEntry => ({
-            kind: 'thread',
-            title: titleOf(thread),
-            href: threadAddress(thread.id),
-          }),
-        ),
-        ...runs.map(runEntry),
-      ]),
+  const entries = useMemo(
+    () => [
+      ...PAGE_ENTRIES,
+      ...ADD_ENTRIES,
+      ...views.map(viewEntry),
+      ...tools.map(toolEntry),
+      ...models.filter(({ reason }) => reason === undefined).map(modelEntry),
+      ...threads.map(
+        (thread): PaletteEntry => ({
+          kind: 'thread',
+          title: titleOf(thread),
+          href: threadAddress(thread.id),
+        }),
+      ),
+      ...runs.map(runEntry),
+    ],
     [tools, models, runs, threads, views],
   )
+  const index = useMemo(() => new PaletteIndex(entries), [entries])
+  /** Of the entry, not of its place: screen readers notice that another one is active. */
+  const idOf = (entry: PaletteEntry) => `${ids}${entries.indexOf(entry)}`
   const asked = useDeferredValue(query)
   const found = useMemo(() => index.find(asked), [index, asked])
   const current = Math.min(chosen, found.length - 1)
+  const active = found[current]
   useEffect(() => {
     list.current?.children[current]?.scrollIntoView({ block: 'nearest' })
   }, [current])
@@ -94,7 +98,7 @@ function Entries({ onClose, takeTyped }: Omit<PaletteProps, 'open'>) {
         aria-label="Go to"
         aria-expanded="true"
         aria-controls={`${ids}list`}
-        aria-activedescendant={found.length > 0 ? `${ids}${current}` : undefined}
+        aria-activedescendant={active && idOf(active)}
         aria-autocomplete="list"
         placeholder="Go to a page, tool, model, view, thread or run"
         autoComplete="off"
@@ -117,7 +121,10 @@ function Entries({ onClose, takeTyped }: Omit<PaletteProps, 'open'>) {
           event.preventDefault()
         }}
       />
-      {found.length === 0 && <p className="px-4 py-6 text-center text-muted">Nothing matches “{asked}”.</p>}
+      {/* In the dialog: the rest of the page is hidden while it is open. */}
+      <p role="status" className={found.length === 0 ? 'px-4 py-6 text-center text-muted' : 'sr-only'}>
+        {found.length === 0 ? `Nothing matches “${asked}”.` : asked.trim() === '' ? '' : count(found.length, 'result')}
+      </p>
       <div
         id={`${ids}list`}
         ref={list}
@@ -130,7 +137,7 @@ function Entries({ onClose, takeTyped }: Omit<PaletteProps, 'open'>) {
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field above takes the keys.
           <div
             key={`${entry.kind} ${entry.title} ${entry.href}`}
-            id={`${ids}${index}`}
+            id={idOf(entry)}
             role="option"
             tabIndex={-1}
             aria-selected={index === current}

@@ -1,3 +1,5 @@
+import type { ToolFigures } from '../../../src/core/records/tool-metrics.ts'
+
 const whole = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
@@ -9,6 +11,20 @@ export function inTime(ms: number): string {
 }
 
 export const inPercent = (part: number): string => `${short.format(Math.floor(part * 1_000) / 10)} %`
+
+/** The share of successful calls. Calls that wait for approval are neither successes nor failures. */
+export function successRate({ total, success_rate, errors }: Pick<ToolFigures, 'total' | 'success_rate' | 'errors'>) {
+  const ended = total - (errors.APPROVAL_REQUIRED ?? 0)
+  return ended > 0 ? (success_rate * total) / ended : undefined
+}
+
+/** The share of successful calls, or a dash if no call has ended. */
+export function inSuccess(figures: Parameters<typeof successRate>[0]): string {
+  const rate = successRate(figures)
+  // Products of shares are not exact.
+  return rate === undefined ? '–' : inPercent(Math.round(rate * 1e9) / 1e9)
+}
+
 /** 68.3 %: to the nearest tenth, like benchmark results. */
 export const inTenths = (part: number): string => `${(part * 100).toFixed(1)} %`
 /** 640 B, 12 kB, 1.05 MB. */

@@ -73,3 +73,12 @@ function inline(text: string): Inline[] {
   if (from < text.length) parts.push({ as: 'text', text: text.slice(from) })
   return parts
 }
+
+/** The text of Markdown without its marks. */
+export const plainText = (text: string): string => markdown(text).map(plainBlock).join('\n')
+
+function plainBlock(block: Block): string {
+  if (block.kind === 'code') return block.text
+  const lines = block.kind === 'list' ? block.items : [block.parts]
+  return lines.map((parts) => parts.map(({ text }) => text).join('')).join('\n')
+}

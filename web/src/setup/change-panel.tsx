@@ -1,5 +1,7 @@
+import { useAnnounced } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
+import { count } from '../parts/figures.ts'
 import { Code } from '../parts/section.tsx'
 import { Loading, Note } from '../parts/states.tsx'
 import { type DiffLine, diffLines } from './diff-lines.ts'
@@ -40,6 +42,9 @@ export function ChangePanel({
 }: ChangePanelProps) {
   const { view, error, complete } = change
   const file = setup.file ?? 'toolyard.config.json'
+  const warnings = (view?.warnings.length ?? 0) + (caution === undefined ? 0 : 1)
+  const isShown = complete && view !== undefined && !error
+  useAnnounced(isShown ? `The change is shown${warnings > 0 ? `, with ${count(warnings, 'warning')}` : ''}.` : '')
   return (
     <section aria-labelledby="change" className="panel min-w-0 p-4 lg:sticky lg:top-16">
       <h2 id="change" className="text-lg font-semibold">

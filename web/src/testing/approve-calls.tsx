@@ -1,13 +1,23 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import type { PendingApproval } from '../../../src/chat/run.ts'
 import { useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { approvalQuery } from '../approvals/approval-queries.ts'
+import { announce } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { Chip, Note } from '../parts/states.tsx'
 import { written } from '../tools/params-text.tsx'
+
+/** Whether all calls that a run waited for are decided: the run goes on. */
+export function useDecided(approvals: readonly PendingApproval[]): boolean {
+  const mayApprove = useMay('approve')
+  return useQueries({
+    queries: approvals.map(({ id }) => ({ ...approvalQuery(id), enabled: mayApprove })),
+    combine: (found) => found.length > 0 && found.every(({ data }) => data !== undefined && data.status !== 'pending'),
+  })
+}
 
 /** The calls that a run waits for, each with its decision. */
 export const ApproveCalls = ({ approvals }: { readonly approvals: readonly PendingApproval[] }) => (
@@ -27,6 +37,10 @@ function ApproveCall({ approval: { id, tool, params } }: { readonly approval: Pe
   const decide = useMutation({
     mutationFn: (decision: ApprovalDecision['decision']) =>
       requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body: { decision } }),
+    onSuccess: (view) => {
+      client.setQueryData(approvalQuery(id).queryKey, view)
+      announce(`${view.status === 'approved' ? 'Approved' : 'Rejected'} ${tool}.`)
+    },
     onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const refused = state?.refused ?? (mayApprove ? null : 'Your key can’t approve calls. Another person has to.')
@@ -61,9 +75,11 @@ function ApproveCall({ approval: { id, tool, params } }: { readonly approval: Pe
         ) : (
           <Chip tone={state.status === 'approved' ? 'good' : 'warn'}>{state.status}</Chip>
         )}
-        <Link href={`/approvals/${id}`} className="text-sm text-accent underline underline-offset-2">
-          Change parameters
-        </Link>
+        {isOpen && !decide.isPending && (
+          <Link href={`/approvals/${id}`} className="text-sm text-accent underline underline-offset-2">
+            Change parameters
+          </Link>
+        )}
         {refused !== null && isOpen && <span className="text-sm text-muted">{refused}</span>}
       </div>
       {decide.error !== null && (

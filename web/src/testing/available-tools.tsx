@@ -1,15 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
-import { useDeferredValue, useMemo, useState } from 'react'
+import { useDeferredValue, useId, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { toolsQuery } from '../api/queries.ts'
+import { announce } from '../parts/announce.tsx'
 import { FuzzyIndex } from '../parts/fuzzy.ts'
 import { BreakableName } from '../parts/section.tsx'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
 import { BoxList } from '../parts/virtual-list.tsx'
 import { EffectChip } from '../tools/effect-chip.tsx'
-import type { ThreadSettings } from './threads.ts'
+import { jsonFault, type ThreadSettings } from './threads.ts'
 
 const ROW_PX = 78
 const MOST_DESCRIPTION = 100
@@ -36,19 +37,19 @@ export function AvailableTools({ settings, onChange }: AvailableToolsProps) {
       <div className="grid gap-2 px-3 pt-2 text-sm">
         <Mode settings={settings} onChange={onChange} />
         <p className="text-muted">
-          {settings.tools === undefined ? (
-            'The model is offered all tools. Check some to offer only these.'
-          ) : (
-            <>
-              The model is offered {settings.tools.length} of them.{' '}
-              <button
-                type="button"
-                className="text-accent underline underline-offset-2"
-                onClick={() => onChange(without(settings, 'tools'))}
-              >
-                Offer all
-              </button>
-            </>
+          <span role="status">
+            {settings.tools === undefined
+              ? 'The model is offered all tools. Check some to offer only these.'
+              : `The model is offered ${settings.tools.length} of them.`}
+          </span>{' '}
+          {settings.tools !== undefined && (
+            <button
+              type="button"
+              className="text-accent underline underline-offset-2"
+              onClick={() => onChange(without(settings, 'tools'))}
+            >
+              Offer all
+            </button>
           )}
         </p>
         {tools !== undefined && tools.length >= MANY && (
@@ -162,16 +163,50 @@ function Tool({ tool, settings, onChange }: AvailableToolsProps & { readonly too
           {excerpt(tool.description, MOST_DESCRIPTION)}
         </p>
         {mocks !== undefined && (
-          <input
-            aria-label={`Mock result of ${name}, as JSON`}
-            placeholder='{"ok": true}'
-            spellCheck={false}
-            className="field mt-1 font-mono text-xs"
-            value={mocks[name] ?? ''}
-            onChange={(event) => onChange({ ...settings, mocks: { ...mocks, [name]: event.target.value } })}
+          <MockResult
+            tool={name}
+            text={mocks[name] ?? ''}
+            onText={(text) => onChange({ ...settings, mocks: { ...mocks, [name]: text } })}
           />
         )}
       </div>
     </div>
+  )
+}
+
+interface MockResultProps {
+  readonly tool: string
+  readonly text: string
+  readonly onText: (text: string) => void
+}
+
+/** The result that calls of a tool get. It is checked when the field is left. */
+function MockResult({ tool, text, onText }: MockResultProps) {
+  const help = useId()
+  const [left, setLeft] = useState(text !== '')
+  const fault = left ? jsonFault(text) : undefined
+  const leave = () => {
+    setLeft(true)
+    if (jsonFault(text) !== undefined) announce(`The mock result of ${tool} is not JSON.`)
+  }
+  return (
+    <>
+      <input
+        aria-label={`Mock result of ${tool}, as JSON`}
+        aria-invalid={fault !== undefined}
+        aria-describedby={fault === undefined ? undefined : help}
+        placeholder='{"ok": true}'
+        spellCheck={false}
+        className="field mt-1 font-mono text-xs"
+        value={text}
+        onChange={(event) => onText(event.target.value)}
+        onBlur={leave}
+      />
+      {fault !== undefined && (
+        <p id={help} className="mt-1 text-xs wrap-anywhere text-bad">
+          Not JSON: {fault}
+        </p>
+      )}
+    </>
   )
 }

@@ -20,14 +20,23 @@ interface ModelChoicesProps {
 /** Selects one model, or several to compare. Warns about models that aren't validated. */
 export function ModelChoices({ models, chosen, onChange, most, compact = false }: ModelChoicesProps) {
   const places = useRef<HTMLDivElement>(null)
-  const before = useRef(chosen.length)
-  // The pressed button may be gone: focus the last select.
+  const more = useRef<HTMLButtonElement>(null)
+  const pressed = useRef<'add' | 'remove'>(undefined)
+  // The pressed button may be gone: focus the added select, or the button that adds another one.
   useEffect(() => {
-    if (before.current === chosen.length) return
-    before.current = chosen.length
     const lists = places.current?.querySelectorAll<HTMLElement>('[role="combobox"]')
-    lists?.[lists.length - 1]?.focus()
+    if (pressed.current === 'add') lists?.[chosen.length - 1]?.focus()
+    if (pressed.current === 'remove') more.current?.focus()
+    pressed.current = undefined
   }, [chosen.length])
+  const add = () => {
+    pressed.current = 'add'
+    onChange([...chosen, null])
+  }
+  const remove = (index: number) => {
+    pressed.current = 'remove'
+    onChange(chosen.toSpliced(index, 1))
+  }
   if (models.length === 0) {
     return (
       <Empty title="No models">
@@ -47,17 +56,13 @@ export function ModelChoices({ models, chosen, onChange, most, compact = false }
             <ModelSelect
               label={index === 0 ? 'Select Model' : `Compare with (${index + 1})`}
               models={models}
-              quietLabel={compact}
+              compact={compact}
               value={value}
               onChange={(id) => onChange(chosen.with(index, id))}
             />
           </div>
           {index > 0 && (
-            <Button
-              className="min-h-10"
-              aria-label={`Remove model ${index + 1}`}
-              onClick={() => onChange(chosen.toSpliced(index, 1))}
-            >
+            <Button className="min-h-10" aria-label={`Remove model ${index + 1}`} onClick={() => remove(index)}>
               Remove
             </Button>
           )}
@@ -76,11 +81,7 @@ export function ModelChoices({ models, chosen, onChange, most, compact = false }
       )}
       {chosen.length < Math.min(most, usable.length) && (
         <div>
-          <button
-            type="button"
-            className="text-sm text-accent underline underline-offset-2"
-            onClick={() => onChange([...chosen, null])}
-          >
+          <button ref={more} type="button" className="text-sm text-accent underline underline-offset-2" onClick={add}>
             Compare with another model
           </button>
         </div>

@@ -10,16 +10,16 @@ interface ModelSelectProps {
   readonly value: string | null
   readonly onChange: (id: string | null) => void
   readonly invalid?: boolean
-  /** The label is for screen readers only. */
-  readonly quietLabel?: boolean
+  /** In one line: the label and the badge are for screen readers only. */
+  readonly compact?: boolean
 }
 
 /** The models, each with its badge. */
-export function ModelSelect({ label, models, value, onChange, invalid = false, quietLabel = false }: ModelSelectProps) {
+export function ModelSelect({ label, models, value, onChange, invalid = false, compact = false }: ModelSelectProps) {
   const chosen = models.find(({ id }) => id === value)
   return (
     <Select.Root value={value} onValueChange={onChange}>
-      <Select.Label className={quietLabel ? 'sr-only' : 'block text-sm font-medium'}>{label}</Select.Label>
+      <Select.Label className={compact ? 'sr-only' : 'block text-sm font-medium'}>{label}</Select.Label>
       <Select.Trigger
         aria-invalid={invalid}
         className="field mt-1 flex min-h-10 items-center justify-between gap-2 text-left"
@@ -29,9 +29,13 @@ export function ModelSelect({ label, models, value, onChange, invalid = false, q
             chosen === undefined ? (
               <span className="text-muted">Choose a model</span>
             ) : (
-              <span className="flex min-w-0 flex-wrap items-center gap-x-2">
-                <span className="max-w-full font-medium wrap-anywhere">{chosen.name}</span>
-                <ModelBadge model={chosen} />
+              <span className={`flex min-w-0 items-center gap-x-2 ${compact ? '' : 'flex-wrap'}`}>
+                <span className={`max-w-full font-medium ${compact ? 'truncate' : 'wrap-anywhere'}`}>
+                  {chosen.name}
+                </span>
+                <span className={compact ? 'sr-only' : ''}>
+                  <ModelBadge model={chosen} />
+                </span>
               </span>
             )
           }
@@ -42,7 +46,7 @@ export function ModelSelect({ label, models, value, onChange, invalid = false, q
       </Select.Trigger>
       <Select.Portal>
         <Select.Positioner sideOffset={4} alignItemWithTrigger={false} className="z-40 outline-none">
-          <Select.Popup className="panel max-h-80 border-edge w-(--anchor-width) max-w-(--available-width) overflow-y-auto p-1 shadow-xl">
+          <Select.Popup className="panel max-h-80 border-edge w-[max(var(--anchor-width),22rem)] max-w-(--available-width) overflow-y-auto p-1 shadow-xl">
             <Select.List>
               {models.map((model) => (
                 <Select.Item

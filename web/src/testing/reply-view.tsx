@@ -2,16 +2,18 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { type ListedModel, runQuery, useMay } from '../api/queries.ts'
+import { useAnnounced } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { MarkdownView } from '../parts/markdown-view.tsx'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { RateAnswer } from '../runs/rate-answer.tsx'
-import { ApproveCalls } from './approve-calls.tsx'
+import { ApproveCalls, useDecided } from './approve-calls.tsx'
 import { ComparedWith } from './compared-with.tsx'
 import { ModelBadge } from './model-badge.tsx'
 import { RecordTest } from './record-test.tsx'
+import { replySaid } from './reply-said.ts'
 import { storedRun } from './run-state.ts'
 import { RunTimeline } from './run-timeline.tsx'
 import { RunTurns } from './run-turns.tsx'
@@ -38,7 +40,10 @@ interface ReplyViewProps {
 export function ReplyView({ reply, model, isLatest, stop, before }: ReplyViewProps) {
   const { status, turns, answer, problem, durationMs } = reply
   const mayInstall = useMay('installation')
+  const approvals = status === 'waiting' ? (answer?.approvals ?? []) : []
+  const goesOn = useDecided(approvals)
   const running = status === 'running'
+  useAnnounced(replySaid(reply, model?.name ?? reply.model))
   const last = turns.at(-1)
   const spoken = last?.calls.length === 0 ? last.text : ''
   const text = answer?.content || spoken
@@ -48,20 +53,13 @@ export function ReplyView({ reply, model, isLatest, stop, before }: ReplyViewPro
         <h3 className="font-semibold wrap-anywhere">{model?.name ?? reply.model}</h3>
         {model !== undefined && <ModelBadge model={model} />}
         <span className="ml-auto flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted tabular-nums">
-          <span role="status">
-            {running ? (
-              <span className="moving">The model is responding …</span>
-            ) : (
-              durationMs !== undefined && inTime(durationMs)
-            )}
-          </span>
+          <span role="status">{(running || goesOn) && <span className="moving">The model is responding …</span>}</span>
+          {!running && !goesOn && durationMs !== undefined && <span>{inTime(durationMs)}</span>}
           {answer?.usage !== undefined && <span>{count(answer.usage.total_tokens, 'token')}</span>}
           {answer?.cost !== undefined && <span>{inMoney(answer.cost)}</span>}
-          {answer === undefined || status === 'cancelled' ? (
-            !running && <Chip tone={TONES[status]}>{status}</Chip>
-          ) : (
-            <StopChip reason={answer.stop_reason} />
-          )}
+          {answer === undefined || status === 'cancelled'
+            ? !running && <Chip tone={TONES[status]}>{status}</Chip>
+            : !goesOn && <StopChip reason={answer.stop_reason} />}
           {(running || status === 'waiting') && (
             <Button look="danger" onClick={stop}>
               Cancel
@@ -90,7 +88,7 @@ export function ReplyView({ reply, model, isLatest, stop, before }: ReplyViewPro
           Replace the key in Settings
         </Link>
       )}
-      {status === 'waiting' && answer?.approvals !== undefined && <ApproveCalls approvals={answer.approvals} />}
+      {approvals.length > 0 && <ApproveCalls approvals={approvals} />}
       <Calls reply={reply} />
       {answer !== undefined && status !== 'waiting' && (
         <>
@@ -129,9 +127,7 @@ export function ReplyView({ reply, model, isLatest, stop, before }: ReplyViewPro
 
 const Said = ({ tone, children }: { readonly tone: 'warn' | 'bad'; readonly children: ReactNode }) => (
   <div className="mt-3">
-    <Note tone={tone} role="alert">
-      {children}
-    </Note>
+    <Note tone={tone}>{children}</Note>
   </div>
 )
 

@@ -95,13 +95,20 @@ function mockResults(mocks: Readonly<Record<string, string>>, tools: readonly st
 /** Why mock results can't be sent. */
 export function mockProblem(mocks: ThreadSettings['mocks']): string | undefined {
   for (const [tool, text] of Object.entries(mocks ?? {})) {
-    try {
-      if (text.trim() !== '') JSON.parse(text)
-    } catch (error) {
-      return `The mock result of ${tool} is not JSON: ${(error as Error).message}`
-    }
+    const fault = jsonFault(text)
+    if (fault !== undefined) return `The mock result of ${tool} is not JSON: ${fault}`
   }
   return undefined
+}
+
+/** Why a text that is not empty isn't JSON. */
+export function jsonFault(text: string): string | undefined {
+  try {
+    if (text.trim() !== '') JSON.parse(text)
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 /** Adds a turn after the first `kept` ones, with a run for each model. */

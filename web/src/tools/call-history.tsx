@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { historyQuery, useMay } from '../api/queries.ts'
-import { inDate, inTime } from '../parts/figures.ts'
+import { inDate, inMoment, inTime } from '../parts/figures.ts'
 import { OutcomeChip } from '../parts/outcome-chip.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
 
@@ -51,13 +51,21 @@ export function CallHistory({ tool }: { readonly tool: string }) {
                 <td className="px-4 py-2">{source}</td>
                 <td className="px-4 py-2 font-mono text-xs">{caller}</td>
                 <td className="px-4 py-2">
-                  <Link href={`/activity/calls/${encodeURIComponent(id)}`} className="text-accent underline">
+                  <Link
+                    href={`/activity/calls/${encodeURIComponent(id)}`}
+                    aria-label={`open the call of ${inMoment(time)}`}
+                    className="text-accent underline"
+                  >
                     open
                   </Link>
                 </td>
                 <td className="px-4 py-2">
                   {run_id !== null && (
-                    <Link href={`/runs/${run_id}`} className="text-accent underline">
+                    <Link
+                      href={`/runs/${run_id}`}
+                      aria-label={`open the run with the call of ${inMoment(time)}`}
+                      className="text-accent underline"
+                    >
                       open
                     </Link>
                   )}

@@ -3,6 +3,7 @@ import type { ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 import type { Option } from '../parts/choice.tsx'
+import { successRate } from '../parts/figures.ts'
 
 export type ToolFigures = ExecutionMetrics['tools']
 
@@ -87,6 +88,6 @@ function textOf(tool: PageTool): string {
 
 const weights: Readonly<Record<string, (figures: ToolFigures[string]) => number>> = {
   calls: ({ total }) => total,
-  failing: ({ success_rate }) => 1 - success_rate,
+  failing: (figures) => 1 - (successRate(figures) ?? 1),
   slow: ({ p95_ms }) => p95_ms,
 }

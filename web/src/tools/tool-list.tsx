@@ -1,7 +1,7 @@
 import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { useCompact } from '../parts/density.tsx'
-import { count, inPercent, inTime } from '../parts/figures.ts'
+import { count, inSuccess, inTime, successRate } from '../parts/figures.ts'
 import { KeyIcon } from '../parts/icons.tsx'
 import { BreakableName } from '../parts/section.tsx'
 import { excerpt } from '../parts/shortened.ts'
@@ -111,8 +111,8 @@ const Row = ({ tool, figures, observed }: RowProps) => (
         ) : (
           <>
             <span className="sr-only">Success in 24 hours: </span>
-            <span className={figures.success_rate < 0.9 ? 'font-medium text-bad' : ''}>
-              {inPercent(figures.success_rate)}
+            <span className={(successRate(figures) ?? 1) < 0.9 ? 'font-medium text-bad' : ''}>
+              {inSuccess(figures)}
             </span>
             <span className="ml-1.5 text-xs text-muted">{count(figures.total, 'call')}</span>
           </>

@@ -5,7 +5,7 @@ import { Link, useLocation, useSearchParams } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { callQuery, figuresQuery, toolQuery, useMay } from '../api/queries.ts'
-import { count, inPercent, inTime } from '../parts/figures.ts'
+import { count, inSuccess, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { lazyPart } from '../parts/lazy-part.ts'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
@@ -186,7 +186,7 @@ function Figures({ name }: { readonly name: string }) {
   if (figures === undefined) return null
   return (
     <span className="ml-1 text-sm text-muted tabular-nums">
-      {count(figures.total, 'call')} in 24 h, {inPercent(figures.success_rate)} successful, p95 {inTime(figures.p95_ms)}
+      {count(figures.total, 'call')} in 24 h, {inSuccess(figures)} successful, p95 {inTime(figures.p95_ms)}
     </span>
   )
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { count, inNumber, inPercent, inTime } from '../../parts/figures.ts'
+import { count, inNumber, inSuccess, inTime } from '../../parts/figures.ts'
 import { Failed, Loading } from '../../parts/states.tsx'
 import { CALLS, callRows, figuresOf } from '../charts/call-charts.tsx'
 import { callSeriesQuery, executionQuery, metricsViewOf } from '../charts/metrics-queries.ts'
@@ -19,7 +19,7 @@ export function MetricsTile({ params }: { readonly params: URLSearchParams }) {
   return (
     <>
       <p className="mt-1 mb-2 text-sm tabular-nums">
-        {count(figures.total, 'call')}, {inPercent(figures.success_rate)} successful, p95 {inTime(figures.p95_ms)}
+        {count(figures.total, 'call')}, {inSuccess(figures)} successful, p95 {inTime(figures.p95_ms)}
       </p>
       <TimeChart
         title={view.tool === '' ? 'Calls' : `Calls of ${view.tool}`}

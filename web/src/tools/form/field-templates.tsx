@@ -3,13 +3,14 @@ import {
   ADDITIONAL_PROPERTY_FLAG,
   type ArrayFieldItemTemplateProps,
   buttonId,
+  type FieldTemplateProps,
   getTemplate,
   getUiOptions,
   type MultiSchemaFieldTemplateProps,
   type WidgetProps,
   type WrapIfAdditionalTemplateProps,
 } from '@rjsf/utils'
-import type { ComponentType } from 'react'
+import { type ComponentType, useEffect } from 'react'
 import { GIVEN } from './problems-by-field.ts'
 
 /** An array item with its buttons. */
@@ -67,7 +68,25 @@ function WrapIfAdditionalTemplate(props: WrapIfAdditionalTemplateProps) {
   )
 }
 
-export const fieldTemplates = { ArrayFieldItemTemplate, MultiSchemaFieldTemplate, WrapIfAdditionalTemplate }
+const { FieldTemplate: Field } = getDefaultRegistry().templates
+
+/** Marks the control of a field that has problems. The widgets of the library can't be told to. */
+function FieldTemplate(props: FieldTemplateProps) {
+  const { id, rawErrors = [] } = props
+  const isWrong = rawErrors.length > 0
+  useEffect(() => {
+    const control = document.getElementById(id)
+    if (control?.matches('input, select, textarea')) control.setAttribute('aria-invalid', String(isWrong))
+  })
+  return <Field {...props} />
+}
+
+export const fieldTemplates = {
+  ArrayFieldItemTemplate,
+  FieldTemplate,
+  MultiSchemaFieldTemplate,
+  WrapIfAdditionalTemplate,
+}
 
 const { SelectWidget: Select, CheckboxesWidget: Checkboxes } = getDefaultRegistry().widgets as Record<
   'SelectWidget' | 'CheckboxesWidget',
