@@ -311,6 +311,10 @@ describe('a tool', () => {
     await page.getByText('execution_time_ms').waitFor()
     await page.getByRole('tab', { name: 'History' }).click()
     await page.getByRole('cell', { name: 'success' }).first().waitFor()
+    await page
+      .getByRole('link', { name: /^open the call of / })
+      .first()
+      .waitFor()
     await page.getByRole('tab', { name: 'Copy as' }).click()
     await picture('tool-copy')
     const copied = async (name: string) => {
