@@ -141,7 +141,12 @@ test.runIf(FULL)('makes a tool of a curl command to this machine, with its key i
   expect(await page.evaluate(READABLE)).not.toContain(TOKEN)
   expect(requests.join()).not.toContain(TOKEN)
 
-  await page.getByRole('button', { name: 'Remove find_user' }).click()
+  await page.getByRole('button', { name: 'Remove find_user' }).press('Enter')
+  const removal = page.getByRole('group', { name: 'Remove the tool find_user' })
+  await removal.and(page.locator(':focus')).waitFor()
+  await page.getByText(/The secret \w+ stays in the store/).waitFor()
+  await removal.getByRole('button', { name: 'Cancel' }).press('Enter')
+  await page.getByRole('button', { name: 'Remove find_user' }).and(page.locator(':focus')).press('Enter')
   await page.getByText(/The secret \w+ stays in the store/).waitFor()
   await page.getByRole('button', { name: 'Remove the tool find_user' }).click()
   await page.getByText(/Removed the tool find_user\. Backup:/).waitFor()
