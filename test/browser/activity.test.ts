@@ -410,6 +410,18 @@ describe('runs and calls', () => {
     await expect.poll(() => page.evaluate(visible)).toBeGreaterThanOrEqual(50)
   })
 
+  test.runIf(FULL)('a misspelled tool is suggested in the list of calls', async () => {
+    const { page, violations } = await open()
+    await page.goto(`${server.url}/activity/calls?tool=helo`)
+    const suggested = page.getByRole('button', { name: 'hello', exact: true })
+    await suggested.waitFor()
+    expect(await violations()).toEqual([])
+    await suggested.press('Enter')
+    await page.getByRole('list', { name: 'Calls' }).getByRole('link').first().waitFor()
+    const field = page.getByRole('combobox', { name: 'Tool' }).and(page.locator(':focus'))
+    expect(await field.inputValue()).toBe('hello')
+  })
+
   test.runIf(FULL)('a call is opened, run again with its parameters, and made a test that can be edited', async () => {
     const { page, checkLooks } = await open()
     await page.goto(`${server.url}/activity/calls?tool=hello&outcome=success`)
