@@ -90,7 +90,7 @@ describe('a run of suites', () => {
     await page.getByRole('link', { name: 'Open the run in progress' }).click()
     await page.waitForURL(address)
     release()
-    await page.getByText('4 of 4 trials').waitFor()
+    await page.getByRole('status').getByText('4 of 4 passed', { exact: true }).waitFor()
     await page.getByRole('button', { name: '4 passed' }).waitFor()
     await page.getByText('4,400 tokens, $0.012').waitFor()
     await page.getByText('validated for tools').first().waitFor()
@@ -104,7 +104,7 @@ describe('a run of suites', () => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
     const { page, checkLooks } = await open()
     await startSuite(page, server.url)
-    await page.getByText('4 of 4 trials').waitFor()
+    await page.getByText('3 of 4 passed').waitFor()
     const cases = page.getByRole('list', { name: 'Cases' })
     await cases.getByText('look: at is "Paris", expected "Rome".').click()
     await cases.getByRole('region', { name: 'Expected' }).getByText('"Rome"').waitFor()
@@ -154,7 +154,7 @@ describe('a run of suites', () => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
     const { page, checkLooks } = await open()
     await startSuite(page, server.url)
-    await page.getByText('4 of 4 trials').waitFor()
+    await page.getByText('3 of 4 passed').waitFor()
     // The server has one model; the page is to see two.
     await page.route('**/api/validations/runs/*', async (route) => {
       const response = await route.fetch()
@@ -190,6 +190,7 @@ describe('a run of suites', () => {
     await page.getByText('1 of 4 trials').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('cancelled', { exact: true }).waitFor()
+    await page.getByRole('status').getByText('1 of 1 passed, 3 not run').waitFor()
     await page.getByRole('button', { name: '3 not run' }).waitFor()
     holding = false
     await page.goto(`${server.url}/models`)
@@ -208,7 +209,7 @@ describe('a run of suites', () => {
     await page.getByText('reusing 1 of 4 trials').waitFor()
     await page.getByRole('button', { name: 'Run suites' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Run suites' }).click()
-    await page.getByText('3 of 3 trials').waitFor()
+    await page.getByText('3 of 3 passed').waitFor()
     await page.getByRole('button', { name: '4 passed' }).waitFor()
   })
 })

@@ -28,13 +28,15 @@ interface PagedListProps<Row> {
   readonly row: (row: Row) => ReactNode
   readonly empty: ReactNode
   readonly onClear: () => void
+  /** What to try if nothing matches the filters. */
+  readonly suggestion?: ReactNode
   /** The titles of the columns, for wide windows. They have the classes of a row. */
   readonly head: ReactNode
 }
 
 /** A list by pages, newest first: older rows are loaded while scrolling, new ones while only the first page is shown. */
 export function PagedList<Row>(props: PagedListProps<Row>) {
-  const { path, part, filters, fixed = {}, one, keyOf, row, empty, onClear, head } = props
+  const { path, part, filters, fixed = {}, one, keyOf, row, empty, onClear, suggestion, head } = props
   const { up } = useConnection()
   const query = infiniteQueryOptions({
     queryKey: ['list', path, filters, fixed],
@@ -98,7 +100,7 @@ export function PagedList<Row>(props: PagedListProps<Row>) {
       {rows.length === 0 &&
         (isNarrowed ? (
           <Empty title={`No matching ${one}s`} action={{ label: 'Clear the filters', href: location.pathname }}>
-            Remove a filter. Names and ids must match exactly.
+            {suggestion || 'Remove a filter. Names and ids must match exactly.'}
           </Empty>
         ) : (
           empty

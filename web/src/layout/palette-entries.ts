@@ -6,6 +6,7 @@ import { inDate } from '../parts/figures.ts'
 import { FuzzyIndex } from '../parts/fuzzy.ts'
 import { excerpt } from '../parts/shortened.ts'
 import { JOBS } from '../setup/jobs.ts'
+import { SHORTCUTS_HASH } from './shortcuts-hash.ts'
 
 const MAX_TITLE = 80
 
@@ -32,6 +33,7 @@ export const PAGE_ENTRIES: readonly PaletteEntry[] = [
   { kind: 'page', title: 'Views', detail: 'saved filters, pinned figures', href: '/activity/views' },
   { kind: 'page', title: 'Approvals', detail: 'calls that wait', href: '/approvals' },
   { kind: 'page', title: 'Settings', detail: 'keys, tenants and flags', href: '/settings' },
+  { kind: 'page', title: 'Keyboard shortcuts', detail: 'help', href: SHORTCUTS_HASH },
 ]
 
 /** What can be added. */
@@ -72,7 +74,7 @@ export const runEntry = ({ id, model, question, started_at, stop_reason }: Liste
 
 const MOST_SHOWN = 50
 /** Without a query, each kind shows a few. */
-const FIRST = { page: 14, add: 5, tool: 8, model: 4, view: 4, thread: 4, run: 4 } as const
+const FIRST = { page: 15, add: 5, tool: 8, model: 4, view: 4, thread: 4, run: 4 } as const
 
 /** Finds entries, the best first. A title counts more than the details. */
 export class PaletteIndex {

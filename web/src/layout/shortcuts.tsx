@@ -1,17 +1,26 @@
 import { Suspense, useEffect, useRef, useState } from 'react'
+import { useLocationProperty } from 'wouter/use-browser-location'
 import { SearchIcon } from '../parts/icons.tsx'
+import { isTyping } from '../parts/is-typing.ts'
 import { lazyPart } from '../parts/lazy-part.ts'
+import { SHORTCUTS_HASH } from './shortcuts-hash.ts'
 
 const Palette = lazyPart(async () => (await import('./palette.tsx')).Palette)
 
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+const ShortcutHelp = lazyPart(async () => (await import('./shortcut-help.tsx')).ShortcutHelp)
 
-/** Ctrl+K opens the palette. `/` goes to the search field of the page, or opens the palette if there is none. */
+/** Ctrl+K opens the palette. `/` goes to the search field of the page, or opens the palette if there is none. `?` lists them. */
 export function Shortcuts() {
   const [open, setOpen] = useState(false)
   const [wanted, setWanted] = useState(false)
+  const [help, setHelp] = useState<'open' | 'closed'>()
+  const hash = useLocationProperty(() => location.hash)
+  // The palette leads here.
+  useEffect(() => {
+    if (hash !== SHORTCUTS_HASH) return
+    history.replaceState(history.state, '', `${location.pathname}${location.search}`)
+    setHelp('open')
+  }, [hash])
   /** The keys that were pressed before the palette was loaded and focused. Undefined when it isn't awaited. */
   const typed = useRef<string>(undefined)
   const show = () => {
@@ -44,7 +53,12 @@ export function Shortcuts() {
         typed.current += event.key
         return
       }
-      if (event.key !== '/' || !isPlain || isTyping(event.target)) return
+      if (!isPlain || isTyping(event.target)) return
+      if (event.key === '?' && document.querySelector('[role="dialog"], [role="alertdialog"]') === null) {
+        event.preventDefault()
+        setHelp('open')
+      }
+      if (event.key !== '/') return
       const field = document.querySelector<HTMLInputElement>('main input[type="search"]')
       event.preventDefault()
       if (field === null) return show()
@@ -71,6 +85,11 @@ export function Shortcuts() {
       {wanted && (
         <Suspense fallback={null}>
           <Palette open={open} onClose={hide} takeTyped={takeTyped} />
+        </Suspense>
+      )}
+      {help !== undefined && (
+        <Suspense fallback={null}>
+          <ShortcutHelp open={help === 'open'} onClose={() => setHelp('closed')} />
         </Suspense>
       )}
     </>

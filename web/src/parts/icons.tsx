@@ -3,8 +3,8 @@ import type { ReactNode } from 'react'
 const icon = (path: ReactNode) => () => (
   <svg
     viewBox="0 0 24 24"
-    width="18"
-    height="18"
+    width="1.125rem"
+    height="1.125rem"
     fill="none"
     stroke="currentColor"
     strokeWidth="2"

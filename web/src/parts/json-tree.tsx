@@ -1,4 +1,4 @@
-import { useMemo } from 'react'
+import { type KeyboardEvent, useMemo } from 'react'
 import { collapseAllNested, JsonView } from 'react-json-view-lite'
 import { CopyButton } from './copy-button.tsx'
 import { inBytes } from './figures.ts'
@@ -55,14 +55,51 @@ function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean
     return <code className="font-mono text-[0.8125rem] break-words whitespace-pre-wrap">{plain(value)}</code>
   }
   return (
-    <JsonView
-      data={value}
-      style={STYLE}
-      shouldExpandNode={small ? always : collapseAllNested}
-      aria-label={label}
-      clickToExpandNode
-    />
+    // biome-ignore lint/a11y/noStaticElementInteractions: takes the keys of the buttons inside.
+    <div ref={nameButtons} data-label={label} onKeyDown={pressButton}>
+      <JsonView
+        data={value}
+        style={STYLE}
+        shouldExpandNode={small ? always : collapseAllNested}
+        aria-label={label}
+        clickToExpandNode
+      />
+    </div>
   )
+}
+
+const BUTTONS = '[role="button"]'
+
+/** The buttons of the library take only the arrow keys. */
+function pressButton(event: KeyboardEvent<HTMLElement>): void {
+  const { key, target } = event
+  if ((key !== 'Enter' && key !== ' ') || !(target instanceof HTMLElement) || !target.matches(BUTTONS)) return
+  event.preventDefault()
+  target.click()
+}
+
+/** Names each button by its field. The library has one name for all of them. */
+function nameButtons(tree: HTMLElement) {
+  const name = () => {
+    for (const button of tree.querySelectorAll(BUTTONS)) {
+      const action = button.getAttribute('aria-expanded') === 'true' ? 'Collapse' : 'Expand'
+      const wanted = `${action} ${fieldOf(button, tree.dataset.label ?? '')}`
+      if (button.getAttribute('aria-label') !== wanted) button.setAttribute('aria-label', wanted)
+    }
+  }
+  name()
+  const observer = new MutationObserver(name)
+  observer.observe(tree, { childList: true, subtree: true, attributeFilter: ['aria-label', 'data-label'] })
+  return () => observer.disconnect()
+}
+
+function fieldOf(button: Element, root: string): string {
+  const item = button.closest('[role="treeitem"]')
+  const list = item?.parentElement
+  if (!list?.matches('[role="group"]')) return root
+  const label = button.nextElementSibling
+  if (label?.className === STYLE.clickableLabel) return label.textContent.replace(/:$/, '')
+  return `item ${[...list.children].indexOf(item as Element) + 1}`
 }
 
 const always = () => true

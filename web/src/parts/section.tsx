@@ -18,7 +18,7 @@ export function Section({ title, about, children }: SectionProps) {
     return () => cancelAnimationFrame(frame)
   }, [id])
   return (
-    <section id={id} ref={section} aria-label={title} className="grid grid-cols-1 gap-3">
+    <section id={id} ref={section} tabIndex={-1} aria-label={title} className="grid grid-cols-1 gap-3">
       <div>
         <h2 className="text-lg font-semibold">{title}</h2>
         {about !== undefined && <p className="mt-0.5 max-w-prose text-sm text-muted">{about}</p>}

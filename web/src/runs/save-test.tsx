@@ -18,6 +18,8 @@ interface SaveTestProps {
   readonly from: { readonly run_id: string } | { readonly call_id: string }
 }
 
+const focusOnce = (link: HTMLAnchorElement | null) => link?.focus()
+
 /** Saves a run or a call as a test on the server. */
 export function SaveTest({ from }: SaveTestProps) {
   const client = useQueryClient()
@@ -39,6 +41,7 @@ export function SaveTest({ from }: SaveTestProps) {
           <Note tone="good" role="status">
             Saved to {SUITE} as {data.case.id}. Check what it expects:{' '}
             <Link
+              ref={focusOnce}
               href={`/models/suites/${SUITE}?case=${encodeURIComponent(data.case.id ?? '')}`}
               className="underline underline-offset-2"
             >

@@ -65,6 +65,8 @@ export function SignIn({ withAccount }: SignInProps) {
         type="password"
         autoComplete="current-password"
         spellCheck={false}
+        // biome-ignore lint/a11y/noAutofocus: the page has nothing else to do.
+        autoFocus
         placeholder="ty_…"
         className="field mt-1 font-mono"
         value={key}

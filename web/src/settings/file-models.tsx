@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type MouseEvent, useRef, useState } from 'react'
 import { Button } from '../parts/button.tsx'
 import { Section } from '../parts/section.tsx'
 import { Empty, Failed, Loading } from '../parts/states.tsx'
@@ -24,6 +24,15 @@ export function FileModels() {
 
 function List({ setup }: { readonly setup: SetupState }) {
   const [removal, setRemoval] = useState<Removal>()
+  const pressed = useRef<HTMLButtonElement>(null)
+  const ask = (next: Removal) => (event: MouseEvent<HTMLButtonElement>) => {
+    pressed.current = event.currentTarget
+    setRemoval(next)
+  }
+  const end = () => {
+    pressed.current?.focus()
+    setRemoval(undefined)
+  }
   const keyOf = (provider: string): string | undefined => {
     const [key] = Object.entries(setup.secrets.uses).find(([, uses]) => uses.includes(`providers.${provider}`)) ?? []
     return key && `key in the secret ${key}`
@@ -44,15 +53,15 @@ function List({ setup }: { readonly setup: SetupState }) {
               label={name}
               about={keyOf(name)}
               isRemovable={entry}
-              onRemove={() => setRemoval({ kind: 'remove_provider', name })}
+              onRemove={ask({ kind: 'remove_provider', name })}
             />
             {models.map((id) => (
-              <Row key={id} label={id} isInner isRemovable onRemove={() => setRemoval({ kind: 'remove_model', id })} />
+              <Row key={id} label={id} isInner isRemovable onRemove={ask({ kind: 'remove_model', id })} />
             ))}
           </li>
         ))}
       </ul>
-      {removal !== undefined && <ConfirmRemoval {...{ setup, removal }} onEnd={() => setRemoval(undefined)} />}
+      {removal !== undefined && <ConfirmRemoval key={JSON.stringify(removal)} {...{ setup, removal }} onEnd={end} />}
     </>
   )
 }
@@ -62,7 +71,7 @@ interface RowProps {
   readonly about?: string | undefined
   readonly isInner?: boolean
   readonly isRemovable: boolean
-  readonly onRemove: () => void
+  readonly onRemove: (event: MouseEvent<HTMLButtonElement>) => void
 }
 
 const Row = ({ label, about, isInner = false, isRemovable, onRemove }: RowProps) => (

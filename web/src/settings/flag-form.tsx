@@ -70,7 +70,9 @@ export function FlagForm({ tenants, pending, onSet }: FlagFormProps) {
           <option key={name} value={name} />
         ))}
       </datalist>
-      <Choice label="Allowed or denied" value={value} options={VALUES} onChange={setValue} />
+      <div className="text-sm">
+        <Choice label="Allowed or denied" value={value} options={VALUES} onChange={setValue} />
+      </div>
       <Button type="submit" disabled={pending || tenant.trim() === '' || flag.trim() === ''}>
         Set flag
       </Button>

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type MouseEvent, useRef, useState } from 'react'
 import type { ShownKey } from '../../../src/server/http/views.ts'
 import { request } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
@@ -23,10 +23,18 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
   const { id, name, role, scopes, tools, models, calls_per_minute, budget } = shown
   const { created_at, expires_at, revoked_at, last_used_at } = shown
   const [open, setOpen] = useState<'edit' | 'rotate'>()
-  const toggle = (part: 'edit' | 'rotate') => setOpen(open === part ? undefined : part)
+  const opener = useRef<HTMLButtonElement>(null)
+  const toggle = (part: 'edit' | 'rotate') => (event: MouseEvent<HTMLButtonElement>) => {
+    opener.current = event.currentTarget
+    setOpen(open === part ? undefined : part)
+  }
+  const close = () => {
+    opener.current?.focus()
+    setOpen(undefined)
+  }
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
-    <li className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
+    <li id={`key-${id}`} tabIndex={-1} className="grid scroll-mt-16 grid-cols-1 gap-1.5 px-4 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
         <span className="font-medium break-all">{name}</span>
         <Chip>{role}</Chip>
@@ -35,11 +43,11 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
         {revoked_at === null && isOver && <Chip tone="bad">expired</Chip>}
         {revoked_at === null && (
           <span className="ml-auto flex flex-wrap gap-2">
-            <Button aria-label={`Edit ${name}`} aria-expanded={open === 'edit'} onClick={() => toggle('edit')}>
+            <Button aria-label={`Edit ${name}`} aria-expanded={open === 'edit'} onClick={toggle('edit')}>
               Edit
             </Button>
             {!isOver && (
-              <Button aria-label={`Rotate ${name}`} aria-expanded={open === 'rotate'} onClick={() => toggle('rotate')}>
+              <Button aria-label={`Rotate ${name}`} aria-expanded={open === 'rotate'} onClick={toggle('rotate')}>
                 Rotate
               </Button>
             )}
@@ -47,8 +55,8 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
           </span>
         )}
       </div>
-      {open === 'edit' && revoked_at === null && <KeyForm edited={shown} onDone={() => setOpen(undefined)} />}
-      {open === 'rotate' && revoked_at === null && <RotateKey shown={shown} onDone={() => setOpen(undefined)} />}
+      {open === 'edit' && revoked_at === null && <KeyForm edited={shown} onDone={close} />}
+      {open === 'rotate' && revoked_at === null && <RotateKey shown={shown} onDone={close} />}
       <dl className="flex flex-wrap gap-x-5 gap-y-0.5 text-muted">
         <Fact name="Made">{inDate(created_at)}</Fact>
         {revoked_at !== null && <Fact name="Revoked">{inDate(revoked_at)}</Fact>}
@@ -89,7 +97,11 @@ function Revoke({ shown: { id, name }, isOwn, isLastAdmin }: KeyEntryProps) {
     onSuccess: async () => {
       if (isOwn) return client.invalidateQueries({ queryKey: ['session'] })
       toast({ text: `Revoked “${name}”`, undo: () => void restore() })
+      const row = document.getElementById(`key-${id}`)
+      const next = row?.nextElementSibling ?? row?.previousElementSibling ?? document.getElementById('keys')
       await client.invalidateQueries({ queryKey: ['keys'] })
+      // Its row is gone.
+      if (next instanceof HTMLElement) next.focus()
     },
   })
   const restore = async () => {

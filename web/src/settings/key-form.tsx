@@ -6,6 +6,7 @@ import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
 import { inDate } from '../parts/figures.ts'
+import { Code } from '../parts/section.tsx'
 import { Note } from '../parts/states.tsx'
 import { type MadeKey, rolesQuery } from './setting-queries.ts'
 
@@ -167,7 +168,8 @@ export function KeyForm({ edited, onMade, onDone, isFirst = false }: KeyFormProp
       {isFirst ? (
         <p className="text-sm text-muted">
           The first key has all rights: those of an admin, for all tenants and MCP servers. Create keys with fewer
-          rights after it.
+          rights after it. Once there is a key, the server stores no parameters and results of calls unless{' '}
+          <Code>storage.payloads</Code> is set, and Testing no longer lists the threads that were made without a key.
         </p>
       ) : (
         <>

@@ -7,6 +7,10 @@ import { KeyEntry } from './key-entry.tsx'
 import { KeyForm } from './key-form.tsx'
 import { keysQuery, type MadeKey, rolesQuery } from './setting-queries.ts'
 
+/** Focuses the row of a key, or the list if it isn't there yet. */
+export const focusKey = (id: string): void =>
+  (document.getElementById(`key-${id}`) ?? document.getElementById('keys'))?.focus()
+
 /** Lists, creates, edits and revokes the keys of the tenant. */
 export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
   const { data: session } = useQuery(sessionQuery)

@@ -7,7 +7,7 @@ import { usePageTitle } from '../parts/use-page-title.ts'
 import { JobCards } from '../setup/job-cards.tsx'
 import { Connections } from './connections.tsx'
 import { FileModels } from './file-models.tsx'
-import { Keys } from './keys.tsx'
+import { focusKey, Keys } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
 import { Packages } from './packages.tsx'
 import { Payloads } from './payloads.tsx'
@@ -29,13 +29,17 @@ export function SettingsPage() {
   // State lives here, because the first key changes the session and remounts the parts below.
   const [made, setMade] = useState<MadeKey>()
   const page = useRef<HTMLDivElement>(null)
+  const done = () => {
+    if (made !== undefined) focusKey(made.id)
+    setMade(undefined)
+  }
   return (
     <div ref={page} className="grid grid-cols-1 gap-8">
       <h1 className="text-2xl font-semibold tracking-tight">Settings</h1>
       <JumpLinks page={page} />
       <You />
       {mayCall && <Connections />}
-      {made !== undefined && <NewKey made={made} onDone={() => setMade(undefined)} />}
+      {made !== undefined && <NewKey made={made} onDone={done} />}
       {mayManage ? (
         <>
           <Keys onMade={setMade} />

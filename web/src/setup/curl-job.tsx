@@ -213,49 +213,52 @@ function Parameter({ parameter, problem, onChange }: ParameterProps) {
   }
   const types = [...new Set([...TYPES, type])].map((one) => ({ value: one, label: one === '' ? 'any' : one }))
   return (
-    <li className="grid grid-cols-1 gap-2 rounded-lg border border-line p-3 sm:grid-cols-[1fr_8rem_auto]">
-      <TextField
-        label="Name"
-        mono
-        maxLength={64}
-        value={name}
-        problem={problem}
-        onChange={(next) => onChange({ name: next })}
-      />
-      <div className="grid content-start gap-1">
-        <span aria-hidden="true" className="text-sm font-medium">
-          Type
-        </span>
-        <Choice
-          label={`Type of ${origin}`}
-          value={type}
-          options={types}
-          onChange={(next) => onChange({ type: next })}
+    <li className="rounded-lg border border-line p-3">
+      <fieldset className="grid min-w-0 grid-cols-1 gap-2 sm:grid-cols-[1fr_8rem_auto]">
+        <legend className="sr-only">Parameter {origin}</legend>
+        <TextField
+          label="Name"
+          mono
+          maxLength={64}
+          value={name}
+          problem={problem}
+          onChange={(next) => onChange({ name: next })}
         />
-      </div>
-      <div className="flex items-center gap-3 text-sm sm:mt-6">
-        <label className="inline-flex min-h-6 items-center gap-2">
-          <input
-            type="checkbox"
-            className="size-4 accent-accent"
-            checked={required}
-            disabled={fixed}
-            onChange={(event) => onChange({ required: event.target.checked })}
+        <div className="grid content-start gap-1">
+          <span aria-hidden="true" className="text-sm font-medium">
+            Type
+          </span>
+          <Choice
+            label={`Type of ${origin}`}
+            value={type}
+            options={types}
+            onChange={(next) => onChange({ type: next })}
           />
-          Required
-        </label>
-        {!fixed && (
-          <Button look="quiet" aria-label={`Remove ${origin}`} onClick={() => onChange({ removed: true })}>
-            <CrossIcon />
-          </Button>
-        )}
-      </div>
-      <TextField
-        label={`Description of ${origin}`}
-        className="sm:col-span-3"
-        value={description}
-        onChange={(next) => onChange({ description: next })}
-      />
+        </div>
+        <div className="flex items-center gap-3 text-sm sm:mt-6">
+          <label className="inline-flex min-h-6 items-center gap-2">
+            <input
+              type="checkbox"
+              className="size-4 accent-accent"
+              checked={required}
+              disabled={fixed}
+              onChange={(event) => onChange({ required: event.target.checked })}
+            />
+            Required
+          </label>
+          {!fixed && (
+            <Button look="quiet" aria-label={`Remove ${origin}`} onClick={() => onChange({ removed: true })}>
+              <CrossIcon />
+            </Button>
+          )}
+        </div>
+        <TextField
+          label={`Description of ${origin}`}
+          className="sm:col-span-3"
+          value={description}
+          onChange={(next) => onChange({ description: next })}
+        />
+      </fieldset>
     </li>
   )
 }

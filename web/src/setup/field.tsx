@@ -1,17 +1,17 @@
-import { type ReactNode, useId, useState } from 'react'
+import { type FocusEvent, type ReactNode, useId, useState } from 'react'
 
 /** Props for the control of a field. */
 interface ControlProps {
   readonly id: string
   readonly 'aria-describedby': string | undefined
   readonly 'aria-invalid': boolean
-  readonly onBlur: () => void
+  readonly onBlur: (event: FocusEvent<HTMLInputElement | HTMLTextAreaElement>) => void
 }
 
 interface FieldProps {
   readonly label: string
   readonly hint?: ReactNode | undefined
-  /** Shown after the field was left. */
+  /** Shown after the field was left, unless it was empty all the time. */
   readonly problem?: string | undefined
   readonly className?: string
   readonly children: (props: ControlProps) => ReactNode
@@ -20,11 +20,12 @@ interface FieldProps {
 /** A labelled control with a hint, and with what is wrong with its value. */
 export function Field({ label, hint, problem, className = '', children }: FieldProps) {
   const id = useId()
+  const [typed, setTyped] = useState(false)
   const [left, setLeft] = useState(false)
   const wrong = left ? problem : undefined
   const about = wrong ?? hint
   return (
-    <div className={`grid min-w-0 content-start gap-1 ${className}`}>
+    <div className={`grid min-w-0 content-start gap-1 ${className}`} onInput={() => setTyped(true)}>
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
@@ -32,7 +33,7 @@ export function Field({ label, hint, problem, className = '', children }: FieldP
         id,
         'aria-describedby': about === undefined ? undefined : `${id}-about`,
         'aria-invalid': wrong !== undefined,
-        onBlur: () => setLeft(true),
+        onBlur: ({ target }) => (typed || target.value !== '') && setLeft(true),
       })}
       {about !== undefined && (
         <p id={`${id}-about`} className={`text-sm ${wrong === undefined ? 'text-muted' : 'text-bad'}`}>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { SetupChange } from '../../../src/app/setup/build-change.ts'
 import { Button } from '../parts/button.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -33,8 +33,21 @@ export function ConfirmRemoval({ setup, removal, onEnd }: ConfirmRemovalProps) {
     toast(writtenToast(`Removed ${nameOf(removal)}.`, view))
     onEnd(true)
   })
+  const group = useRef<HTMLDivElement>(null)
+  useEffect(() => group.current?.focus(), [])
+  // Its buttons are below the change, which is loaded first.
+  useEffect(() => {
+    if (change.current) group.current?.scrollIntoView({ block: 'nearest' })
+  }, [change.current])
   return (
-    <>
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset has a look of its own.
+    <div
+      ref={group}
+      role="group"
+      aria-label={`Remove ${nameOf(removal)}`}
+      tabIndex={-1}
+      className="grid scroll-mt-16 grid-cols-1 gap-3"
+    >
       <ChangePanel
         setup={setup}
         change={change}
@@ -47,7 +60,7 @@ export function ConfirmRemoval({ setup, removal, onEnd }: ConfirmRemovalProps) {
           Cancel
         </Button>
       </div>
-    </>
+    </div>
   )
 }
 
@@ -60,12 +73,13 @@ interface RemovePartProps {
 export function RemovePart({ removal, onRemoved }: RemovePartProps) {
   const { data: setup } = useQuery(setupQuery)
   const [asking, setAsking] = useState(false)
+  const [cancelled, setCancelled] = useState(false)
   const { kind, name } = removal
   if (setup === undefined || !(kind === 'remove_tool' ? setup.tools : setup.servers).includes(name)) return null
   if (!asking) {
     return (
       <div>
-        <Button look="danger" onClick={() => setAsking(true)}>
+        <Button look="danger" autoFocus={cancelled} onClick={() => setAsking(true)}>
           Remove {name} …
         </Button>
       </div>
@@ -73,11 +87,8 @@ export function RemovePart({ removal, onRemoved }: RemovePartProps) {
   }
   const onEnd = (isRemoved: boolean) => {
     setAsking(false)
+    setCancelled(!isRemoved)
     if (isRemoved) onRemoved?.()
   }
-  return (
-    <div className="grid grid-cols-1 gap-3">
-      <ConfirmRemoval {...{ setup, removal, onEnd }} />
-    </div>
-  )
+  return <ConfirmRemoval {...{ setup, removal, onEnd }} />
 }

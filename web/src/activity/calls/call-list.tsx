@@ -1,10 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
+import { useMemo, useRef } from 'react'
 import { Link } from 'wouter'
 import type { ListedCall } from '../../../../src/server/http/views.ts'
 import { sessionQuery, toolsQuery, useMay } from '../../api/queries.ts'
+import { Button } from '../../parts/button.tsx'
 import { Choice } from '../../parts/choice.tsx'
 import { inMoment, inTime } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
+import { FuzzyIndex } from '../../parts/fuzzy.ts'
 import { OutcomeChip } from '../../parts/outcome-chip.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { useAddress } from '../address.ts'
@@ -19,6 +22,8 @@ const OUTCOME_OPTIONS = [
   ...Object.keys(OUTCOMES).map((value) => ({ value, label: value })),
 ]
 
+const MOST_SUGGESTED = 3
+
 /** The calls of all tools. */
 export function CallList() {
   const mayObserve = useMay('observe')
@@ -26,17 +31,26 @@ export function CallList() {
   const [params, change] = useAddress()
   const { data: tools = [] } = useQuery({ ...toolsQuery, enabled: useMay('read') })
   const { data: session } = useQuery(sessionQuery)
+  const narrow = useRef<HTMLElement>(null)
+  const index = useMemo(() => new FuzzyIndex(tools, ({ name }) => name), [tools])
   if (!mayObserve) return <Empty title="Your key can’t view calls">It lacks the scope observe.</Empty>
   const filters = filtersOf(params, NAMES)
   const clear = () => change(Object.fromEntries([...NAMES, 'last'].map((name) => [name, ''])))
   const text = (name: string, label: string, more: { placeholder?: string; suggestions?: readonly string[] } = {}) => (
     <FilterText label={label} value={filters[name] ?? ''} onChange={(value) => change({ [name]: value })} {...more} />
   )
+  const { tool: typed = '' } = filters
+  const isTool = typed === '' || tools.some(({ name }) => name === typed)
+  const similar = isTool ? [] : index.find(typed).slice(0, MOST_SUGGESTED)
+  const choose = (tool: string) => {
+    change({ tool })
+    narrow.current?.querySelector<HTMLInputElement>('input[type="search"]')?.focus()
+  }
   const tenant = filters.tenant === undefined ? '' : `?tenant=${encodeURIComponent(filters.tenant)}`
   return (
     <div className="grid grid-cols-1 gap-3 compact:gap-1">
       <h2 className="sr-only">Calls</h2>
-      <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
+      <search ref={narrow} aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
         <Choice
           label="Outcome"
           value={filters.outcome ?? ''}
@@ -66,6 +80,19 @@ export function CallList() {
           </Empty>
         }
         onClear={clear}
+        suggestion={
+          similar.length > 0 && (
+            <span className="flex flex-wrap items-center justify-center gap-2">
+              Did you mean
+              {similar.map(({ name }) => (
+                <Button key={name} className="font-mono" onClick={() => choose(name)}>
+                  {name}
+                </Button>
+              ))}
+              ?
+            </span>
+          )
+        }
         head={
           <div className={`${ROW} max-lg:hidden`}>
             <span>Tool</span>

@@ -80,6 +80,7 @@ function Case({ suite, one, open, last }: CaseProps) {
   const client = useQueryClient()
   const [, goTo] = useLocation()
   const [editing, setEditing] = useState(open)
+  const [closed, setClosed] = useState(false)
   const address = `${addressOf(suite)}/cases/${encodeURIComponent(one.id ?? '')}`
   const done = () =>
     Promise.all([['saved', suite], suitesQuery.queryKey].map((queryKey) => client.invalidateQueries({ queryKey })))
@@ -103,6 +104,10 @@ function Case({ suite, one, open, last }: CaseProps) {
       client.removeQueries({ queryKey: ['saved', suite] })
     },
   })
+  const close = () => {
+    setClosed(true)
+    setEditing(false)
+  }
   const calls = one.expect.calls?.map(({ tool }) => tool).join(', ')
   return (
     <article aria-label={`Test ${one.id}`} className="panel min-w-0 p-4">
@@ -113,13 +118,17 @@ function Case({ suite, one, open, last }: CaseProps) {
             {one.id}: {calls === undefined ? 'expects no call' : `expects ${calls}`}
           </p>
         </div>
-        {!editing && <Button onClick={() => setEditing(true)}>Edit</Button>}
+        {!editing && (
+          <Button autoFocus={closed} onClick={() => setEditing(true)}>
+            Edit
+          </Button>
+        )}
         <Button look="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
           Remove
         </Button>
       </div>
       {remove.error && <Note tone="bad">{remove.error.message}</Note>}
-      {editing && <Editor address={address} one={one} onSaved={done} onClose={() => setEditing(false)} />}
+      {editing && <Editor address={address} one={one} onSaved={done} onClose={close} />}
     </article>
   )
 }
@@ -143,6 +152,7 @@ function Editor({ address, one, onSaved, onClose }: EditorProps) {
     mutationFn: (body: FileCase) => requestJson(address, { method: 'PUT', body }),
     onSuccess: async () => {
       await onSaved()
+      toast({ text: `Saved the test ${one.id}` })
       onClose()
     },
   })

@@ -27,8 +27,15 @@ interface Numbers {
   readonly budget: string
 }
 
-/** Scrolls to the form when a link asks for a suite. */
-const showOnce = (form: HTMLElement | null) => form?.scrollIntoView()
+/** Scrolls to the form and focuses its first field when a link asks for a suite. */
+const showOnce = (form: HTMLElement) => {
+  // After the page has moved the focus to its start.
+  const frame = requestAnimationFrame(() => {
+    form.querySelector<HTMLInputElement>('input:enabled')?.focus({ preventScroll: true })
+    form.scrollIntoView()
+  })
+  return () => cancelAnimationFrame(frame)
+}
 
 /** The form that starts a suite run, with an estimate of its cost. */
 export function SuitePanel({ models }: { readonly models: readonly ListedModel[] }) {

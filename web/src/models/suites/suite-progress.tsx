@@ -19,7 +19,7 @@ export function SuiteProgressView({ progress, running, models }: SuiteProgressPr
     <section aria-label="Progress" className="panel min-w-0 p-4">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <p role="status" className="font-medium tabular-nums">
-          {inNumber(made)} of {count(left, 'trial')}
+          {running ? `${inNumber(made)} of ${count(left, 'trial')}` : endOf(progress)}
         </p>
         <p className="text-sm text-muted tabular-nums">
           {count(tokens, 'token')}
@@ -64,6 +64,12 @@ export function SuiteProgressView({ progress, running, models }: SuiteProgressPr
       )}
     </section>
   )
+}
+
+function endOf({ models, trials, made, made_before }: SuiteProgress): string {
+  const passed = models.reduce((sum, one) => sum + one.passed, 0)
+  const notRun = trials - made_before - made
+  return `${inNumber(passed)} of ${inNumber(made)} passed${notRun > 0 ? `, ${inNumber(notRun)} not run` : ''}`
 }
 
 const Latest = ({ trial }: { readonly trial: LatestTrial }) => (

@@ -1,0 +1,2 @@
+/** An address with this hash opens the list of shortcuts. */
+export const SHORTCUTS_HASH = '#shortcuts'
