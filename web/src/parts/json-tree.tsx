@@ -56,7 +56,7 @@ function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: takes the keys of the buttons inside.
-    <div ref={nameButtons} data-label={label} onKeyDown={pressButton}>
+    <div onKeyDown={pressButton}>
       <JsonView
         data={value}
         style={STYLE}
@@ -76,30 +76,6 @@ function pressButton(event: KeyboardEvent<HTMLElement>): void {
   if ((key !== 'Enter' && key !== ' ') || !(target instanceof HTMLElement) || !target.matches(BUTTONS)) return
   event.preventDefault()
   target.click()
-}
-
-/** Names each button by its field. The library has one name for all of them. */
-function nameButtons(tree: HTMLElement) {
-  const name = () => {
-    for (const button of tree.querySelectorAll(BUTTONS)) {
-      const action = button.getAttribute('aria-expanded') === 'true' ? 'Collapse' : 'Expand'
-      const wanted = `${action} ${fieldOf(button, tree.dataset.label ?? '')}`
-      if (button.getAttribute('aria-label') !== wanted) button.setAttribute('aria-label', wanted)
-    }
-  }
-  name()
-  const observer = new MutationObserver(name)
-  observer.observe(tree, { childList: true, subtree: true, attributeFilter: ['aria-label', 'data-label'] })
-  return () => observer.disconnect()
-}
-
-function fieldOf(button: Element, root: string): string {
-  const item = button.closest('[role="treeitem"]')
-  const list = item?.parentElement
-  if (!list?.matches('[role="group"]')) return root
-  const label = button.nextElementSibling
-  if (label?.className === STYLE.clickableLabel) return label.textContent.replace(/:$/, '')
-  return `item ${[...list.children].indexOf(item as Element) + 1}`
 }
 
 const always = () => true
