@@ -175,7 +175,7 @@ function Conversation({ id, thread, isComing, open }: ConversationProps) {
         </section>
         <section
           aria-labelledby="test"
-          className={`panel min-w-0 p-3 ${isEmpty ? '' : 'z-20 shadow-lg lg:sticky lg:bottom-3'}`}
+          className={`panel min-w-0 p-3 ${isEmpty ? '' : 'sticky bottom-2 z-20 shadow-lg lg:bottom-3'}`}
         >
           <h2 id="test" className={isEmpty ? 'font-semibold' : 'sr-only'}>
             Test Tool Calling
