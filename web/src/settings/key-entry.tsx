@@ -34,7 +34,7 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
   }
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
-    <li id={`key-${id}`} tabIndex={-1} className="grid scroll-mt-16 grid-cols-1 gap-1.5 px-4 py-3 text-sm">
+    <li id={`key-${id}`} tabIndex={-1} className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
         <span className="font-medium break-all">{name}</span>
         <Chip>{role}</Chip>

@@ -46,7 +46,7 @@ export function ConfirmRemoval({ setup, removal, onEnd }: ConfirmRemovalProps) {
       role="group"
       aria-label={`Remove ${nameOf(removal)}`}
       tabIndex={-1}
-      className="grid scroll-mt-16 grid-cols-1 gap-3"
+      className="grid grid-cols-1 gap-3"
     >
       <ChangePanel
         setup={setup}

@@ -70,7 +70,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
   return (
     <section
       aria-labelledby="suites"
-      className="panel min-w-0 scroll-mt-16 p-4"
+      className="panel min-w-0 p-4"
       ref={asked === null ? undefined : showOnce}
     >
       <h2 id="suites" className="text-lg font-semibold">
