@@ -68,11 +68,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
     return <Loading what="the suites" />
   }
   return (
-    <section
-      aria-labelledby="suites"
-      className="panel min-w-0 p-4"
-      ref={asked === null ? undefined : showOnce}
-    >
+    <section aria-labelledby="suites" className="panel min-w-0 p-4" ref={asked === null ? undefined : showOnce}>
       <h2 id="suites" className="text-lg font-semibold">
         Run a suite
       </h2>
