@@ -61,7 +61,9 @@ export class ToolDiscovery {
   readonly #settings: Required<DiscoverySettings>
   readonly #tool: ToolView
   readonly #tokens = new WeakMap<OfferedTool, number>()
-  readonly #totals = new WeakMap<readonly OfferedTool[], number>()
+  readonly #lists = new WeakMap<readonly OfferedTool[], KnownList>()
+  /** By offer: the same with the tool that searches. */
+  readonly #widened = new WeakMap<Offer, Offer>()
   readonly #stale = new Set<string>()
   #opening: Promise<ToolIndex> | undefined
 
@@ -90,7 +92,7 @@ export class ToolDiscovery {
     { most = DEFAULT_FOUND, tenant = LOCAL_TENANT }: { readonly most?: number; readonly tenant?: string } = {},
   ): Promise<Tool[]> {
     const index = await this.#ready()
-    const byName = new Map(tools.map((tool) => [tool.name, tool]))
+    const { byName } = this.#known(tools)
     const names = index.search(query, most, (name) => byName.has(name), this.#parts.metrics?.usesOf(tenant))
     return names.map((name) => byName.get(name) as Tool)
   }
@@ -99,27 +101,20 @@ export class ToolDiscovery {
   isNeeded({ tools }: Offer): boolean {
     const { enabled, max_tool_tokens } = this.#settings
     if (enabled === false || tools.length === 0) return false
-    return enabled !== 'auto' || this.#total(tools) > max_tool_tokens
+    return enabled !== 'auto' || this.#known(tools).tokens > max_tool_tokens
   }
 
   /** What a run is offered of a long list. */
   async choose(whole: Offer, { messages, client_tools, context = {} }: RunRequest): Promise<ChosenTools> {
-    const { max_tool_tokens, always } = this.#settings
     const isTaken = whole.names.has(SEARCH_TOOLS) || client_tools?.some(({ name }) => name === SEARCH_TOOLS)
     const searching = isTaken ? undefined : this.toolFor(context)
-    const first = whole.tools.filter(({ name }) => matchesGlobs(always, name))
-    const begun = searching === undefined ? first : [searching, ...first]
+    const { always, byName } = this.#known(whole.tools)
+    const begun = searching === undefined ? always : [searching, ...always]
     const steps = await this.#stepsOf(messages, whole.tools, context.tenant)
-    const byName = new Map(whole.tools.map((tool) => [tool.name, tool]))
-    const chosen = this.#within(max_tool_tokens, begun, steps, byName)
+    const chosen = this.#within(this.#settings.max_tool_tokens, begun, steps, byName)
     const tools = [...chosen.values()]
-    const offer = searching && {
-      ...whole,
-      tools: [...whole.tools, searching],
-      names: new Set([...whole.names, SEARCH_TOOLS]),
-    }
     return {
-      offer: offer ?? whole,
+      offer: searching === undefined ? whole : this.#beside(whole, searching),
       tools,
       found(calls) {
         const names = calls.flatMap(({ tool, result }) =>
@@ -222,12 +217,27 @@ export class ToolDiscovery {
     return new ToolIndex(await vectors?.())
   }
 
-  #total(tools: readonly OfferedTool[]): number {
-    const known = this.#totals.get(tools)
+  /** Runs share their lists of tools: what is known of a long one is found once. */
+  #known<Tool extends OfferedTool>(tools: readonly Tool[]): KnownList<Tool> {
+    const known = this.#lists.get(tools) as KnownList<Tool> | undefined
     if (known !== undefined) return known
-    const total = tools.reduce((sum, tool) => sum + this.#tokensOf(tool), 0)
-    this.#totals.set(tools, total)
-    return total
+    const found = {
+      byName: new Map(tools.map((tool) => [tool.name, tool])),
+      always: tools.filter(({ name }) => matchesGlobs(this.#settings.always, name)),
+      tokens: tools.reduce((sum, tool) => sum + this.#tokensOf(tool), 0),
+    }
+    this.#lists.set(tools, found)
+    return found
+  }
+
+  /** The offer with the tool that searches. */
+  #beside(whole: Offer, searching: ToolDefinition): Offer {
+    const known = this.#widened.get(whole)
+    if (known !== undefined) return known
+    const names = new Set([...whole.names, SEARCH_TOOLS])
+    const widened = { ...whole, tools: [...whole.tools, searching], names }
+    this.#widened.set(whole, widened)
+    return widened
   }
 
   #tokensOf(tool: OfferedTool): number {
@@ -237,6 +247,13 @@ export class ToolDiscovery {
     this.#tokens.set(tool, tokens)
     return tokens
   }
+}
+
+interface KnownList<Tool extends OfferedTool = OfferedTool> {
+  readonly byName: ReadonlyMap<string, Tool>
+  /** The tools that every run is offered. */
+  readonly always: readonly Tool[]
+  readonly tokens: number
 }
 
 /** About how many tokens a tool has in a prompt. */

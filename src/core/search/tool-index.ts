@@ -138,26 +138,24 @@ export class ToolIndex {
     const text = query.slice(0, MAX_QUERY)
     const scores = this.#scoresByWords(text)
     this.#addVectors(text, scores)
-    const best = scores.reduce((max, score) => Math.max(max, score), 0)
+    let best = 0
+    for (const score of scores) best = Math.max(best, score)
     const isMeant = this.#vectors === undefined ? best > 0 : best >= LEAST_BEST
     const least = isMeant ? LEAST_SHARE * best : Number.POSITIVE_INFINITY
     let mostUsed = 0
     for (const count of uses?.values() ?? []) mostUsed = Math.max(mostUsed, Math.log1p(count))
-    const found: { readonly name: string; readonly score: number }[] = []
+    const found: Found[] = []
     for (let slot = 0; slot < scores.length; slot++) {
       const name = this.#names[slot]
-      const score = scores[slot] as number
-      if (name === undefined || score < least) continue
+      const words = scores[slot] as number
+      if (name === undefined || words < least) continue
       const used = mostUsed === 0 ? 0 : Math.log1p(uses?.get(name) ?? 0) / mostUsed
-      found.push({ name, score: score + USE_WEIGHT * used })
+      const score = words + USE_WEIGHT * used
+      const last = found.length === most ? found.at(-1) : undefined
+      if (last !== undefined && !isBetter(name, score, last)) continue
+      if (accepts(name)) insert(found, { name, score }, most)
     }
-    found.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
-    const names: string[] = []
-    for (const { name } of found) {
-      if (names.length === most) break
-      if (accepts(name)) names.push(name)
-    }
-    return names
+    return found.map(({ name }) => name)
   }
 
   /** The share of the query's words that each tool has. Rare words count more, most those that no tool has. */
@@ -253,6 +251,22 @@ export class ToolIndex {
       scores[slot] = (scores[slot] as number) + VECTOR_WEIGHT * near
     }
   }
+}
+
+interface Found {
+  readonly name: string
+  readonly score: number
+}
+
+const isBetter = (name: string, score: number, than: Found): boolean =>
+  score > than.score || (score === than.score && name < than.name)
+
+/** Into a list with the best first, of `most` entries. */
+function insert(list: Found[], { name, score }: Found, most: number): void {
+  let at = list.length
+  while (at > 0 && isBetter(name, score, list[at - 1] as Found)) at--
+  list.splice(at, 0, { name, score })
+  if (list.length > most) list.pop()
 }
 
 /** The words of a tool, with the sum of their weights in all fields. */
