@@ -1,6 +1,7 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { fastify, type RouteOptions } from 'fastify'
-import { expect, test } from 'vitest'
-import { addHooks, KnownRoutes } from './hooks.ts'
+import { expect, test, vi } from 'vitest'
+import { addHooks, KnownRoutes, Step } from './hooks.ts'
 
 const handler = () => {}
 const route = (url: string, method: string | string[], config: RouteOptions['config'] = {}): RouteOptions => ({
@@ -37,4 +38,35 @@ test('the server does not start with a route that has no scope', async () => {
   app.get('/public', { config: { scope: null } }, handler)
   app.get('/forgotten', handler)
   await expect(app.ready()).rejects.toThrow('The route GET /forgotten must name its scope, or null')
+})
+
+test('a step runs what was added before it in their order, and what its runs add in the next one', async () => {
+  const step = new Step()
+  const ran: string[] = []
+  step.add(() => {
+    ran.push('first')
+    step.add(() => ran.push('next'))
+  })
+  step.add(() => ran.push('second'))
+  expect(ran).toEqual([])
+  await turn()
+  expect(ran).toEqual(['first', 'second'])
+  await turn()
+  expect(ran).toEqual(['first', 'second', 'next'])
+})
+
+test('an error in a step stops none of the others, and is thrown', async () => {
+  const step = new Step()
+  const ran = vi.fn()
+  const caught = new Promise((resolve) => process.once('uncaughtExceptionMonitor', resolve))
+  const listeners = process.listeners('uncaughtException')
+  process.removeAllListeners('uncaughtException')
+  process.once('uncaughtException', () => {})
+  step.add(() => {
+    throw new Error('of one request')
+  })
+  step.add(ran)
+  expect(await caught).toEqual(new Error('of one request'))
+  for (const listener of listeners) process.on('uncaughtException', listener)
+  expect(ran).toHaveBeenCalledOnce()
 })

@@ -29,12 +29,36 @@ export const JSON_TYPES = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/
 const STALLED_CLIENT_TIMEOUT_MS = 30_000
 
 /**
- * Adds the hooks of all routes: response headers, authentication, unknown paths and stalled clients. Under load, requests
- * go through in step: all bodies are read before the first handler runs, and responses that are ready together are
- * written together. Many times the same step costs half of one whole request after another.
+ * Runs what was added since the last turn of the event loop together. Under load, requests so take each step together:
+ * many times the same step costs half of one whole request after another.
  */
+export class Step {
+  #waiting: (() => void)[] = []
+
+  add(run: () => void): void {
+    if (this.#waiting.push(run) === 1) setImmediate(this.#run)
+  }
+
+  readonly #run = (): void => {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const run of waiting) {
+      try {
+        run()
+      } catch (thrown) {
+        // As if it had a turn of its own.
+        setImmediate(() => {
+          throw thrown
+        })
+      }
+    }
+  }
+}
+
+/** Adds the hooks of all routes: response headers, authentication, unknown paths and stalled clients. */
 export function addHooks(app: FastifyInstance): void {
   const { installation, traffic, authenticator } = app
+  const [handlers, responses] = [new Step(), new Step()]
   /** Ends the request of a user when its token expires, as those of a key end with the key. */
   const endWithToken = ({ expiresAt }: Caller, response: ServerResponse): void => {
     const leftMs = expiresAt - installation.clock.wall()
@@ -90,7 +114,7 @@ export function addHooks(app: FastifyInstance): void {
         if (caller === LOCAL_CALLER ? !authenticator.local : caller && !installation.callers.isValid(caller.id)) {
           throw keyEnded()
         }
-        setImmediate(done)
+        handlers.add(done)
       }
       route.preHandler = [recheck, ...[route.preHandler ?? []].flat()]
     }
@@ -111,7 +135,7 @@ export function addHooks(app: FastifyInstance): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
     const { raw } = reply
     if (traffic.draining) reply.header('connection', 'close')
-    setImmediate(() => {
+    responses.add(() => {
       done(null, payload)
       // `done` has written the response. A timer for each one would be expensive: few are still waiting for the client.
       if (!raw.writableEnded || raw.writableLength > 0) raw.setTimeout(STALLED_CLIENT_TIMEOUT_MS, () => raw.destroy())
