@@ -41,7 +41,7 @@ test('the server does not start with a route that has no scope', async () => {
 })
 
 test('a step runs what was added before it in their order, and what its runs add in the next one', async () => {
-  const step = new Step()
+  const step = new Step(() => 0)
   const ran: string[] = []
   step.add(() => {
     ran.push('first')
@@ -53,6 +53,24 @@ test('a step runs what was added before it in their order, and what its runs add
   expect(ran).toEqual(['first', 'second'])
   await turn()
   expect(ran).toEqual(['first', 'second', 'next'])
+})
+
+test('a step that takes long continues in the next turn, before what was added meanwhile', async () => {
+  let now = 0
+  const step = new Step(() => now)
+  const ran: string[] = []
+  const slow = (name: string) => () => {
+    now += 5
+    ran.push(name)
+  }
+  step.add(() => step.add(slow('added')))
+  for (const name of ['one', 'two']) step.add(slow(name))
+  await turn()
+  expect(ran).toEqual(['one'])
+  await turn()
+  expect(ran).toEqual(['one', 'two'])
+  await turn()
+  expect(ran).toEqual(['one', 'two', 'added'])
 })
 
 test('an error in a step stops none of the others, and is thrown', async () => {

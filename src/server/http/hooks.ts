@@ -28,12 +28,20 @@ export const JSON_TYPES = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/
 /** A client that takes nothing of a response for this long is disconnected. */
 const STALLED_CLIENT_TIMEOUT_MS = 30_000
 
+/** How long a step runs before the others get a turn: responses must not wait for many slow handlers. */
+const STEP_MS = 4
+
 /**
  * Runs what was added since the last turn of the event loop together. Under load, requests so take each step together:
  * many times the same step costs half of one whole request after another.
  */
 export class Step {
+  readonly #now: () => number
   #waiting: (() => void)[] = []
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
 
   add(run: () => void): void {
     if (this.#waiting.push(run) === 1) setImmediate(this.#run)
@@ -42,16 +50,21 @@ export class Step {
   readonly #run = (): void => {
     const waiting = this.#waiting
     this.#waiting = []
-    for (const run of waiting) {
+    const end = this.#now() + STEP_MS
+    let ran = 0
+    do {
       try {
-        run()
+        waiting[ran]?.()
       } catch (thrown) {
         // As if it had a turn of its own.
         setImmediate(() => {
           throw thrown
         })
       }
-    }
+    } while (++ran < waiting.length && this.#now() < end)
+    if (ran === waiting.length) return
+    if (this.#waiting.length === 0) setImmediate(this.#run)
+    this.#waiting.unshift(...waiting.slice(ran))
   }
 }
 
