@@ -329,16 +329,24 @@ describe('a tool', () => {
     expect(await parameters(page).getAttribute('aria-invalid')).toBe('true')
   })
 
-  test.runIf(FULL)('folds its schema with Enter and Space', async () => {
+  test.runIf(FULL)('folds its schema with Enter, Space and arrow keys, and names each node', async () => {
     const { page, violations } = await open()
     await page.goto(`${server.url}/tool/order`)
     const tree = page.getByRole('tree', { name: 'Schema of the parameters' })
-    await tree.getByRole('button').first().focus()
+    const focused = (name: string) => tree.getByRole('treeitem', { name, exact: true }).and(page.locator(':focus'))
+    await tree.getByRole('treeitem').first().focus()
     await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('Enter')
+    await page.keyboard.press('ArrowDown')
+    await focused('required: 2 items').press('Enter')
     await tree.getByText('"customer"').waitFor()
-    await page.keyboard.press(' ')
+    await focused('required: 2 items').press('ArrowRight')
+    await focused('"customer",').press('ArrowLeft')
+    await focused('required: 2 items').press(' ')
     await expect.poll(() => tree.getByText('"customer"').count()).toBe(0)
+    await page.keyboard.press('End')
+    await page.keyboard.press('Home')
+    await focused('3 fields').press('ArrowLeft')
+    await expect.poll(() => tree.getByRole('treeitem').count()).toBe(1)
     expect(await violations()).toEqual([])
   })
 

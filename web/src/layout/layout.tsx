@@ -8,7 +8,7 @@ import { Toasts } from '../parts/toast.tsx'
 import { SignOut } from '../session/sign-out.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { useKeptFocus } from './keep-focus.ts'
-import { placeToGo } from './scroll-memory.ts'
+import { focusLeftLink, placeToGo } from './scroll-memory.ts'
 import { Shortcuts } from './shortcuts.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -115,6 +115,7 @@ function Main({ children }: { readonly children: ReactNode }) {
     if ((history.state as { readonly stay?: boolean } | null)?.stay === true) return
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true })
     window.scrollTo(0, placeToGo())
+    return main.current === null ? undefined : focusLeftLink(main.current)
   }, [location])
   return (
     <main id="main" ref={main} tabIndex={-1} className="mx-auto w-full wide flex-1 px-4 py-5 compact:py-2">

@@ -15,14 +15,14 @@ export const inPercent = (part: number): string => `${short.format(Math.floor(pa
 /** The share of successful calls. Calls that wait for approval are neither successes nor failures. */
 export function successRate({ total, success_rate, errors }: Pick<ToolFigures, 'total' | 'success_rate' | 'errors'>) {
   const ended = total - (errors.APPROVAL_REQUIRED ?? 0)
-  return ended > 0 ? (success_rate * total) / ended : undefined
+  // Products of shares are not exact.
+  return ended > 0 ? Math.round(((success_rate * total) / ended) * 1e9) / 1e9 : undefined
 }
 
 /** The share of successful calls, or a dash if no call has ended. */
 export function inSuccess(figures: Parameters<typeof successRate>[0]): string {
   const rate = successRate(figures)
-  // Products of shares are not exact.
-  return rate === undefined ? '–' : inPercent(Math.round(rate * 1e9) / 1e9)
+  return rate === undefined ? '–' : inPercent(rate)
 }
 
 /** 68.3 %: to the nearest tenth, like benchmark results. */

@@ -1,27 +1,7 @@
-import { type KeyboardEvent, useMemo } from 'react'
-import { collapseAllNested, JsonView } from 'react-json-view-lite'
+import { type KeyboardEvent, useMemo, useState } from 'react'
 import { CopyButton } from './copy-button.tsx'
-import { inBytes } from './figures.ts'
+import { count, inBytes } from './figures.ts'
 import { shortened } from './shortened.ts'
-
-const STYLE = {
-  container: 'font-mono text-[0.8125rem] leading-6 break-words',
-  basicChildStyle: 'pl-4',
-  childFieldsContainer: 'm-0 p-0 list-none',
-  label: 'mr-1.5 text-accent',
-  clickableLabel: 'mr-1.5 text-accent cursor-pointer',
-  nullValue: 'text-muted italic',
-  undefinedValue: 'text-muted italic',
-  stringValue: 'text-good whitespace-pre-wrap break-words',
-  booleanValue: 'text-warn',
-  numberValue: 'text-warn tabular-nums',
-  otherValue: 'text-ink',
-  punctuation: 'text-muted',
-  collapseIcon: 'json-open mr-1',
-  expandIcon: 'json-closed mr-1',
-  collapsedContent: 'json-more mx-0.5',
-  quotesForFieldNames: false,
-} as const
 
 /** Limits in characters: fully expanded up to SMALL, shortened from LARGE. */
 const SMALL = 400
@@ -50,33 +30,141 @@ export function JsonTree({ value, label }: JsonTreeProps) {
   )
 }
 
+/** A tree as screen readers know it: the arrow keys move in it, Enter and Space fold. */
 function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean }) {
-  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) {
+  /** The nodes that aren't as they were at first: open in small values, otherwise closed below the top. */
+  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set())
+  const [current, setCurrent] = useState('')
+  if (!isParent(value)) {
     return <code className="font-mono text-[0.8125rem] break-words whitespace-pre-wrap">{plain(value)}</code>
   }
+  const isOpen = (path: string) => (small || path === '') !== changed.has(path)
+  const toggle = (path: string) => setChanged((before) => before.symmetricDifference(new Set([path])))
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    const { key, target, currentTarget } = event
+    if (!(target instanceof HTMLElement) || event.altKey || event.ctrlKey || event.metaKey) return
+    const { ariaExpanded: open } = target
+    const next = itemFor(key, target, [...currentTarget.querySelectorAll<HTMLElement>('[role="treeitem"]')])
+    if (next !== undefined) next.focus()
+    else if (
+      open !== null &&
+      (key === 'Enter' || key === ' ' || key === (open === 'true' ? 'ArrowLeft' : 'ArrowRight'))
+    ) {
+      toggle(current)
+    } else if (!key.startsWith('Arrow')) return
+    event.preventDefault()
+  }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: takes the keys of the buttons inside.
-    <div onKeyDown={pressButton}>
-      <JsonView
-        data={value}
-        style={STYLE}
-        shouldExpandNode={small ? always : collapseAllNested}
-        aria-label={label}
-        clickToExpandNode
-      />
+    <div
+      role="tree"
+      aria-label={label}
+      className="font-mono text-[0.8125rem] leading-6 break-words"
+      onKeyDown={onKeyDown}
+    >
+      <Node value={value} path="" level={1} last {...{ isOpen, toggle, current, setCurrent }} />
     </div>
   )
 }
 
-const BUTTONS = '[role="button"]'
-
-/** The buttons of the library take only the arrow keys. */
-function pressButton(event: KeyboardEvent<HTMLElement>): void {
-  const { key, target } = event
-  if ((key !== 'Enter' && key !== ' ') || !(target instanceof HTMLElement) || !target.matches(BUTTONS)) return
-  event.preventDefault()
-  target.click()
+/** The item that a key leads to. */
+function itemFor(key: string, item: HTMLElement, items: readonly HTMLElement[]): HTMLElement | undefined {
+  const isOpen = item.ariaExpanded === 'true'
+  const at = items.indexOf(item)
+  if (key === 'Home') return items[0]
+  if (key === 'End') return items.at(-1)
+  if (key === 'ArrowUp') return items[at - 1]
+  if (key === 'ArrowDown' || (key === 'ArrowRight' && isOpen)) return items[at + 1]
+  if (key !== 'ArrowLeft' || isOpen) return undefined
+  return items.slice(0, at).findLast(({ ariaLevel }) => Number(ariaLevel) < Number(item.ariaLevel))
 }
 
-const always = () => true
+interface NodeProps {
+  readonly value: unknown
+  /** The key in an object. */
+  readonly name?: string
+  readonly path: string
+  readonly level: number
+  readonly last: boolean
+  readonly isOpen: (path: string) => boolean
+  readonly toggle: (path: string) => void
+  readonly current: string
+  readonly setCurrent: (path: string) => void
+}
+
+/** The row of a value, and those of its entries after it. */
+function Node({ value, name, path, level, last, ...tree }: NodeProps) {
+  const { isOpen, toggle, current, setCurrent } = tree
+  const parent = isParent(value) ? value : undefined
+  const open = parent && isOpen(path)
+  const [start, end] = Array.isArray(value) ? '[]' : '{}'
+  const indent = { paddingLeft: `${level - 1}rem` }
+  const ending = `${end}${last ? '' : ','}`
+  return (
+    <>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the tree takes the keys. */}
+      <div
+        role="treeitem"
+        aria-level={level}
+        aria-expanded={open}
+        // The top stays: the value may change, and the current node with it.
+        tabIndex={path === current || level === 1 ? 0 : -1}
+        className={`rounded-sm ${parent ? 'cursor-pointer' : ''}`}
+        style={indent}
+        onFocus={() => setCurrent(path)}
+        onClick={() => parent && toggle(path)}
+      >
+        {parent && <span aria-hidden="true" className={`mr-1 ${open ? 'json-open' : 'json-closed'}`} />}
+        {name !== undefined && (
+          <>
+            <span className="text-accent">{name === '' ? '""' : name}:</span>{' '}
+          </>
+        )}
+        {parent ? (
+          <span className="text-muted">
+            <span className="sr-only">
+              {count(Object.keys(parent).length, Array.isArray(parent) ? 'item' : 'field')}
+            </span>
+            <span aria-hidden="true">
+              {start}
+              {!open && <span className="json-more mx-0.5" />}
+              {!open && ending}
+            </span>
+          </span>
+        ) : (
+          <>
+            <Leaf value={value} />
+            {!last && <span className="text-muted">,</span>}
+          </>
+        )}
+      </div>
+      {open &&
+        Object.entries(parent).map(([key, inner], at, { length }) => (
+          <Node
+            key={key}
+            value={inner}
+            {...(!Array.isArray(value) && { name: key })}
+            path={`${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`}
+            level={level + 1}
+            last={at === length - 1}
+            {...tree}
+          />
+        ))}
+      {open && (
+        <div aria-hidden="true" className="text-muted" style={indent}>
+          {ending}
+        </div>
+      )}
+    </>
+  )
+}
+
+function Leaf({ value }: { readonly value: unknown }) {
+  if (typeof value === 'string') return <span className="text-good whitespace-pre-wrap break-words">"{value}"</span>
+  if (typeof value === 'object') return <span className="text-muted italic">{plain(value)}</span>
+  return <span className="text-warn tabular-nums">{plain(value)}</span>
+}
+
+const isParent = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0
+
 const plain = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing'))

@@ -1,17 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
-import type { CallSeriesMetrics, ExecutionMetrics } from '../../../../src/core/storage/ledger.ts'
-import { inNumber, inPercent, inTime } from '../../parts/figures.ts'
+import type { ExecutionMetrics } from '../../../../src/core/storage/ledger.ts'
+import { inNumber, inPercent, inSuccess, inTime } from '../../parts/figures.ts'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import { callRows, callSeries } from './call-rows.ts'
 import type { Drawn } from './drawn.ts'
 import { ErrorChart } from './error-chart.tsx'
 import { callSeriesQuery, executionQuery, type MetricsView } from './metrics-queries.ts'
 import { Tiles } from './tiles.tsx'
 import { TimeChart } from './time-chart.tsx'
 
-export const CALLS: readonly Drawn[] = [
-  { key: 'successful', label: 'Successful', colour: 'var(--accent)', as: 'bar' },
-  { key: 'failed', label: 'Failed', colour: 'var(--bad)', as: 'bar', hatched: true },
-]
 const RATE: readonly Drawn[] = [{ key: 'rate', label: 'Success rate', colour: 'var(--good)', as: 'line' }]
 const TIMES: readonly Drawn[] = [
   { key: 'p50', label: 'p50', colour: 'var(--accent)', as: 'line' },
@@ -22,14 +19,6 @@ const TIMES: readonly Drawn[] = [
 /** The metrics of all calls or of one tool; undefined if it was not called. */
 export const figuresOf = (metrics: ExecutionMetrics, tool: string) =>
   tool === '' ? metrics : Object.hasOwn(metrics.tools, tool) ? metrics.tools[tool] : undefined
-
-/** The rows of charts. */
-export const callRows = ({ buckets }: CallSeriesMetrics) =>
-  buckets.map(({ start, total, success_rate, p50_ms, p95_ms, p99_ms, errors }) => {
-    const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0)
-    const times = total === 0 ? { p50: null, p95: null, p99: null } : { p50: p50_ms, p95: p95_ms, p99: p99_ms }
-    return { start, successful: total - failed, failed, rate: total === 0 ? null : success_rate, ...times }
-  })
 
 /** Charts of tool calls. */
 export function CallCharts({ view }: { readonly view: MetricsView }) {
@@ -59,7 +48,7 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
         label="Calls in this period"
         tiles={{
           Calls: inNumber(figures.total),
-          Successful: inPercent(figures.success_rate),
+          Successful: inSuccess(figures),
           Average: inTime(figures.avg_ms),
           p50: inTime(figures.p50_ms),
           p95: inTime(figures.p95_ms),
@@ -72,7 +61,7 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
           note={`Calls per ${stretch}`}
           format={inNumber}
           whole
-          {...{ window, rows, drawn: CALLS }}
+          {...{ window, rows, drawn: callSeries(rows) }}
         />
         <TimeChart
           title="Success rate"

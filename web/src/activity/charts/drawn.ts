@@ -4,8 +4,8 @@ export interface Drawn {
   readonly label: string
   readonly colour: string
   readonly as: 'bar' | 'line'
-  /** For bars: hatched. */
-  readonly hatched?: boolean
+  /** For bars; filled by default. */
+  readonly fill?: 'hatched' | 'outlined' | undefined
   /** For lines: the dash pattern. */
   readonly dash?: string
 }

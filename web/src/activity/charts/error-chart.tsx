@@ -19,16 +19,17 @@ interface ErrorChartProps {
   readonly total: number
 }
 
-/** Failed calls by error code. */
+/** Failed calls by error code. Calls that ask for approval haven't failed. */
 export function ErrorChart({ errors, total }: ErrorChartProps) {
-  const rows: ErrorRow[] = Object.entries(errors)
+  const { APPROVAL_REQUIRED: asked = 0, ...failures } = errors
+  const rows: ErrorRow[] = Object.entries(failures)
     .map(([code, calls]) => ({ kind: readable(code), calls }))
     .sort((one, other) => other.calls - one.calls)
   const failed = rows.reduce((sum, { calls }) => sum + calls, 0)
   const columns = [
     { label: 'Error', text: ({ kind }: ErrorRow) => kind },
     { label: 'Calls', text: ({ calls }: ErrorRow) => inNumber(calls) },
-    { label: 'Of all calls', text: ({ calls }: ErrorRow) => inPercent(calls / total) },
+    { label: 'Of all calls', text: ({ calls }: ErrorRow) => inPercent(calls / (total - asked)) },
   ]
   if (rows.length === 0) {
     return (

@@ -16,16 +16,22 @@ export const Hatching = ({ id, colour }: HatchingProps) => (
   </defs>
 )
 
+/** The fill of a bar; `hatching` is the id of the pattern. */
+export function barFill({ colour, fill }: Pick<Drawn, 'colour' | 'fill'>, hatching: string): string {
+  if (fill === 'outlined') return 'var(--panel)'
+  return fill === 'hatched' ? `url(#${hatching})` : colour
+}
+
 /** The legend symbol of a series. */
-export function Swatch({ colour, as, hatched, dash }: Pick<Drawn, 'colour' | 'as' | 'hatched' | 'dash'>) {
+export function Swatch({ colour, as, fill, dash }: Pick<Drawn, 'colour' | 'as' | 'fill' | 'dash'>) {
   const id = useId()
   return (
     <svg width="22" height="12" aria-hidden="true">
       {as === 'line' && <line x1="0" y1="6" x2="22" y2="6" stroke={colour} strokeWidth="2" strokeDasharray={dash} />}
       {as === 'bar' && (
         <>
-          {hatched && <Hatching id={id} colour={colour} />}
-          <rect x="5.5" y="0.5" width="11" height="11" fill={hatched ? `url(#${id})` : colour} stroke={colour} />
+          {fill === 'hatched' && <Hatching id={id} colour={colour} />}
+          <rect x="5.5" y="0.5" width="11" height="11" fill={barFill({ colour, fill }, id)} stroke={colour} />
         </>
       )}
     </svg>

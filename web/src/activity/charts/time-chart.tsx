@@ -4,7 +4,7 @@ import { ChartFrame } from './chart-frame.tsx'
 import { ChartTooltip } from './chart-tooltip.tsx'
 import { decades, LEAST, ticksOf } from './decades.ts'
 import type { Drawn } from './drawn.ts'
-import { Hatching, Swatch } from './swatch.tsx'
+import { barFill, Hatching, Swatch } from './swatch.tsx'
 import { atTime, type Buckets, onAxis } from './time-labels.ts'
 
 /** The values of one bucket; null for no value. */
@@ -100,7 +100,7 @@ export function TimeChart(props: TimeChartProps) {
                 />
               )}
             />
-            {drawn.map(({ key, label, colour, as, hatched, dash }) =>
+            {drawn.map(({ key, label, colour, as, fill, dash }) =>
               as === 'bar' ? (
                 <Bar
                   key={key}
@@ -109,8 +109,8 @@ export function TimeChart(props: TimeChartProps) {
                   // In a stack, no value is drawn as 0.
                   {...(drawn.length > 1 && { stackId: 'all' })}
                   maxBarSize={48}
-                  fill={hatched ? `url(#${hatching})` : colour}
-                  stroke={hatched ? colour : undefined}
+                  fill={barFill({ colour, fill }, hatching)}
+                  stroke={fill && colour}
                   isAnimationActive={false}
                 />
               ) : (

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { count, inNumber, inSuccess, inTime } from '../../parts/figures.ts'
 import { Failed, Loading } from '../../parts/states.tsx'
-import { CALLS, callRows, figuresOf } from '../charts/call-charts.tsx'
+import { figuresOf } from '../charts/call-charts.tsx'
+import { callRows, callSeries } from '../charts/call-rows.ts'
 import { callSeriesQuery, executionQuery, metricsViewOf } from '../charts/metrics-queries.ts'
 import { TimeChart } from '../charts/time-chart.tsx'
 
@@ -16,6 +17,7 @@ export function MetricsTile({ params }: { readonly params: URLSearchParams }) {
   }
   const figures = figuresOf(whole.data, view.tool)
   if (figures === undefined || figures.total === 0) return <p className="mt-1 text-muted">No calls in this period</p>
+  const rows = callRows(series.data)
   return (
     <>
       <p className="mt-1 mb-2 text-sm tabular-nums">
@@ -27,8 +29,8 @@ export function MetricsTile({ params }: { readonly params: URLSearchParams }) {
         format={inNumber}
         whole
         window={series.data.window}
-        rows={callRows(series.data)}
-        drawn={CALLS}
+        rows={rows}
+        drawn={callSeries(rows)}
       />
     </>
   )
