@@ -27,9 +27,15 @@ export interface HttpBatch {
 export interface HttpResult {
   readonly full: readonly { readonly base: HttpBatch; readonly server: HttpBatch }[]
   /** Empty where times at a fixed rate were not asked for. */
-  readonly paced: readonly { readonly base: LoadResult; readonly server: LoadResult }[]
+  readonly paced: readonly { readonly base: AtHalfLoad; readonly server: AtHalfLoad }[]
   /** Requests a second in `paced`. */
-  readonly rate: number
+  readonly rates: Readonly<Record<keyof AtHalfLoad, number>>
+}
+
+/** At half of what the bare server can serve, and at half of what the server itself can. */
+export interface AtHalfLoad {
+  readonly bare: LoadResult
+  readonly own: LoadResult
 }
 
 /** What a server does behind the answers, writing records down, counts as well: it is waited for. */
@@ -47,11 +53,15 @@ export async function http(options: HttpOptions): Promise<HttpResult> {
     const [base, server] = started.map((serving) => new Asked(serving, load, options)) as [Asked, Asked]
     for (const each of [base, server]) await each.warmUp(options.warmRequests / contender.weight)
     const full = await inTurns(options.pairs, base, server, (each) => each.batch(options.batchMs))
-    const rate = Math.round(median(full.map((pair) => pair.base.perSecond)) / 2)
+    const half = (of: 'base' | 'server') => Math.round(median(full.map((pair) => pair[of].perSecond)) / 2)
+    const rates = { bare: half('base'), own: half('server') }
     const pacedPairs = contender.paced ? options.pacedPairs : 0
-    const paced = await inTurns(pacedPairs, base, server, (each) => each.load({ ms: options.pacedMs, rate }))
+    const paced = await inTurns(pacedPairs, base, server, async (each) => ({
+      bare: await each.load({ ms: options.pacedMs, rate: rates.bare }),
+      own: await each.load({ ms: options.pacedMs, rate: each === base ? rates.bare : rates.own }),
+    }))
     await server.check()
-    return { full, paced, rate }
+    return { full, paced, rates }
   } finally {
     load.close()
     await Promise.all(started.map((each) => each.close()))

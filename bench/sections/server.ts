@@ -3,7 +3,7 @@ import { count, figure, withRange } from '../figures.ts'
 import type { HttpServer } from '../http/http-server.ts'
 import { httpServers } from '../http/servers/index.ts'
 import { inRounds, type Measured } from '../in-rounds.ts'
-import type { HttpBatch, HttpResult } from '../measures/http.ts'
+import type { AtHalfLoad, HttpBatch, HttpResult } from '../measures/http.ts'
 import type { Section } from '../section.ts'
 import { median, spread } from '../statistics.ts'
 import { table } from '../table.ts'
@@ -26,7 +26,8 @@ export const server: Section = {
       markdown:
         `${CONNECTIONS} persistent connections. Each sends its next request as soon as it has the response.\n\n` +
         `${full(measured)}\n\n` +
-        `A fixed rate of requests, half of what the bare handler can serve. Times count from when a request was due.\n\n` +
+        'A fixed rate of requests. Times count from when a request was due, and are compared with those of the bare ' +
+        `handler at half of what it can serve.\n\n` +
         paced(measured.filter(({ contender }) => contender.paced)),
     }
   },
@@ -57,17 +58,22 @@ function full(measured: Found): string {
 }
 
 function paced(measured: Found): string {
-  const rows = measured.map(({ contender: { name, asked }, rounds }) => {
+  const row = ({ contender: { name, asked }, rounds }: Found[number], load: keyof AtHalfLoad) => {
     const pairs = rounds.flatMap((round) => round.paced)
-    const ms = (key: 'p50' | 'p99') => figure(median(pairs.map(({ server }) => server[key])))
+    const ms = (key: 'p50' | 'p99') => figure(median(pairs.map(({ server }) => server[load][key])))
+    const ratios = rounds.map((round) =>
+      median(round.paced.map(({ base, server }) => server[load].p99 / base[load].p99)),
+    )
     return [
       name,
       `\`${asked}\``,
-      count(Math.round(median(rounds.map(({ rate }) => rate)))),
+      load === 'bare' ? 'what bare can serve' : 'what it can serve',
+      count(Math.round(median(rounds.map(({ rates }) => rates[load])))),
       ms('p50'),
       ms('p99'),
-      withRange(spread(rounds.map((round) => median(round.paced.map(({ base, server }) => server.p99 / base.p99))))),
+      withRange(spread(ratios)),
     ]
-  })
-  return table(['server', 'what is asked', 'requests/s', 'p50 ms', 'p99 ms', 'p99 × bare'], rows)
+  }
+  const rows = measured.flatMap((found) => [row(found, 'bare'), row(found, 'own')])
+  return table(['server', 'what is asked', 'half of', 'requests/s', 'p50 ms', 'p99 ms', 'p99 × bare'], rows)
 }

@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fastify, type RouteOptions } from 'fastify'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { addHooks, KnownRoutes, Step } from './hooks.ts'
 
 const handler = () => {}
@@ -38,6 +39,20 @@ test('the server does not start with a route that has no scope', async () => {
   app.get('/public', { config: { scope: null } }, handler)
   app.get('/forgotten', handler)
   await expect(app.ready()).rejects.toThrow('The route GET /forgotten must name its scope, or null')
+})
+
+test('a stream that fails right after it was sent ends its response, and not the process', async () => {
+  const app = fastify()
+  const parts = { installation: { config: {} }, traffic: { count() {} }, authenticator: { checkOrigin() {} } }
+  for (const [name, part] of Object.entries(parts)) app.decorate(name, part)
+  addHooks(app)
+  app.get('/file', { config: { scope: null } }, async () => {
+    const stream = new Readable({ read() {} })
+    setImmediate(() => stream.destroy(new Error('gone')))
+    return stream
+  })
+  onTestFinished(() => app.close())
+  expect((await app.inject('/file')).statusCode).toBe(500)
 })
 
 test('a step runs what was added before it in their order, and what its runs add in the next one', async () => {

@@ -148,11 +148,14 @@ export function addHooks(app: FastifyInstance): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
     const { raw } = reply
     if (traffic.draining) reply.header('connection', 'close')
-    responses.add(() => {
+    const send = (): void => {
       done(null, payload)
       // `done` has written the response. A timer for each one would be expensive: few are still waiting for the client.
       if (!raw.writableEnded || raw.writableLength > 0) raw.setTimeout(STALLED_CLIENT_TIMEOUT_MS, () => raw.destroy())
-    })
+    }
+    // Fastify must listen to a stream before it can fail.
+    if (typeof payload === 'string') responses.add(send)
+    else send()
   })
   app.addHook('onError', (_request, reply, _error, done) => {
     // Fastify closes the connection on a bad body. A client that is still sending might then never read the answer;
