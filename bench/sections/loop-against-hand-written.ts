@@ -42,6 +42,6 @@ export async function againstHandWritten(loops: readonly LoopContender[], effort
   const header = ['loop', 'what is called', 'CPU µs, 1 turn', ...SHAPES.map(({ title }) => title), 'validates']
   return {
     raw: measured.map(({ contender: { id, package: name }, rounds }) => ({ id, version: versionOf(name), rounds })),
-    markdown: `CPU time of a whole conversation, as a multiple of the hand-written loop, after half a second of each shape.\n\n${table(header, rows)}`,
+    markdown: `CPU time of a whole conversation, as a multiple of the hand-written loop, after ${settings.warmMs} ms of each shape.\n\n${table(header, rows)}`,
   }
 }

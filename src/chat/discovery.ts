@@ -101,7 +101,7 @@ export class ToolDiscovery {
   isNeeded({ tools }: Offer): boolean {
     const { enabled, max_tool_tokens } = this.#settings
     if (enabled === false || tools.length === 0) return false
-    return enabled !== 'auto' || this.#known(tools).tokens > max_tool_tokens
+    return enabled !== 'auto' || this.#known(tools).tokens() > max_tool_tokens
   }
 
   /** What a run is offered of a long list. */
@@ -109,7 +109,7 @@ export class ToolDiscovery {
     const isTaken = whole.names.has(SEARCH_TOOLS) || client_tools?.some(({ name }) => name === SEARCH_TOOLS)
     const searching = isTaken ? undefined : this.toolFor(context)
     const { always, byName } = this.#known(whole.tools)
-    const begun = searching === undefined ? always : [searching, ...always]
+    const begun = searching === undefined ? always() : [searching, ...always()]
     const steps = await this.#stepsOf(messages, whole.tools, context.tenant)
     const chosen = this.#within(this.#settings.max_tool_tokens, begun, steps, byName)
     const tools = [...chosen.values()]
@@ -223,8 +223,8 @@ export class ToolDiscovery {
     if (known !== undefined) return known
     const found = {
       byName: new Map(tools.map((tool) => [tool.name, tool])),
-      always: tools.filter(({ name }) => matchesGlobs(this.#settings.always, name)),
-      tokens: tools.reduce((sum, tool) => sum + this.#tokensOf(tool), 0),
+      always: lazily(() => tools.filter(({ name }) => matchesGlobs(this.#settings.always, name))),
+      tokens: lazily(() => tools.reduce((sum, tool) => sum + this.#tokensOf(tool), 0)),
     }
     this.#lists.set(tools, found)
     return found
@@ -252,8 +252,16 @@ export class ToolDiscovery {
 interface KnownList<Tool extends OfferedTool = OfferedTool> {
   readonly byName: ReadonlyMap<string, Tool>
   /** The tools that every run is offered. */
-  readonly always: readonly Tool[]
-  readonly tokens: number
+  readonly always: () => readonly Tool[]
+  readonly tokens: () => number
+}
+
+function lazily<Value>(find: () => Value): () => Value {
+  let found: { readonly value: Value } | undefined
+  return () => {
+    found ??= { value: find() }
+    return found.value
+  }
 }
 
 /** About how many tokens a tool has in a prompt. */

@@ -1,6 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setImmediate as turn } from 'node:timers/promises'
 import { type FastifyInstance, fastify } from 'fastify'
 import { NO_KEY } from '../app/connections/connections.ts'
 import type { Installation } from '../app/installation.ts'
@@ -369,8 +368,6 @@ export async function closeGracefully(app: FastifyInstance, limitMs: number): Pr
     server.closeIdleConnections()
     return !traffic.busy && streams.size === 0
   })
-  // The last responses are written in this turn.
-  await turn()
   server.closeAllConnections()
   await Promise.all([ended, jobsEnded])
   await app.close()

@@ -1,7 +1,11 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fastify, type RouteOptions } from 'fastify'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { Traffic } from './context.ts'
 import { addHooks, KnownRoutes, Step } from './hooks.ts'
 
 const handler = () => {}
@@ -41,17 +45,64 @@ test('the server does not start with a route that has no scope', async () => {
   await expect(app.ready()).rejects.toThrow('The route GET /forgotten must name its scope, or null')
 })
 
-test('a stream that fails right after it was sent ends its response, and not the process', async () => {
+/** An app with the hooks, for public routes. */
+function openApp() {
   const app = fastify()
-  const parts = { installation: { config: {} }, traffic: { count() {} }, authenticator: { checkOrigin() {} } }
-  for (const [name, part] of Object.entries(parts)) app.decorate(name, part)
+  const traffic = new Traffic({ isValid: () => true })
+  const parts = { installation: { config: {} }, traffic, authenticator: { checkOrigin() {} } }
+  for (const [name, part] of Object.entries(parts)) app.decorate(name, part as never)
   addHooks(app)
+  onTestFinished(() => app.close())
+  return { app, traffic }
+}
+
+test('a header that is not valid becomes an error of its request, and not of the process', async () => {
+  const { app, traffic } = openApp()
+  app.setErrorHandler((error, _request, reply) => {
+    reply.removeHeader('x-note')
+    reply.code(500).send(String(error))
+  })
+  app.get('/note', { config: { scope: null } }, async (_request, reply) => {
+    reply.header('x-note', 'one\ntwo')
+    return 'text'
+  })
+  const { statusCode, body } = await app.inject('/note')
+  expect({ statusCode, body }).toEqual({ statusCode: 500, body: expect.stringContaining('x-note') })
+  expect(traffic.busy).toBe(false)
+})
+
+test('a handler does not run if its client disconnects while others have their turn', async () => {
+  const { app } = openApp()
+  const sockets: Socket[] = []
+  const clients: Socket[] = []
+  const ran: string[] = []
+  app.server.on('connection', (socket) => sockets.push(socket))
+  app.post('/:name', { config: { scope: null } }, async ({ params }) => {
+    ran.push((params as { readonly name: string }).name)
+    sockets.find(({ remotePort }) => remotePort === clients[1]?.localPort)?.destroy()
+    const end = performance.now() + 10
+    while (performance.now() < end);
+    return 'text'
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  clients.push(connect(port, '127.0.0.1'), connect(port, '127.0.0.1'))
+  for (const client of clients) client.on('error', () => {})
+  await expect.poll(() => sockets.length).toBe(2)
+  const done = Promise.all([once(clients[0] as Socket, 'data'), once(clients[1] as Socket, 'close')])
+  for (const [at, client] of clients.entries())
+    client.write(`POST /${at} HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n`)
+  await done
+  expect(ran).toEqual(['0'])
+})
+
+test('a stream that fails right after it was sent ends its response, and not the process', async () => {
+  const { app } = openApp()
   app.get('/file', { config: { scope: null } }, async () => {
     const stream = new Readable({ read() {} })
     setImmediate(() => stream.destroy(new Error('gone')))
     return stream
   })
-  onTestFinished(() => app.close())
   expect((await app.inject('/file')).statusCode).toBe(500)
 })
 
@@ -68,6 +119,15 @@ test('a step runs what was added before it in their order, and what its runs add
   expect(ran).toEqual(['first', 'second'])
   await turn()
   expect(ran).toEqual(['first', 'second', 'next'])
+})
+
+test('each run of a step has its own context', async () => {
+  const step = new Step(() => 0)
+  const storage = new AsyncLocalStorage<string>()
+  const seen: unknown[] = []
+  for (const name of ['one', 'two']) storage.run(name, () => step.add(() => seen.push(storage.getStore())))
+  await turn()
+  expect(seen).toEqual(['one', 'two'])
 })
 
 test('a step that takes long continues in the next turn, before what was added meanwhile', async () => {

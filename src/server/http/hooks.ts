@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerResponse } from 'node:http'
 import type {
   FastifyInstance,
@@ -32,8 +33,8 @@ const STALLED_CLIENT_TIMEOUT_MS = 30_000
 const STEP_MS = 4
 
 /**
- * Runs what was added since the last turn of the event loop together. Under load, requests so take each step together:
- * many times the same step costs half of one whole request after another.
+ * Runs what was added since the last turn of the event loop together. Under load, it runs the same step of many requests
+ * in a row, which takes less CPU time than finishing one request after another.
  */
 export class Step {
   readonly #now: () => number
@@ -44,7 +45,8 @@ export class Step {
   }
 
   add(run: () => void): void {
-    if (this.#waiting.push(run) === 1) setImmediate(this.#run)
+    // Each run has the context of its own request, not that of the first one.
+    if (this.#waiting.push(AsyncLocalStorage.bind(run)) === 1) setImmediate(this.#run)
   }
 
   readonly #run = (): void => {
@@ -64,7 +66,7 @@ export class Step {
     } while (++ran < waiting.length && this.#now() < end)
     if (ran === waiting.length) return
     if (this.#waiting.length === 0) setImmediate(this.#run)
-    this.#waiting.unshift(...waiting.slice(ran))
+    this.#waiting = waiting.slice(ran).concat(this.#waiting)
   }
 }
 
@@ -121,13 +123,16 @@ export function addHooks(app: FastifyInstance): void {
       // A client that has disconnected meanwhile gets no stream: nothing would close it.
       caller.then((found) => void (reply.raw.destroyed || enter(found)), done)
     }
-    // The key may have ended while the body was sent.
+    // The key may have ended while the body was sent, or while other requests had their turn.
     if (route.method !== 'GET') {
-      const recheck: preHandlerHookHandler = ({ caller }, _reply, done) => {
-        if (caller === LOCAL_CALLER ? !authenticator.local : caller && !installation.callers.isValid(caller.id)) {
-          throw keyEnded()
-        }
-        handlers.add(done)
+      const recheck: preHandlerHookHandler = ({ caller }, { raw }, done) => {
+        handlers.add(() => {
+          // The client of a request that waited may have disconnected: handlers would wait for a second "close".
+          if (raw.destroyed) return
+          const isEnded =
+            caller === LOCAL_CALLER ? !authenticator.local : caller && !installation.callers.isValid(caller.id)
+          done(isEnded ? keyEnded() : undefined)
+        })
       }
       route.preHandler = [recheck, ...[route.preHandler ?? []].flat()]
     }
@@ -149,12 +154,17 @@ export function addHooks(app: FastifyInstance): void {
     const { raw } = reply
     if (traffic.draining) reply.header('connection', 'close')
     const send = (): void => {
-      done(null, payload)
+      try {
+        done(null, payload)
+      } catch (error) {
+        // Such as an invalid header. Nothing has been written: Fastify answers with an error.
+        done(error as Error)
+      }
       // `done` has written the response. A timer for each one would be expensive: few are still waiting for the client.
       if (!raw.writableEnded || raw.writableLength > 0) raw.setTimeout(STALLED_CLIENT_TIMEOUT_MS, () => raw.destroy())
     }
     // Fastify must listen to a stream before it can fail.
-    if (typeof payload === 'string') responses.add(send)
+    if (typeof payload === 'string') responses.add(traffic.unsent(send))
     else send()
   })
   app.addHook('onError', (_request, reply, _error, done) => {

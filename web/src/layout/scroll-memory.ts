@@ -1,5 +1,5 @@
 const places = new Map<string, number>()
-/** By address: the link through which the page was left. */
+/** By address: the link of the page through which it was left. */
 const links = new Map<string, string>()
 let byHistory = false
 
@@ -13,9 +13,12 @@ addEventListener('popstate', () => {
 // Before the router, which changes the address.
 addEventListener(
   'click',
-  ({ target }) => {
-    const link = target instanceof Element ? target.closest('main a[href]')?.getAttribute('href') : undefined
-    if (typeof link === 'string') links.set(location.href, link)
+  ({ target, ctrlKey, metaKey, shiftKey }) => {
+    const link = target instanceof Element ? target.closest('a[href]') : null
+    // Such clicks open another tab.
+    if (link === null || ctrlKey || metaKey || shiftKey || link.getAttribute('target') === '_blank') return
+    if (link.closest('main') === null) links.delete(location.href)
+    else links.set(location.href, link.getAttribute('href') ?? '')
   },
   { capture: true },
 )

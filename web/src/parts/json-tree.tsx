@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useMemo, useState } from 'react'
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { CopyButton } from './copy-button.tsx'
 import { count, inBytes } from './figures.ts'
 import { shortened } from './shortened.ts'
@@ -30,16 +30,21 @@ export function JsonTree({ value, label }: JsonTreeProps) {
   )
 }
 
-/** A tree as screen readers know it: the arrow keys move in it, Enter and Space fold. */
+/** A tree with one tab stop: the arrow keys move in it, Enter and Space fold. */
 function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean }) {
-  /** The nodes that aren't as they were at first: open in small values, otherwise closed below the top. */
-  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set())
+  /** The nodes that somebody has opened or closed. */
+  const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map())
   const [current, setCurrent] = useState('')
+  const tree = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // The current node may have gone with the former value.
+    if (tree.current?.querySelector('[tabindex="0"]') === null) setCurrent('')
+  })
   if (!isParent(value)) {
     return <code className="font-mono text-[0.8125rem] break-words whitespace-pre-wrap">{plain(value)}</code>
   }
-  const isOpen = (path: string) => (small || path === '') !== changed.has(path)
-  const toggle = (path: string) => setChanged((before) => before.symmetricDifference(new Set([path])))
+  const isOpen = (path: string) => chosen.get(path) ?? (small || path === '')
+  const toggle = (path: string) => setChosen(new Map([...chosen, [path, !isOpen(path)]]))
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     const { key, target, currentTarget } = event
     if (!(target instanceof HTMLElement) || event.altKey || event.ctrlKey || event.metaKey) return
@@ -56,6 +61,7 @@ function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean
   }
   return (
     <div
+      ref={tree}
       role="tree"
       aria-label={label}
       className="font-mono text-[0.8125rem] leading-6 break-words"
@@ -82,6 +88,8 @@ interface NodeProps {
   readonly value: unknown
   /** The key in an object. */
   readonly name?: string
+  /** The position in an array, which screen readers say. */
+  readonly position?: number
   readonly path: string
   readonly level: number
   readonly last: boolean
@@ -92,7 +100,7 @@ interface NodeProps {
 }
 
 /** The row of a value, and those of its entries after it. */
-function Node({ value, name, path, level, last, ...tree }: NodeProps) {
+function Node({ value, name, position, path, level, last, ...tree }: NodeProps) {
   const { isOpen, toggle, current, setCurrent } = tree
   const parent = isParent(value) ? value : undefined
   const open = parent && isOpen(path)
@@ -106,14 +114,14 @@ function Node({ value, name, path, level, last, ...tree }: NodeProps) {
         role="treeitem"
         aria-level={level}
         aria-expanded={open}
-        // The top stays: the value may change, and the current node with it.
-        tabIndex={path === current || level === 1 ? 0 : -1}
+        tabIndex={path === current ? 0 : -1}
         className={`rounded-sm ${parent ? 'cursor-pointer' : ''}`}
         style={indent}
         onFocus={() => setCurrent(path)}
         onClick={() => parent && toggle(path)}
       >
         {parent && <span aria-hidden="true" className={`mr-1 ${open ? 'json-open' : 'json-closed'}`} />}
+        {position !== undefined && <span className="sr-only">{`${position}: `}</span>}
         {name !== undefined && (
           <>
             <span className="text-accent">{name === '' ? '""' : name}:</span>{' '}
@@ -133,7 +141,11 @@ function Node({ value, name, path, level, last, ...tree }: NodeProps) {
         ) : (
           <>
             <Leaf value={value} />
-            {!last && <span className="text-muted">,</span>}
+            {!last && (
+              <span aria-hidden="true" className="text-muted">
+                ,
+              </span>
+            )}
           </>
         )}
       </div>
@@ -142,7 +154,7 @@ function Node({ value, name, path, level, last, ...tree }: NodeProps) {
           <Node
             key={key}
             value={inner}
-            {...(!Array.isArray(value) && { name: key })}
+            {...(Array.isArray(value) ? { position: at + 1 } : { name: key })}
             path={`${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`}
             level={level + 1}
             last={at === length - 1}

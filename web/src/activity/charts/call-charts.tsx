@@ -65,7 +65,7 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
         />
         <TimeChart
           title="Success rate"
-          note="Share of calls that succeeded"
+          note="Share of ended calls that succeeded"
           format={inPercent}
           most={1}
           {...{ window, rows, drawn: RATE }}

@@ -29,7 +29,7 @@ export function ErrorChart({ errors, total }: ErrorChartProps) {
   const columns = [
     { label: 'Error', text: ({ kind }: ErrorRow) => kind },
     { label: 'Calls', text: ({ calls }: ErrorRow) => inNumber(calls) },
-    { label: 'Of all calls', text: ({ calls }: ErrorRow) => inPercent(calls / (total - asked)) },
+    { label: 'Of ended calls', text: ({ calls }: ErrorRow) => inPercent(calls / (total - asked)) },
   ]
   if (rows.length === 0) {
     return (
