@@ -44,7 +44,6 @@ export class Traffic {
   readonly calls = new Map<Cancellation, string>()
   readonly #callers: Pick<Callers, 'isValid'>
   #requests = 0
-  #unsent = 0
   #draining = false
 
   constructor(callers: Pick<Callers, 'isValid'>) {
@@ -57,7 +56,7 @@ export class Traffic {
   }
 
   get busy(): boolean {
-    return this.calls.size > 0 || this.#requests > 0 || this.#unsent > 0
+    return this.calls.size > 0 || this.#requests > 0
   }
 
   drain(): void {
@@ -72,15 +71,6 @@ export class Traffic {
 
   readonly #ended = (): void => {
     this.#requests--
-  }
-
-  /** Counts a response until it is sent. */
-  unsent(send: () => void): () => void {
-    this.#unsent++
-    return () => {
-      this.#unsent--
-      send()
-    }
   }
 
   /** Lets a call be cancelled with its caller. Delete it from `calls` when it has ended. */
