@@ -74,7 +74,8 @@ test('whatever happens, servers together make no more calls in any window than t
         ),
       ).toBeLessThanOrEqual(calls)
     }),
-    { numRuns: RUNS },
+    // Shrinking a plan takes minutes: the seed is enough to run it again.
+    { numRuns: RUNS, endOnFailure: true },
   )
   expect(ran).toBeGreaterThan(20 * RUNS)
 })
