@@ -214,10 +214,15 @@ class Simulation {
   async do(command: Command): Promise<void> {
     const { engine, durable, model, clock, death, state } = await this.#living('server' in command ? command.server : 0)
     // Nobody waits for a server that has stalled.
-    const stalled = async () => {
-      while (state.wake === undefined) await turn()
+    const unlessDead = async (work: Promise<unknown>) => {
+      let isOver = false
+      const stalled = async () => {
+        while (!isOver && state.wake === undefined) await turn()
+      }
+      await Promise.race([work, death, stalled()]).finally(() => {
+        isOver = true
+      })
     }
-    const unlessDead = (work: Promise<unknown>) => Promise.race([work, death, stalled()])
     if (command.type === 'crash') this.#armed = { ...command }
     if (command.type === 'expire' && command.long) this.#pass()
     else if (command.type === 'expire') this.#later += 2 * HOUR_MS
