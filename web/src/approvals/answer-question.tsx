@@ -1,7 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Suspense, useCallback, useId, useState } from 'react'
-import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
-import { requestJson } from '../api/request.ts'
 import { announce } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
@@ -9,6 +6,7 @@ import { JsonTree } from '../parts/json-tree.tsx'
 import { lazyPart } from '../parts/lazy-part.ts'
 import { Loading, Note } from '../parts/states.tsx'
 import { ParamsText } from '../tools/params-text.tsx'
+import { useDecision } from './approval-queries.ts'
 import { type AskedQuestion, answerSchema, firstAnswer, questionText, samplingMessages } from './question.ts'
 
 const ParamsForm = lazyPart(async () => (await import('../tools/form/params-form.tsx')).ParamsForm)
@@ -16,14 +14,10 @@ const ParamsForm = lazyPart(async () => (await import('../tools/form/params-form
 /** What an MCP server asks during a call, with a form for the answer. */
 export function AnswerQuestion({ asked }: { readonly asked: AskedQuestion }) {
   const { id, question, refused, params } = asked
-  const client = useQueryClient()
   const [answer, setAnswer] = useState(() => firstAnswer(asked))
   const [readable, setReadable] = useState(true)
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (body: ApprovalDecision) =>
-      requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body }),
+  const { mutate, isPending, error } = useDecision(id, {
     onSuccess: ({ status }) => announce(status === 'approved' ? 'The answer was sent.' : 'The question was declined.'),
-    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const isEmpty = question.kind === 'sampling' && answer.text === ''
   return (

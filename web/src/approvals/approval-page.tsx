@@ -1,9 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, Suspense, useId, useState } from 'react'
 import { Link } from 'wouter'
-import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
+import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { toolQuery } from '../api/queries.ts'
-import { requestJson } from '../api/request.ts'
 import { announce } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
@@ -13,7 +12,7 @@ import { Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { ParamsText } from '../tools/params-text.tsx'
 import { AnswerQuestion } from './answer-question.tsx'
-import { approvalQuery } from './approval-queries.ts'
+import { approvalQuery, useDecision } from './approval-queries.ts'
 import { Time } from './approvals-page.tsx'
 import { isQuestion, questionText } from './question.ts'
 
@@ -70,17 +69,13 @@ export function ApprovalPage({ id }: { readonly id: string }) {
 /** The parameters, to be approved as they are or changed, and the decision. */
 function Decide({ approval }: { readonly approval: ApprovalView }) {
   const { id, tool, refused } = approval
-  const client = useQueryClient()
   const ids = useId()
   const { data: definition } = useQuery(toolQuery(tool))
   const [params, setParams] = useState<Record<string, unknown>>(approval.params)
   const [readable, setReadable] = useState(true)
   const [reason, setReason] = useState('')
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (body: ApprovalDecision) =>
-      requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body }),
+  const { mutate, isPending, error } = useDecision(id, {
     onSuccess: ({ status }) => announce(`${status === 'approved' ? 'Approved' : 'Rejected'} ${tool}.`),
-    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const changed = JSON.stringify(params) !== JSON.stringify(approval.params)
   const said = reason.trim() === '' ? {} : { reason: reason.trim() }

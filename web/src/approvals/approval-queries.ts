@@ -1,5 +1,5 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
+import { queryOptions, type UseMutationOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { serverIsUp } from '../api/connection.ts'
 import { toolsQuery, useMay } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
@@ -25,6 +25,20 @@ export const approvalQuery = (id: string) =>
     queryKey: ['approvals', 'one', id],
     queryFn: ({ signal }) => requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { signal }),
   })
+
+/** Sends a decision, and then reads the approvals again. */
+export function useDecision<Kept = unknown>(
+  id: string,
+  on: Pick<UseMutationOptions<ApprovalView, Error, ApprovalDecision, Kept>, 'onMutate' | 'onSuccess' | 'onError'>,
+) {
+  const client = useQueryClient()
+  return useMutation({
+    ...on,
+    mutationFn: (body: ApprovalDecision) =>
+      requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
+  })
+}
 
 /** The page after a decision, before the server has confirmed it. */
 export function withoutApproval(page: ApprovalPage, id: string): ApprovalPage {

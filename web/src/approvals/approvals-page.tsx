@@ -1,8 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
-import { requestJson } from '../api/request.ts'
+import type { ApprovalView } from '../../../src/app/durable/approvals.ts'
 import { useAnnounced } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
@@ -12,7 +11,7 @@ import { Empty, Failed, Loading } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { written } from '../tools/params-text.tsx'
-import { approvalsQuery, withoutApproval } from './approval-queries.ts'
+import { approvalsQuery, useDecision, withoutApproval } from './approval-queries.ts'
 import { isQuestion, questionText } from './question.ts'
 
 const SHOWN = [
@@ -101,29 +100,32 @@ const AnswerLink = ({ approval: { id, tool } }: { readonly approval: ApprovalVie
 function Decide({ approval: { id, tool, refused } }: { readonly approval: ApprovalView }) {
   const client = useQueryClient()
   const { queryKey } = approvalsQuery(true)
-  const { mutate, isPending } = useMutation({
-    mutationFn: (decision: ApprovalDecision['decision']) =>
-      requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body: { decision } }),
+  const { mutate, isPending } = useDecision(id, {
     onMutate: async () => {
       await client.cancelQueries({ queryKey })
       const before = client.getQueryData(queryKey)
       client.setQueryData(queryKey, (page) => page && withoutApproval(page, id))
       return { before }
     },
-    onSuccess: (_answer, decision) => toast({ text: `${decision === 'approve' ? 'Approved' : 'Rejected'} ${tool}` }),
+    onSuccess: (_answer, { decision }) =>
+      toast({ text: `${decision === 'approve' ? 'Approved' : 'Rejected'} ${tool}` }),
     onError: (error, _decision, kept) => {
       client.setQueryData(queryKey, kept?.before)
       toast({ text: `${tool} was not decided. ${error.message}` })
     },
-    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   if (refused !== null) return <span className="text-sm text-muted sm:ml-auto">{refused}</span>
   return (
     <span className="flex gap-2 sm:ml-auto">
-      <Button aria-label={`Approve ${tool}`} disabled={isPending} onClick={() => mutate('approve')}>
+      <Button aria-label={`Approve ${tool}`} disabled={isPending} onClick={() => mutate({ decision: 'approve' })}>
         Approve
       </Button>
-      <Button look="danger" aria-label={`Reject ${tool}`} disabled={isPending} onClick={() => mutate('reject')}>
+      <Button
+        look="danger"
+        aria-label={`Reject ${tool}`}
+        disabled={isPending}
+        onClick={() => mutate({ decision: 'reject' })}
+      >
         Reject
       </Button>
     </span>

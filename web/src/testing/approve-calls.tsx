@@ -1,10 +1,8 @@
-import { useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { ApprovalDecision, ApprovalView } from '../../../src/app/durable/approvals.ts'
 import type { PendingApproval } from '../../../src/chat/run.ts'
 import { useMay } from '../api/queries.ts'
-import { requestJson } from '../api/request.ts'
-import { approvalQuery } from '../approvals/approval-queries.ts'
+import { approvalQuery, useDecision } from '../approvals/approval-queries.ts'
 import { announce } from '../parts/announce.tsx'
 import { Button } from '../parts/button.tsx'
 import { Chip, Note } from '../parts/states.tsx'
@@ -34,14 +32,11 @@ function ApproveCall({ approval: { id, tool, params } }: { readonly approval: Pe
   const client = useQueryClient()
   const mayApprove = useMay('approve')
   const { data: state } = useQuery({ ...approvalQuery(id), enabled: mayApprove })
-  const decide = useMutation({
-    mutationFn: (decision: ApprovalDecision['decision']) =>
-      requestJson<ApprovalView>(`/api/approvals/${encodeURIComponent(id)}`, { method: 'POST', body: { decision } }),
+  const decide = useDecision(id, {
     onSuccess: (view) => {
       client.setQueryData(approvalQuery(id).queryKey, view)
       announce(`${view.status === 'approved' ? 'Approved' : 'Rejected'} ${tool}.`)
     },
-    onSettled: () => client.invalidateQueries({ queryKey: ['approvals'] }),
   })
   const refused = state?.refused ?? (mayApprove ? null : 'Your key can’t approve calls. Another person has to.')
   const isOpen = state === undefined || state.status === 'pending'
@@ -59,14 +54,14 @@ function ApproveCall({ approval: { id, tool, params } }: { readonly approval: Pe
             <Button
               look="main"
               disabled={decide.isPending || refused !== null}
-              onClick={() => decide.mutate('approve')}
+              onClick={() => decide.mutate({ decision: 'approve' })}
               aria-label={`Approve ${tool}`}
             >
               Approve
             </Button>
             <Button
               disabled={decide.isPending || refused !== null}
-              onClick={() => decide.mutate('reject')}
+              onClick={() => decide.mutate({ decision: 'reject' })}
               aria-label={`Reject ${tool}`}
             >
               Reject
