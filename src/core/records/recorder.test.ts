@@ -38,8 +38,15 @@ test('passes each record on once', () => {
 
 test('converts all batches to the time of day alike, until the time of day is set', () => {
   const epochs: number[] = []
-  let [wall, now] = [1_000, 0.9]
-  const clock = Object.assign(new ManualClock(), { wall: () => Math.floor(wall), now: () => now })
+  let [wall, now, interruptedMs] = [1_000, 0.9, 0]
+  const clock = Object.assign(new ManualClock(), {
+    now: () => now,
+    wall() {
+      now += interruptedMs
+      wall += interruptedMs
+      return Math.floor(wall)
+    },
+  })
   const recorder = new Recorder(clock, captureLog(), [{ write: ({ epoch }) => void epochs.push(epoch) }])
   const flush = () => {
     recorder.add(record())
@@ -49,7 +56,10 @@ test('converts all batches to the time of day alike, until the time of day is se
   now = 1.8
   wall = 1_000.9
   flush()
-  wall = 61_000.9
+  interruptedMs = 10
   flush()
-  expect(epochs).toEqual([999.1, 999.1, 61_000 - 1.8])
+  interruptedMs = 0
+  wall += 60_000
+  flush()
+  expect(epochs).toEqual([999.1, 999.1, 999.1, 61_010 - 11.8])
 })

@@ -101,9 +101,7 @@ export class Recorder {
     if (records.length === 0) return
     this.#records = []
     this.#values = 0
-    // One epoch for all batches: records keep their order, however close together their calls began.
-    const epoch = this.#clock.wall() - this.#clock.now()
-    if (Math.abs(epoch - this.#epoch) >= EPOCH_STEP_MS) this.#epoch = epoch
+    this.#readEpoch()
     const batch = { records, epoch: this.#epoch }
     const failed = (err: unknown) => this.#failed(err, records.length)
     for (const sink of this.#sinks) {
@@ -114,6 +112,16 @@ export class Recorder {
         failed(error)
       }
     }
+  }
+
+  /** One epoch for all batches: records keep their order, however close together their calls began. */
+  #readEpoch(): void {
+    const before = this.#clock.now()
+    const epoch = this.#clock.wall() - before
+    if (Math.abs(epoch - this.#epoch) < EPOCH_STEP_MS) return
+    // A process that was interrupted between the two readings would see a change of the time of day.
+    const wasInterrupted = this.#clock.now() - before >= EPOCH_STEP_MS / 2
+    if (!wasInterrupted || this.#epoch === Number.NEGATIVE_INFINITY) this.#epoch = epoch
   }
 
   /** Settles when the records so far are written or reported as lost, or after `timeoutMs`. */
