@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { compileSchema } from './compiled-schema.ts'
-import { guardSchema } from './guard-schema.ts'
+import { guardParameters, guardSchema } from './guard-schema.ts'
 import { RefusedSchemaError } from './schema-references.ts'
 
 const nested = (levels: number): unknown => (levels === 0 ? {} : { not: nested(levels - 1) })
@@ -78,5 +78,24 @@ describe('guardSchema refuses', () => {
     let deep: object = { type: 'string' }
     for (let level = 0; level < 20_000; level++) deep = { not: deep }
     expect(() => compileSchema({ ...deep })).toThrow(new RefusedSchemaError('nested deeper than 32 levels'))
+  })
+})
+
+describe('guardParameters refuses', () => {
+  const hidden = (name: string, value: unknown, schema: object) => Object.defineProperty(schema, name, { value })
+  const changes = 'changes when it is serialized as JSON'
+  it.each<[string, unknown, string]>([
+    ['a hidden toJSON', hidden('toJSON', () => ({}), { type: 'object' }), changes],
+    ['a hidden toJSON further down', { type: 'object', properties: hidden('toJSON', () => ({}), {}) }, changes],
+    ['a hidden type', hidden('type', 'object', {}), changes],
+    ['a type that is computed', Object.defineProperty({}, 'type', { get: () => 'object', enumerable: true }), changes],
+    ['a boolean', true, changes],
+    [
+      'a circular reference',
+      { type: 'object', $ref: '#' },
+      'a $ref is circular: it leads back to itself on the same value',
+    ],
+  ])('%s', (_, schema, message) => {
+    expect(() => guardParameters(schema)).toThrow(new RefusedSchemaError(message))
   })
 })

@@ -6,6 +6,8 @@ import { type Documents, RefusedSchemaError, SchemaReferences } from './schema-r
 /** The largest of 822 tools in use has 15 KB, 21 levels and 208 nodes. */
 export const SCHEMA_BOUNDS = { characters: 65_536, depth: 32, nodes: 2000 } as const
 
+const CHANGES = 'changes when it is serialized as JSON'
+
 /** Collects the properties of a schema in one walk, and enforces the bounds. */
 class GuardWalk {
   readonly references: string[] = []
@@ -137,6 +139,7 @@ class GuardWalk {
   #enter(depth: number, value: object): void {
     if (!Array.isArray(value) && !isPlain(value))
       throw new RefusedSchemaError('contains an instance of a class, which is not valid JSON')
+    if ('toJSON' in value && typeof value.toJSON === 'function') throw new RefusedSchemaError(CHANGES)
     if (depth > SCHEMA_BOUNDS.depth) throw new RefusedSchemaError(`nested deeper than ${SCHEMA_BOUNDS.depth} levels`)
     if (++this.nodes > SCHEMA_BOUNDS.nodes) throw new RefusedSchemaError(`has more than ${SCHEMA_BOUNDS.nodes} nodes`)
   }
@@ -171,17 +174,11 @@ const META_SCHEMA =
 
 /** Checks an untrusted schema. Throws a RefusedSchemaError if it can't be used. */
 export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts {
-  const walk = new GuardWalk()
-  let total: SchemaCost
-  try {
-    if (!isObject(schema) && typeof schema !== 'boolean') throw new RefusedSchemaError('is not an object')
-    walk.schema(schema, 1)
+  const { walk, total } = refusing(() => {
+    const walk = walkThrough(schema)
     if (isObject(schema) && documents?.has(String(schema.$schema))) walk.exact = true
-    total = costOf(schema, walk, documents)
-  } catch (error) {
-    // A getter or proxy can throw anything.
-    throw error instanceof RefusedSchemaError ? error : new RefusedSchemaError('cannot be read')
-  }
+    return { walk, total: costOf(schema, walk, documents) }
+  })
   const { cost } = total
   const ordinary =
     !walk.exact && !(walk.unevaluated && walk.conditional) && cost <= MAX_COST && walk.nodes <= MAX_COMPILED_NODES
@@ -189,6 +186,22 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
   const textCost = Math.min(cost, walk.texts * repeats) + walk.uniques * repeats * height
   const compared = walk.compared === 0 ? 0 : walk.compared * repeats
   return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults }
+}
+
+function walkThrough(schema: unknown): GuardWalk {
+  if (!isObject(schema) && typeof schema !== 'boolean') throw new RefusedSchemaError('is not an object')
+  const walk = new GuardWalk()
+  walk.schema(schema, 1)
+  return walk
+}
+
+/** A getter or proxy can throw anything. */
+function refusing<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof RefusedSchemaError ? error : new RefusedSchemaError('cannot be read')
+  }
 }
 
 /** Schemas of MCP servers, and their problems. They don't change. */
@@ -211,9 +224,13 @@ export function guardParameters(parameters: unknown): void {
     if (problem !== undefined) throw problem
     return
   }
-  guardSchema(parameters)
-  const { type } = JSON.parse(JSON.stringify(parameters)) ?? {}
-  if (type !== 'object') throw new RefusedSchemaError('changes when it is serialized as JSON')
+  const { references, type } = refusing(() => {
+    const { references } = walkThrough(parameters)
+    return { references, type: Object.getOwnPropertyDescriptor(parameters, 'type') }
+  })
+  // Without references, the walk finds everything that is wrong. The cost is computed when the schema is compiled.
+  if (references.length > 0) guardSchema(parameters)
+  if (type?.enumerable !== true || type.value !== 'object') throw new RefusedSchemaError(CHANGES)
 }
 
 function costOf(schema: unknown, walk: GuardWalk, documents: Documents | undefined): SchemaCost {
