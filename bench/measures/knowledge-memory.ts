@@ -62,8 +62,8 @@ export async function knowledgeMemory(options: KnowledgeMemoryOptions): Promise<
       isolate,
       signal: new AbortController().signal,
       versionOf: (id) => collections.versionOf('local', 'bench', id),
-      call: async (params) => {
-        const result = await collections.ingest({ ...params, tenant: 'local' } as IngestPart)
+      call: async (params, chunks) => {
+        const result = await collections.ingest({ ...params, chunks, tenant: 'local' } as unknown as IngestPart)
         return { success: true, result, tool_name: 'ingest_docs', execution_time_ms: 0 }
       },
     },
