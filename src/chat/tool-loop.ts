@@ -130,8 +130,8 @@ export class ToolLoop {
           break
         }
         const demands = run.demands?.holdText ? run.demands : undefined
-        for (let event = await turn.read(); event !== undefined; event = await turn.read())
-          if (streams && (demands === undefined || event.type !== 'text-delta')) yield event
+        for (let event = await turn.read(streams); event !== undefined; event = await turn.read(streams))
+          if (demands === undefined || event.type !== 'text-delta') yield event
         ending = this.#endingAt(run, turn)
         const used = streams ? run.usageOf(turn) : undefined
         if (used !== undefined) yield used
@@ -234,7 +234,7 @@ export class ToolLoop {
       yield run.answered(last.reason === 'cancelled' ? last : ending, '')
       return
     }
-    for (let event = await last.read(); event !== undefined; event = await last.read()) {
+    for (let event = await last.read(true); event !== undefined; event = await last.read(true)) {
       if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands?.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)

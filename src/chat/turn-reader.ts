@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../core/deadline-wheel.ts'
-import { AbortableStream } from '../models/abortable-stream.ts'
+import { leave } from '../models/abortable-stream.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { isCount } from '../models/model-info.ts'
@@ -19,7 +19,7 @@ const MAX_RAW_REASON = 100
 
 type Spoken = Exclude<ModelEvent, { type: 'finish' }>
 
-/** Reads a turn event by event, and collects its text, calls and usage. */
+/** Reads a turn, and collects its text, calls and usage. */
 export class TurnReader extends DeadlineEntry {
   text = ''
   readonly calls: ToolCall[] = []
@@ -30,46 +30,42 @@ export class TurnReader extends DeadlineEntry {
   /** Set if the turn didn't finish. */
   failure: { readonly thrown: unknown } | undefined = undefined
   readonly #model: Model
+  readonly #signal: CancelSignal
   readonly #silence: SilenceWatch
-  #events: AbortableStream<ModelEvent> | undefined = undefined
-  #lastEventMs: number
   readonly #bounds = new TurnBounds()
+  readonly #abort = (): void => this.#fail(this.#signal.reason)
+  readonly #onRead = (read: IteratorResult<ModelEvent, unknown>): void => this.#take(read)
+  readonly #onFailure = (thrown: unknown): void => this.#fail(thrown)
+  #events: AsyncIterator<ModelEvent> | undefined = undefined
+  #lastEventMs: number
+  #isOver = false
+  #wantsEach = true
+  #resolve: ((event: Spoken | undefined) => void) | undefined = undefined
 
   constructor(model: Model, request: ModelRequest, signal: CancelSignal, silence: SilenceWatch) {
     super()
     this.#model = model
+    this.#signal = signal
     this.#silence = silence
     this.#lastEventMs = silence.clock.now()
     silence.wheel.add(this, this.#lastEventMs + SILENCE_TIMEOUT_MS)
+    signal.addEventListener('abort', this.#abort)
     try {
-      this.#events = new AbortableStream(model.stream(request), signal)
+      this.#events = model.stream(request)[Symbol.asyncIterator]()
     } catch (thrown) {
-      this.failure = { thrown }
+      this.#fail(thrown)
     }
+    if (signal.aborted) this.#abort()
   }
 
-  /** Undefined when the turn is over. */
-  async read(): Promise<Spoken | undefined> {
-    try {
-      const read = await this.#events?.next()
-      if (read === undefined) return this.#close()
-      if (read.done === true) throw new ModelError(`Model ${this.#model.id} stopped in mid-answer. Try again`)
-      const event = read.value
-      if (event.type === 'finish') return this.#finish(event)
-      this.#lastEventMs = this.#silence.clock.now()
-      this.#bounds.check(event)
-      if (event.type === 'text-delta') this.text += event.text
-      else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
-      return event
-    } catch (thrown) {
-      this.failure = { thrown }
-      return this.#close()
-    }
-  }
-
-  /** A provider that sends a call twice means it once. Other calls with a used id are calls of their own. */
-  #isRepeated({ id, function: { name, arguments: args } }: ToolCall): boolean {
-    return this.calls.some((one) => one.id === id && one.function.name === name && one.function.arguments === args)
+  /** The next event; undefined when the turn is over. Reads all of the turn first unless each event is wanted. */
+  read(wantsEach: boolean): Promise<Spoken | undefined> {
+    return new Promise((resolve) => {
+      this.#wantsEach = wantsEach
+      this.#resolve = resolve
+      if (this.#isOver) resolve(undefined)
+      else this.#pull()
+    })
   }
 
   override expire(): void {
@@ -77,21 +73,67 @@ export class TurnReader extends DeadlineEntry {
     const due = this.#lastEventMs + SILENCE_TIMEOUT_MS
     const problem = `Model ${this.#model.id} sent nothing for ${SILENCE_TIMEOUT_MS / 1_000} s. Try again`
     if (clock.now() < due) wheel.add(this, due)
-    else this.#events?.giveUp(new ModelError(problem, { status: 504 }))
+    else this.#fail(new ModelError(problem, { status: 504 }))
   }
 
-  #finish({ reason, raw_reason, usage, metadata }: ModelEvent & { type: 'finish' }): undefined {
+  /** A loop would wait for a source that hangs, even when the turn is over. */
+  #pull(): void {
+    try {
+      this.#events?.next().then(this.#onRead, this.#onFailure)
+    } catch (thrown) {
+      this.#fail(thrown)
+    }
+  }
+
+  #take(read: IteratorResult<ModelEvent, unknown>): void {
+    if (this.#isOver) return
+    try {
+      if (read.done === true) throw new ModelError(`Model ${this.#model.id} stopped in mid-answer. Try again`)
+      const event = read.value
+      if (event.type === 'finish') this.#finish(event)
+      else {
+        this.#add(event)
+        if (this.#wantsEach) this.#resolve?.(event)
+        else this.#pull()
+      }
+    } catch (thrown) {
+      this.#fail(thrown)
+    }
+  }
+
+  #add(event: Spoken): void {
+    this.#lastEventMs = this.#silence.clock.now()
+    this.#bounds.check(event)
+    if (event.type === 'text-delta') this.text += event.text
+    else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
+  }
+
+  /** A provider that sends a call twice means it once. Other calls with a used id are calls of their own. */
+  #isRepeated({ id, function: { name, arguments: args } }: ToolCall): boolean {
+    return this.calls.some((one) => one.id === id && one.function.name === name && one.function.arguments === args)
+  }
+
+  #finish({ reason, raw_reason, usage, metadata }: ModelEvent & { type: 'finish' }): void {
     // Some providers report another reason beside calls.
     this.reason = this.calls.length > 0 ? 'tool_calls' : reason
     this.rawReason = raw_reason?.slice(0, MAX_RAW_REASON)
     this.usage = usage !== undefined && isCount(usage) ? usage : undefined
     this.metadata = metadata
-    return this.#close()
+    this.#end()
   }
 
-  #close(): undefined {
+  #fail(thrown: unknown): void {
+    if (this.#isOver) return
+    this.failure = { thrown }
+    this.#end()
+  }
+
+  /** Doesn't wait for the source to end. */
+  #end(): void {
+    this.#isOver = true
     this.#silence.wheel.remove(this)
-    this.#events?.return()
-    return undefined
+    this.#signal.removeEventListener('abort', this.#abort)
+    leave(this.#events)
+    this.#resolve?.(undefined)
   }
 }

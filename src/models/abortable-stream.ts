@@ -7,8 +7,8 @@ const ignore = (): void => {}
 export class AbortableStream<T> implements AsyncIterableIterator<T, void, undefined> {
   readonly #signal: CancelSignal
   readonly #source: AsyncIterator<T>
-  readonly #abort = (): void => this.giveUp(this.#signal.reason)
-  readonly #fail = (reason: unknown): void => this.giveUp(reason)
+  readonly #abort = (): void => this.#fail(this.#signal.reason)
+  readonly #onFailure = (reason: unknown): void => this.#fail(reason)
   #reject: ((reason: unknown) => void) | undefined = undefined
 
   constructor(source: AsyncIterable<T>, signal: CancelSignal) {
@@ -24,26 +24,30 @@ export class AbortableStream<T> implements AsyncIterableIterator<T, void, undefi
   next(): Promise<IteratorResult<T, void>> {
     return new Promise((resolve, reject) => {
       this.#reject = reject
-      if (this.#signal.aborted) this.giveUp(this.#signal.reason)
-      else this.#source.next().then(resolve, this.#fail)
+      if (this.#signal.aborted) this.#abort()
+      else this.#source.next().then(resolve, this.#onFailure)
     })
   }
 
+  return(): Promise<IteratorResult<T, void>> {
+    this.#signal.removeEventListener('abort', this.#abort)
+    leave(this.#source)
+    return DONE
+  }
+
   /** Fails the pending read. */
-  giveUp(reason: unknown): void {
+  #fail(reason: unknown): void {
     if (this.#reject === undefined) return
     this.return()
     this.#reject(reason)
   }
+}
 
-  /** Doesn't wait for the source: one that hangs would block the reader. */
-  return(): Promise<IteratorResult<T, void>> {
-    this.#signal.removeEventListener('abort', this.#abort)
-    try {
-      this.#source.return?.().catch(ignore)
-    } catch {
-      // The source is left anyway.
-    }
-    return DONE
+/** Ends a source without waiting for it: one that hangs would block its reader. */
+export function leave(source: AsyncIterator<unknown> | undefined): void {
+  try {
+    source?.return?.().catch(ignore)
+  } catch {
+    // The source is left anyway.
   }
 }
