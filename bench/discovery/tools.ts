@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { textIn } from '../../src/models/content.ts'
 import type { OfferedTool } from '../../src/models/model.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 import { operationTools } from '../mini/operation-tools.ts'
@@ -52,7 +53,7 @@ export async function realTools(operations = OPERATIONS): Promise<RealTools> {
   for (const category of CATEGORIES) {
     for (const { turns, tools, about } of (await loadBfcl(category, DATA)).cases) {
       for (const tool of tools) if (!real.has(tool.name)) real.set(tool.name, tool)
-      const said = turns[0]?.at(-1)?.content ?? ''
+      const said = textIn(turns[0]?.at(-1)?.content ?? null)
       if (about.length === 1 && ASKED.has(category)) published.push({ said, tools: about })
     }
   }

@@ -9,6 +9,7 @@ import { ProcessReader } from '../../packages/mini/src/engine/process-reader.ts'
 import type { Question } from '../../packages/mini/src/engine/tool-reader.ts'
 import { textOf } from '../../packages/mini/src/fill/read-tool.ts'
 import { silentLog } from '../../src/core/log.ts'
+import { textIn } from '../../src/models/content.ts'
 import { startWorker } from '../../src/models/mini-wire.ts'
 import { median } from '../statistics.ts'
 import { table } from '../table.ts'
@@ -29,7 +30,7 @@ const engines = [
 ]
 const questions = developmentCases()
   .calls.flatMap(({ turns, tools: [tool] }): Question[] =>
-    tool === undefined ? [] : [{ said: turns[0]?.at(-1)?.content ?? '', tool: textOf(tool).text }],
+    tool === undefined ? [] : [{ said: textIn(turns[0]?.at(-1)?.content ?? null), tool: textOf(tool).text }],
   )
   .slice(0, QUESTIONS)
 

@@ -2,10 +2,10 @@ import { hash, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { documentCalls } from '../../src/cli/commands/ingest/ingest-files.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { Collections } from '../../src/knowledge/collections/collections.ts'
+import { documentCalls } from '../../src/knowledge/collections/document-calls.ts'
 import type { SearchResult, SearchWay } from '../../src/knowledge/collections/search.ts'
 import { splitDocument } from '../../src/knowledge/documents/split-document.ts'
 import { textDocument } from '../../src/knowledge/documents/text-document.ts'
@@ -50,8 +50,8 @@ export async function openSearchable(): Promise<Searchable> {
           splitDocument(document, { chunkSize: await collections.chunkSize() }),
         )
         const known = { tenant: TENANT, collection: corpus.id, document_id: id, source: id, version: versionOf(text) }
-        for (const [index, make] of calls.entries()) {
-          await collections.ingest({ ...known, ...make(), part: index + 1, parts: calls.length })
+        for (const [index, call] of calls.entries()) {
+          await collections.ingest({ ...known, ...call, part: index + 1, parts: calls.length })
         }
       }
     },

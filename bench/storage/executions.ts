@@ -72,8 +72,14 @@ export function runOf(number: number, at: number, next: () => number): { run: St
 /** A call as its row would be; the hashes have the right length only. */
 export const chainRowOf = ({ params, unknown, ...call }: CallEntry): ChainRow => ({
   ...call,
+  version: call.version ?? null,
+  cost: call.cost ?? null,
+  key: call.key ?? null,
   chain: '',
   seq: 0,
+  event: null,
+  subject: null,
+  detail: null,
   paramsHash: (params ?? '').replace(/\D/g, '').padStart(64, '0'),
   outcome: unknown ? 'unknown' : call.code === null ? 'success' : 'failure',
   hash: '',

@@ -59,7 +59,7 @@ export class SqliteDatabase {
         PRAGMA synchronous = FULL;
         PRAGMA wal_autocheckpoint = 4000;
         PRAGMA journal_size_limit = 67108864;
-        PRAGMA cache_size = -65536;
+        PRAGMA cache_size = -32768;
         PRAGMA temp_store = MEMORY;
       `)
     } catch (error) {
