@@ -1,12 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
-import { ask, type Database, placeholders, type Statement, Where } from './database.ts'
+import { ask, type Database, placeholders, type Statement, Where, type Work } from './database.ts'
 import { addPayloads } from './payloads.ts'
 import { insertRuns } from './runs.ts'
 import { addSpending } from './spending.ts'
 
 type Filter = Parameters<LedgerTables['rows']>[0]
+type Batch = Parameters<LedgerTables['write']>[0]
 
 /** A search without an index reads all rows of a tenant. */
 const SEARCH_TIMEOUT_MS = 30_000
@@ -94,18 +95,10 @@ export class SqlLedgerTables implements LedgerTables {
     this.#database = database
   }
 
-  async write({ rows, runs, cells, calls = [], turns = [] }: Parameters<LedgerTables['write']>[0]): Promise<void> {
-    const database = this.#database
+  async write(batch: Batch): Promise<void> {
     const chains = new Map<string, number>()
-    for (const { chain } of rows) if (!chains.has(chain)) chains.set(chain, await this.#createChain(chain))
-    await database.transaction(function* () {
-      if (rows.length > 0) yield insertRows(database, rows, chains)
-      if (runs.length > 0) yield insertRuns(database, runs)
-      if (cells.length > 0) yield insertCells(database, cells)
-      yield* addPayloads(database, rows, calls, chains)
-      // Last, so that the rows of the counters are locked for a short time.
-      if (calls.length + turns.length > 0) yield* addSpending(database, calls, turns)
-    })
+    for (const { chain } of batch.rows) if (!chains.has(chain)) chains.set(chain, await this.#createChain(chain))
+    await this.#database.transaction(() => writeBatch(this.#database, batch, chains))
   }
 
   /** A search that reads many rows lets other work run in between. */
@@ -246,6 +239,23 @@ export class SqlLedgerTables implements LedgerTables {
     const sql = ['SELECT at, chain, seq FROM toolyard.audit WHERE', where.sql, NEWEST_FIRST, '1 OFFSET ?'].join(' ')
     return (await this.#database.run<Place>(sql, [...where.values, sliceRows - 1])).rows[0]
   }
+}
+
+/**
+ * Not a generator expression: each of those has a map of its own among the old objects of V8, which would keep all rows
+ * until the next major collection.
+ */
+function* writeBatch(
+  database: Database,
+  { rows, runs, cells, calls = [], turns = [] }: Batch,
+  chains: ReadonlyMap<string, number>,
+): Work<void> {
+  if (rows.length > 0) yield insertRows(database, rows, chains)
+  if (runs.length > 0) yield insertRuns(database, runs)
+  if (cells.length > 0) yield insertCells(database, cells)
+  yield* addPayloads(database, rows, calls, chains)
+  // Last, so that the rows of the counters are locked for a short time.
+  if (calls.length + turns.length > 0) yield* addSpending(database, calls, turns)
 }
 
 function insertRows(database: Database, rows: readonly ChainRow[], chains: ReadonlyMap<string, number>): Statement {
