@@ -39,6 +39,7 @@ export class Prometheus implements RecordSink {
   readonly #all = new CallFigures()
   /** Least recently active tenant first. */
   readonly #tenants = new Map<string, CallFigures>()
+  #lastTenant: string | undefined = undefined
   readonly #rest = new Registry()
   #rows = 0
   #watchesProcess = false
@@ -96,8 +97,12 @@ export class Prometheus implements RecordSink {
     const before = known?.rows ?? 0
     count(figures)
     this.#rows += figures.rows - before
-    this.#tenants.delete(tenant)
-    this.#tenants.set(tenant, figures)
+    if (tenant !== this.#lastTenant) {
+      this.#tenants.delete(tenant)
+      this.#tenants.set(tenant, figures)
+      this.#lastTenant = tenant
+    }
+    if (this.#tenants.size <= MAX_TENANTS && this.#rows <= MAX_ROWS) return
     for (const [other, { rows }] of this.#tenants) {
       if (other === tenant || (this.#tenants.size <= MAX_TENANTS && this.#rows <= MAX_ROWS)) break
       this.#tenants.delete(other)

@@ -418,10 +418,6 @@ export class BoundTool implements ExecutionHost {
     return this.executions.size === 0 ? undefined : this.executions.find(this.hash, key)
   }
 
-  forget(execution: Execution): void {
-    this.executions.delete(execution)
-  }
-
   /** The tool's rate limit for one tenant. Only for tools that have one. */
   rateOf(tenant: string): CallerRate {
     let rate = this.#rates.get(tenant)

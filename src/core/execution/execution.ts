@@ -1,6 +1,7 @@
 import type { AskableClient, CallContext } from '../call-context.ts'
 import { Cancellation, type CancelSignal } from '../cancellation.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
+import { Linked } from '../linked.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Progress } from '../progress.ts'
 import type { Params } from '../tool.ts'
@@ -10,7 +11,6 @@ import { callKey } from './result-cache.ts'
 export interface ExecutionHost {
   readonly name: string
   running: number
-  forget(execution: Execution): void
 }
 
 type Flags = Readonly<Record<string, boolean>>
@@ -48,6 +48,8 @@ export class Execution {
   work: Promise<unknown> | undefined = undefined
   /** The key of identical calls, computed when another call arrives. */
   key: string | undefined = undefined
+  /** Set while identical calls may join: ends that. */
+  unlist: (() => void) | undefined = undefined
   /** Set if a child process does the work. */
   task: IsolatedTask | undefined = undefined
   /** Details for the envelope of a failed call. */
@@ -99,7 +101,7 @@ export class Execution {
     if (!this.#running) return
     this.#running = false
     this.host.running--
-    if (this.work !== undefined) this.host.forget(this)
+    this.unlist?.()
   }
 
   report(progress: unknown): void {
@@ -229,29 +231,35 @@ export class CodeContext extends ExecutionContext {
 
 /** The executions that identical calls may join. Keys are computed only when a second call arrives. */
 export class JoinableExecutions {
-  readonly #unkeyed = new Set<Execution>()
-  readonly #keyed = new Map<string, Execution>()
+  readonly #unkeyed = new Linked<Execution>()
+  /** Emptied when an execution ends: as in a `Linked`, nothing may keep it. */
+  readonly #keyed = new Map<string, { execution: Execution | undefined }>()
 
   get size(): number {
     return this.#unkeyed.size + this.#keyed.size
   }
 
+  /** Until it ends. */
   add(execution: Execution): void {
-    if (execution.key === undefined) this.#unkeyed.add(execution)
-    else this.#keyed.set(execution.key, execution)
-  }
-
-  delete(execution: Execution): void {
-    if (execution.key === undefined) this.#unkeyed.delete(execution)
-    else if (this.#keyed.get(execution.key) === execution) this.#keyed.delete(execution.key)
+    const { key } = execution
+    execution.unlist = key === undefined ? this.#unkeyed.add(execution) : this.#addKeyed(key, execution)
   }
 
   find(hash: string, key: string): Execution | undefined {
     for (const execution of this.#unkeyed) {
-      this.#unkeyed.delete(execution)
+      execution.unlist?.()
       execution.key = callKey(hash, execution.caller.scope, execution.params)
-      this.#keyed.set(execution.key, execution)
+      this.add(execution)
     }
-    return this.#keyed.get(key)
+    return this.#keyed.get(key)?.execution
+  }
+
+  #addKeyed(key: string, execution: Execution): () => void {
+    const place: { execution: Execution | undefined } = { execution }
+    this.#keyed.set(key, place)
+    return () => {
+      if (this.#keyed.get(key) === place) this.#keyed.delete(key)
+      place.execution = undefined
+    }
   }
 }

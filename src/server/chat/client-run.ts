@@ -61,7 +61,8 @@ export class ClientRun {
   readonly context: CallContext
   /** How long a rate-limited caller has to wait. */
   waitMs = 0
-  readonly #app: FastifyInstance
+  /** Must be called when the run has ended. */
+  readonly done: () => void
   readonly #cancellation = new Cancellation()
 
   constructor(
@@ -76,7 +77,6 @@ export class ClientRun {
   ) {
     this.id = id
     const { traceparent } = request.headers
-    this.#app = app
     this.context = {
       ...contextOfRequest(request, app.installation, 'rest', session),
       runId: this.id,
@@ -87,13 +87,8 @@ export class ClientRun {
       },
       traceparent: isTraceparent(traceparent) ? traceparent : undefined,
     }
-    app.traffic.begin(this.#cancellation, request.caller.id)
+    this.done = app.traffic.begin(this.#cancellation, request.caller.id)
     if (reply.raw.destroyed) this.#cancellation.abort(undefined)
     else reply.raw.once('close', () => this.#cancellation.abort(undefined))
-  }
-
-  /** Must be called when the run has ended. */
-  done(): void {
-    this.#app.traffic.calls.delete(this.#cancellation)
   }
 }

@@ -5,6 +5,7 @@ import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
 import { within } from '../../core/clock.ts'
+import { Linked } from '../../core/linked.ts'
 import { readChain } from '../../kinds/composite/agent.ts'
 import type { Prometheus } from '../../telemetry/prometheus.ts'
 import type { Authenticator } from './authenticator.ts'
@@ -40,8 +41,8 @@ declare module 'fastify' {
 
 /** The requests and tool calls that this server is working on. A shutdown waits for them. */
 export class Traffic {
-  /** Running tool calls and runs of models, each with the id of its caller. */
-  readonly calls = new Map<Cancellation, string>()
+  /** Running tool calls and runs of models. */
+  readonly calls = new Linked<{ readonly call: Cancellation; readonly caller: string }>()
   readonly #callers: Pick<Callers, 'isValid'>
   #requests = 0
   #draining = false
@@ -73,16 +74,17 @@ export class Traffic {
     this.#requests--
   }
 
-  /** Lets a call be cancelled with its caller. Delete it from `calls` when it has ended. */
-  begin(call: Cancellation, caller: string): void {
-    this.calls.set(call, caller)
+  /** Lets a call be cancelled with its caller. Returns what to do when it has ended. */
+  begin(call: Cancellation, caller: string): () => void {
+    const end = this.calls.add({ call, caller })
     // The key may have ended since the request was authenticated.
     if (!this.#callers.isValid(caller)) call.abort(undefined)
+    return end
   }
 
   /** Cancels the calls of these callers, or all. */
   cancelCalls(callers?: ReadonlySet<string>): void {
-    for (const [call, caller] of this.calls) if (callers?.has(caller) !== false) call.abort(undefined)
+    for (const { call, caller } of this.calls) if (callers?.has(caller) !== false) call.abort(undefined)
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'n
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
 import type { Clock } from '../../core/clock.ts'
+import { Linked } from '../../core/linked.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 
 const STREAM_HEADERS = {
@@ -17,8 +18,7 @@ export const acceptsEvents = ({ headers }: { readonly headers: IncomingHttpHeade
 /** The open event streams of this server. */
 export class Streams {
   readonly #installation: Pick<Installation, 'clock' | 'callers'>
-  /** Each with the id of its caller. */
-  readonly #open = new Map<EventStream, string>()
+  readonly #open = new Linked<{ readonly stream: EventStream; readonly caller: string }>()
 
   constructor(installation: Pick<Installation, 'clock' | 'callers'>) {
     this.#installation = installation
@@ -40,8 +40,7 @@ export class Streams {
     reply.hijack()
     response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS })
     const stream = new EventStream(response, clock)
-    this.#open.set(stream, request.caller.id)
-    response.once('close', () => this.#open.delete(stream))
+    response.once('close', this.#open.add({ stream, caller: request.caller.id }))
     // The key may have ended since the request was authenticated.
     if (!callers.isValid(request.caller.id)) stream.end()
     return stream
@@ -49,7 +48,7 @@ export class Streams {
 
   /** Sends the streams of these callers, or all, a last event and ends them, which aborts their signals. */
   end(event: string, data: { readonly error: string }, callers?: ReadonlySet<string>): void {
-    for (const [stream, caller] of this.#open) {
+    for (const { stream, caller } of this.#open) {
       if (callers?.has(caller) === false) continue
       void stream.farewell(event, data)
       stream.end()

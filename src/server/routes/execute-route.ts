@@ -154,10 +154,10 @@ export function executeRoute(app: FastifyInstance): void {
         const stream = acceptsEvents(request) ? streams.start(reply) : undefined
         if (stream !== undefined) context.report = (progress) => void stream.send('progress', progress)
         const { signal } = context
-        traffic.begin(signal, caller.id)
+        const end = traffic.begin(signal, caller.id)
         reply.raw.on('close', () => signal.abort(undefined))
         const result = await installation.manager.getExecutor().execute(tool_name, params, context)
-        traffic.calls.delete(signal)
+        end()
         if (stream === undefined) return envelope(reply, result, context)
         await stream.send('result', result)
         stream.end()

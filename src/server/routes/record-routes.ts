@@ -405,7 +405,7 @@ export function runRoutes(app: FastifyInstance): void {
       // A model that answers again costs as much as in a run.
       if (model !== undefined) await manager.getExecutor().count(context)
       const cancellation = new Cancellation()
-      traffic.begin(cancellation, request.caller.id)
+      const end = traffic.begin(cancellation, request.caller.id)
       if (reply.raw.destroyed) cancellation.abort(undefined)
       else reply.raw.once('close', () => cancellation.abort(undefined))
       const by = model ?? null
@@ -423,7 +423,7 @@ export function runRoutes(app: FastifyInstance): void {
         if (!(error instanceof CassetteError)) throw error
         return { same: false, model: by, difference: error.message, answer: null }
       } finally {
-        traffic.calls.delete(cancellation)
+        end()
       }
     },
   )
