@@ -28,8 +28,5 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
 // In a checkout types are stripped by WebAssembly, in the thread of the store too; V8 (of Node 24.21) can free its code while
 // the other thread uses it, and crashes.
 if (isCheckout) setFlagsFromString('--no-wasm-code-gc')
-// Otherwise V8 may put some objects of each request into the old generation at once, where they keep whole requests alive until a
-// major collection: in one start of six, the slowest 1 % of requests took 100 ms instead of 5.
-setFlagsFromString('--no-allocation-site-pretenuring')
 
 await import(at(isCheckout ? 'src/cli/entry.ts' : 'dist/cli/entry.js').href)
