@@ -19,7 +19,8 @@ interface Streak {
 /** Stops repeated calls, alternating calls and calls that keep failing: refuses one, then ends the run. */
 export class CallGuard {
   readonly #counts = new Map<string, number>()
-  readonly #streaks = new Map<string, Streak>()
+  /** By tool; undefined until a call fails. */
+  #streaks: Map<string, Streak> | undefined = undefined
   readonly #recent: string[] = []
   #alternationRefusedIn: number | undefined = undefined
 
@@ -36,10 +37,11 @@ export class CallGuard {
 
   learn(tool: string, result: ToolResult): void {
     if (result.success) {
-      if (this.#streaks.size > 0) this.#streaks.delete(tool)
+      this.#streaks?.delete(tool)
       return
     }
     const error = `${result.error_code} ${result.error}`
+    this.#streaks ??= new Map()
     const streak = this.#streaks.get(tool)
     if (streak?.error === error) streak.count++
     else this.#streaks.set(tool, { error, count: 1, refused: false })
@@ -56,7 +58,7 @@ export class CallGuard {
   }
 
   #refuseError(tool: string): Refusal | undefined {
-    const streak = this.#streaks.get(tool)
+    const streak = this.#streaks?.get(tool)
     if (streak === undefined || streak.count < RUNS_INTO_ONE_ERROR) return undefined
     const ends = streak.refused
     streak.refused = true

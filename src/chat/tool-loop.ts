@@ -147,7 +147,7 @@ export class ToolLoop {
           request.journal && (await run.beginCalls(turn, this.#claims(turn, context), versionsIn(offer, turn.calls)))
         batch = new CallBatch(this.#executor, { context, guard, iteration, observers, journal }, turn.calls)
         for (let events = await batch.next(most); events.length > 0; events = await batch.next(most))
-          if (streams) yield* events
+          if (streams) for (const event of events) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         const found = chosen?.found(batch.tracked) ?? []
