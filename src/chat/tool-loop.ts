@@ -158,7 +158,7 @@ export class ToolLoop {
         if (batch.endsRun) ending = { reason: 'repeated_calls' }
         else if (iteration >= maxIterations) ending = { reason: 'max_iterations' }
       }
-      if (ASKED_ONCE_MORE.has(ending.reason)) yield* this.#conclude(run, ending)
+      if (ASKED_ONCE_MORE.has(ending.reason)) yield* this.#conclude(run, ending, streams)
       else yield run.answered(ending, ending.content ?? '')
     } finally {
       run.close()
@@ -228,17 +228,17 @@ export class ToolLoop {
   }
 
   /** Asks once more without tools, because a limit stopped the model before its answer. */
-  async *#conclude(run: RunState, ending: Ending): AsyncGenerator<RunEvent, void, undefined> {
+  async *#conclude(run: RunState, ending: Ending, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     const last = await run.ask([], true)
     if (!(last instanceof TurnReader)) {
       yield run.answered(last.reason === 'cancelled' ? last : ending, '')
       return
     }
-    for (let event = await last.read(true); event !== undefined; event = await last.read(true)) {
+    for (let event = await last.read(streams); event !== undefined; event = await last.read(streams)) {
       if (event.type === 'text-delta' && ending.reason !== 'max_iterations' && !run.demands?.holdText) yield event
     }
     if (last.failure === undefined) this.#took(run, last)
-    const used = run.usageOf(last)
+    const used = streams ? run.usageOf(last) : undefined
     if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
     const text = run.demands === undefined ? last.text : await run.demands.concluded(last)

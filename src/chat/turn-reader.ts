@@ -37,7 +37,7 @@ export class TurnReader extends DeadlineEntry {
   readonly #onRead = (read: IteratorResult<ModelEvent, unknown>): void => this.#take(read)
   readonly #onFailure = (thrown: unknown): void => this.#fail(thrown)
   #events: AsyncIterator<ModelEvent> | undefined = undefined
-  #lastEventMs: number
+  #waitsSince: number
   #isOver = false
   #wantsEach = true
   #resolve: ((event: Spoken | undefined) => void) | undefined = undefined
@@ -47,39 +47,43 @@ export class TurnReader extends DeadlineEntry {
     this.#model = model
     this.#signal = signal
     this.#silence = silence
-    this.#lastEventMs = silence.clock.now()
-    silence.wheel.add(this, this.#lastEventMs + SILENCE_TIMEOUT_MS)
-    signal.addEventListener('abort', this.#abort)
+    this.#waitsSince = silence.clock.now()
+    silence.wheel.add(this, this.#waitsSince + SILENCE_TIMEOUT_MS)
     try {
       this.#events = model.stream(request)[Symbol.asyncIterator]()
+      signal.addEventListener('abort', this.#abort)
+      if (signal.aborted) this.#abort()
     } catch (thrown) {
       this.#fail(thrown)
     }
-    if (signal.aborted) this.#abort()
   }
 
   /** The next event; undefined when the turn is over. Reads all of the turn first unless each event is wanted. */
   read(wantsEach: boolean): Promise<Spoken | undefined> {
     return new Promise((resolve) => {
+      if (this.#isOver) return resolve(undefined)
       this.#wantsEach = wantsEach
       this.#resolve = resolve
-      if (this.#isOver) resolve(undefined)
-      else this.#pull()
+      this.#pull()
     })
   }
 
   override expire(): void {
     const { clock, wheel } = this.#silence
-    const due = this.#lastEventMs + SILENCE_TIMEOUT_MS
+    // The reader may pause, too.
+    const since = this.#resolve === undefined ? clock.now() : this.#waitsSince
+    const due = since + SILENCE_TIMEOUT_MS
     const problem = `Model ${this.#model.id} sent nothing for ${SILENCE_TIMEOUT_MS / 1_000} s. Try again`
     if (clock.now() < due) wheel.add(this, due)
     else this.#fail(new ModelError(problem, { status: 504 }))
   }
 
-  /** A loop would wait for a source that hangs, even when the turn is over. */
+  /** With callbacks, because awaiting a source that hangs would never end. */
   #pull(): void {
+    this.#waitsSince = this.#silence.clock.now()
     try {
-      this.#events?.next().then(this.#onRead, this.#onFailure)
+      const events = this.#events as AsyncIterator<ModelEvent>
+      events.next().then(this.#onRead, this.#onFailure)
     } catch (thrown) {
       this.#fail(thrown)
     }
@@ -93,7 +97,7 @@ export class TurnReader extends DeadlineEntry {
       if (event.type === 'finish') this.#finish(event)
       else {
         this.#add(event)
-        if (this.#wantsEach) this.#resolve?.(event)
+        if (this.#wantsEach) this.#show(event)
         else this.#pull()
       }
     } catch (thrown) {
@@ -102,7 +106,6 @@ export class TurnReader extends DeadlineEntry {
   }
 
   #add(event: Spoken): void {
-    this.#lastEventMs = this.#silence.clock.now()
     this.#bounds.check(event)
     if (event.type === 'text-delta') this.text += event.text
     else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
@@ -134,6 +137,13 @@ export class TurnReader extends DeadlineEntry {
     this.#silence.wheel.remove(this)
     this.#signal.removeEventListener('abort', this.#abort)
     leave(this.#events)
-    this.#resolve?.(undefined)
+    this.#show(undefined)
+  }
+
+  /** Ends the pending read. */
+  #show(event: Spoken | undefined): void {
+    const resolve = this.#resolve
+    this.#resolve = undefined
+    resolve?.(event)
   }
 }

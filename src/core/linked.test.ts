@@ -47,13 +47,15 @@ describe('Linked', () => {
   it('keeps nothing of what was removed', () => {
     const list = new Linked<object>()
     const call = () => Array.from({ length: 50 }, (_, index) => ({ index }))
-    // By then the list is an old object, as it is in a server.
+    // By then the list and this value are old objects, as in a server.
+    const removeOld = list.add(call())
     for (let i = 0; i < 50_000; i++) call()
     const before = oldMb()
     let mostMb = 0
     const removes: (() => void)[] = []
     for (let i = 0; i < 100_000; i++) {
       removes.push(list.add(call()))
+      removeOld()
       if (removes.length > 3) removes.shift()?.()
       if (i % 1_000 === 0) mostMb = Math.max(mostMb, oldMb())
     }

@@ -6,8 +6,9 @@ interface Link<T> {
 }
 
 /**
- * What comes and goes with each call, in order. Not a `Set` or a `Map`: V8 gives those a new table every few changes, and
- * an old table keeps what all later ones held until the next major collection.
+ * A list for what comes and goes with each call, in the order of adding. A `Set` or a `Map` would keep more than it holds: V8
+ * gives it a new table every few changes, and a discarded table that is an old object keeps the contents of all later ones
+ * until the next major collection.
  */
 export class Linked<T> implements Iterable<T> {
   #first: Link<T> | undefined = undefined
@@ -18,7 +19,7 @@ export class Linked<T> implements Iterable<T> {
     return this.#size
   }
 
-  /** Returns what removes the value again. */
+  /** Returns a function that removes the value. */
   add(value: T): () => void {
     const link: Link<T> = { value, previous: this.#last, next: undefined }
     if (this.#last === undefined) this.#first = link
@@ -38,7 +39,7 @@ export class Linked<T> implements Iterable<T> {
     else previous.next = next
     if (next === undefined) this.#last = previous
     else next.previous = previous
-    // Links that are gone must not lead to later ones.
+    // A removed link that is an old object must not keep later ones.
     link.previous = undefined
     link.next = undefined
     this.#size--

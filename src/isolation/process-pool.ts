@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { backgroundClock, type Clock } from '../core/clock.ts'
 import { FairPool } from '../core/execution/fair-pool.ts'
 import type { Isolate, IsolatedTask } from '../core/handler.ts'
+import { Linked } from '../core/linked.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { type FailureExtras, ToolExecutionError } from '../core/tool-result.ts'
 import { IsolatedProcess, type PendingCall } from './isolated-process.ts'
@@ -41,6 +42,8 @@ const QUEUE = 100
 interface WaitingCall extends PendingCall {
   readonly tenant: string
   readonly folder: string
+  /** Set while it runs. */
+  running?: { readonly process: IsolatedProcess; readonly end: () => void } | undefined
 }
 
 /**
@@ -56,8 +59,8 @@ export class ProcessPool implements Isolate {
   readonly #clock: Clock
   readonly #processes = new Set<IsolatedProcess>()
   readonly #places: FairPool<WaitingCall>
-  readonly #running = new Map<WaitingCall, IsolatedProcess>()
-  readonly #watch = new MemoryWatch(() => this.#running.values())
+  readonly #running = new Linked<{ readonly call: WaitingCall; readonly process: IsolatedProcess }>()
+  readonly #watch = new MemoryWatch(() => [...this.#running].map(({ process }) => process))
   /** The last used module of each folder: idle processes load it before the next call. */
   readonly #modules = new Map<string, string>()
   #lastFolder = OWN
@@ -127,7 +130,7 @@ export class ProcessPool implements Isolate {
         },
       }
       const abort = (): void => {
-        const process = this.#running.get(call)
+        const process = call.running?.process
         if (process === undefined) this.#drop(call, signal.reason)
         else if (this.#options.killOnAbort === false) reject(signal.reason)
         else process.end(signal.reason)
@@ -156,7 +159,7 @@ export class ProcessPool implements Isolate {
     for (const call of [...this.#places]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
     if (this.#processes.size === 0) resolve()
     for (const process of this.#processes) process.hold()
-    for (const [call, process] of this.#running) process.end(unavailable(call.task, SHUT_DOWN, MAY_HAVE_HAPPENED))
+    for (const { call, process } of this.#running) process.end(unavailable(call.task, SHUT_DOWN, MAY_HAVE_HAPPENED))
     for (const process of this.#processes) if (process.state !== 'ending') process.end()
     return promise
   }
@@ -167,7 +170,10 @@ export class ProcessPool implements Isolate {
   }
 
   #ended(call: WaitingCall): void {
-    if (this.#running.delete(call)) this.#places.leave(call.tenant)
+    if (call.running === undefined) return
+    call.running.end()
+    call.running = undefined
+    this.#places.leave(call.tenant)
   }
 
   /** Gives waiting calls to idle processes, then starts processes if needed. */
@@ -177,7 +183,7 @@ export class ProcessPool implements Isolate {
       const process = call && this.#idle(call.folder)
       if (call === undefined || process === undefined) break
       this.#lastFolder = call.folder
-      this.#running.set(call, process)
+      call.running = { process, end: this.#running.add({ call, process }) }
       try {
         process.run(this.#timed(call, process))
       } catch (error) {

@@ -143,7 +143,7 @@ class StorageThread {
   readonly #log: Log
   readonly #role: Role
   readonly #listeners: ChangeListeners
-  readonly #pending = new Map<number, Pending>()
+  readonly #pending = new Map<number, { pending: Pending | undefined }>()
   /** The worker, while it answers. */
   #worker: Worker | undefined
   #started: Started | undefined
@@ -249,17 +249,21 @@ class StorageThread {
       }
       // The thread keeps the process alive only while a request is pending.
       if (this.#pending.size === 0) worker.ref()
-      this.#pending.set(id, { resolve, reject })
+      this.#pending.set(id, { pending: { resolve, reject } })
     })
   }
 
   #take({ replies, changes, logs }: News): void {
     for (const { level, fields, message } of logs) writeLog(this.#log, level, fields, message)
     for (const reply of replies) {
-      const pending = this.#pending.get(reply.id)
+      const request = this.#pending.get(reply.id)
       this.#pending.delete(reply.id)
-      if ('error' in reply) pending?.reject(thrown(reply.error))
-      else pending?.resolve(reply.value)
+      if (request?.pending === undefined) continue
+      const { resolve, reject } = request.pending
+      // Otherwise a discarded table of the map keeps the reply. See `Linked`.
+      request.pending = undefined
+      if ('error' in reply) reject(thrown(reply.error))
+      else resolve(reply.value)
     }
     if (this.#pending.size === 0) this.#worker?.unref()
     for (const change of changes) this.#listeners.tell(change)
@@ -298,7 +302,7 @@ class StorageThread {
   #rejectAll(message: string): void {
     const all = [...this.#pending.values()]
     this.#pending.clear()
-    for (const { reject } of all) reject(new ToolExecutionError('SERVICE_UNAVAILABLE', message))
+    for (const { pending } of all) pending?.reject(new ToolExecutionError('SERVICE_UNAVAILABLE', message))
   }
 
   /** Every thread has its own chain and figures: the state of the one before is lost. */

@@ -23,6 +23,15 @@ describe('joining and cache', () => {
     expect(run).toHaveBeenCalledTimes(3)
   })
 
+  test('long parameters are compared to their end', async () => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(() => later(20))
+    add('tool', run, { effect: 'read' })
+    const text = 'long '.repeat(100)
+    await Promise.all(['a', 'a', 'b', 'a', 'b'].map((end) => executor.execute('tool', { text: text + end })))
+    expect(run).toHaveBeenCalledTimes(2)
+  })
+
   test('only read tools are cached', async () => {
     const { executor, add } = toolyard()
     const run = vi.fn(() => 1)

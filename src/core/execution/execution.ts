@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { AskableClient, CallContext } from '../call-context.ts'
 import { Cancellation, type CancelSignal } from '../cancellation.ts'
 import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
@@ -48,7 +49,7 @@ export class Execution {
   work: Promise<unknown> | undefined = undefined
   /** The key of identical calls, computed when another call arrives. */
   key: string | undefined = undefined
-  /** Set while identical calls may join: ends that. */
+  /** Removes it from those that identical calls may join; set when it is added to them. */
   unlist: (() => void) | undefined = undefined
   /** Set if a child process does the work. */
   task: IsolatedTask | undefined = undefined
@@ -232,34 +233,39 @@ export class CodeContext extends ExecutionContext {
 /** The executions that identical calls may join. Keys are computed only when a second call arrives. */
 export class JoinableExecutions {
   readonly #unkeyed = new Linked<Execution>()
-  /** Emptied when an execution ends: as in a `Linked`, nothing may keep it. */
+  /** Its old tables live on (see `Linked`), so an entry is small, and is emptied when the execution ends. */
   readonly #keyed = new Map<string, { execution: Execution | undefined }>()
 
   get size(): number {
     return this.#unkeyed.size + this.#keyed.size
   }
 
-  /** Until it ends. */
+  /** It stays until it ends. */
   add(execution: Execution): void {
     const { key } = execution
     execution.unlist = key === undefined ? this.#unkeyed.add(execution) : this.#addKeyed(key, execution)
   }
 
-  find(hash: string, key: string): Execution | undefined {
+  find(toolHash: string, key: string): Execution | undefined {
     for (const execution of this.#unkeyed) {
       execution.unlist?.()
-      execution.key = callKey(hash, execution.caller.scope, execution.params)
+      execution.key = callKey(toolHash, execution.caller.scope, execution.params)
       this.add(execution)
     }
-    return this.#keyed.get(key)?.execution
+    return this.#keyed.get(nameOf(key))?.execution
   }
 
   #addKeyed(key: string, execution: Execution): () => void {
     const place: { execution: Execution | undefined } = { execution }
-    this.#keyed.set(key, place)
+    const name = nameOf(key)
+    this.#keyed.set(name, place)
     return () => {
-      if (this.#keyed.get(key) === place) this.#keyed.delete(key)
+      if (this.#keyed.get(name) === place) this.#keyed.delete(name)
       place.execution = undefined
     }
   }
 }
+
+/** A key contains the parameters of its call. */
+const MAX_NAME = 200
+const nameOf = (key: string): string => (key.length > MAX_NAME ? hash('sha256', key, 'base64') : key)

@@ -74,7 +74,7 @@ export class Traffic {
     this.#requests--
   }
 
-  /** Lets a call be cancelled with its caller. Returns what to do when it has ended. */
+  /** Lets a call be cancelled with its caller. Returns a function to call when it has ended. */
   begin(call: Cancellation, caller: string): () => void {
     const end = this.calls.add({ call, caller })
     // The key may have ended since the request was authenticated.

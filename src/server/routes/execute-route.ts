@@ -156,8 +156,8 @@ export function executeRoute(app: FastifyInstance): void {
         const { signal } = context
         const end = traffic.begin(signal, caller.id)
         reply.raw.on('close', () => signal.abort(undefined))
-        const result = await installation.manager.getExecutor().execute(tool_name, params, context)
-        end()
+        const running = installation.manager.getExecutor().execute(tool_name, params, context)
+        const result = await running.finally(end)
         if (stream === undefined) return envelope(reply, result, context)
         await stream.send('result', result)
         stream.end()

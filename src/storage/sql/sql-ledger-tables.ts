@@ -242,8 +242,8 @@ export class SqlLedgerTables implements LedgerTables {
 }
 
 /**
- * Not a generator expression: each of those has a map of its own among the old objects of V8, which would keep all rows
- * until the next major collection.
+ * Not a generator expression: for each evaluation of one, V8 makes a hidden class in the old generation, which keeps what the
+ * expression refers to, all rows, until the next major collection.
  */
 function* writeBatch(
   database: Database,
