@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
+import { addPackages, newSigner, packageFiles } from '../packages/fixtures/package-files.ts'
+import { signPackage } from '../packages/package.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { hashApiKey, newApiKey } from './callers/callers.ts'
+import { Tenants } from './callers/tenants.ts'
 import { Installation } from './installation.ts'
 
 test('a key that was revoked while the store did not answer is refused once it answers', async () => {
@@ -80,4 +84,19 @@ test('TOOLYARD_TRUST_PROXY adds to the trusted proxies and is checked like them'
   onTestFinished(() => installation.close())
   expect(installation.config.server?.trusted_proxies).toEqual(['10.0.0.1', '127.0.0.1', '10.1.0.0/16'])
   await expect(open('proxy.internal')).rejects.toThrow('TOOLYARD_TRUST_PROXY')
+})
+
+test('a first start with a package logs no error, and reads what changed while it started', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-installation-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const packages = await addPackages({ ...signPackage(packageFiles(), newSigner()), granted: [] })
+  const log = captureLog()
+  const options = { config: { tools: { enabled: true } }, packages, log, env: { TOOLYARD_DATA: folder } }
+  const load = vi.spyOn(Tenants.prototype, 'load')
+  onTestFinished(() => load.mockRestore())
+  const installation = await Installation.open(options)
+  onTestFinished(() => installation.close())
+  await vi.waitFor(() => expect(load.mock.calls.length).toBeGreaterThan(1))
+  expect(installation.manager.getRegistry().has('hello')).toBe(true)
+  expect(log.lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([])
 })

@@ -129,6 +129,7 @@ export class Installation {
   readonly #knowledge: KnowledgeStore
   readonly #runs: RunRecords
   readonly #reloaded = new Set<() => void>()
+  readonly #started = Promise.withResolvers<void>()
   readonly #stopListening: () => void
   /** Replaced tools, each with a function that cancels its closing. */
   readonly #retired = new Map<ToolManager, () => void>()
@@ -236,7 +237,8 @@ export class Installation {
     this.#runs = new RunRecords({ sink: this.sink, runs: storage.runs, tenants: this.tenants, log })
     const { knowledge } = storage
     this.#knowledge = { ...knowledge, put: (part) => knowledge.put(part, this.tenants.quota(part.tenant)) }
-    this.#stopListening = storage.onChange((change) => void this.#changed(change))
+    // A change needs the tools of the start.
+    this.#stopListening = storage.onChange((change) => void this.#started.promise.then(() => this.#changed(change)))
   }
 
   /** The variables that the configuration may refer to. */
@@ -372,6 +374,7 @@ export class Installation {
     this.#manager = await this.#load(this.#config)
     this.#configure()
     await this.rollouts.begin()
+    this.#started.resolve()
   }
 
   #configure(): void {
