@@ -36,6 +36,7 @@ describe('a request of an OpenAI client', () => {
       parallel_tool_calls: false,
     }
     expect(readCompletion(body)).toEqual({
+      warnings: [],
       model: 'a:b',
       messages: [user],
       stream: true,
@@ -51,6 +52,7 @@ describe('a request of an OpenAI client', () => {
   test('accepts null for optional fields', () => {
     const nothing = { stream: null, stream_options: null, max_tokens: null, temperature: null, tools: null, n: null }
     expect(readCompletion(asked({ ...nothing, tool_choice: null, response_format: null }))).toEqual({
+      warnings: [],
       model: 'a:b',
       messages: [user],
       stream: false,
@@ -199,6 +201,21 @@ describe('a request of an OpenAI client', () => {
     expect(readCompletion(asked({ tools: tools(32_000) })).run.client_tools).toHaveLength(8)
   })
 
+  test('leaves out tools that no model here can call, and says so', () => {
+    const ask = { type: 'function', function: { name: 'ask' } }
+    const patch = { type: 'custom', custom: { name: 'patch' } }
+    const { run, warnings } = readCompletion(
+      asked({ tools: [patch, ask, { type: 'namespace', name: 'crm', tools: [ask] }] }),
+    )
+    expect(run.client_tools?.map(({ name }) => name)).toEqual(['ask'])
+    expect(warnings).toEqual([
+      'tools[0] was left out: tools of type "custom" are not supported, only functions',
+      'tools[2] "crm" was left out: tools of type "namespace" are not supported, only functions',
+    ])
+    const many = readCompletion(asked({ tools: Array.from({ length: 100 }, () => patch) })).warnings
+    expect([many.length, many.at(-1)]).toEqual([21, '80 more tools were left out'])
+  })
+
   test('may bring tools without description and parameters', () => {
     const tools = [
       { type: 'function', function: { name: 'ask' } },
@@ -213,7 +230,7 @@ describe('a request of an OpenAI client', () => {
 
   test.each<[string, unknown]>([
     ['tools[0]', null],
-    ['tools[0]', { type: 'custom', custom: { name: 'a' } }],
+    ['tools[0]', { function: { name: 'a' } }],
     ['tools[0].function.name', { type: 'function' }],
     ['tools[0].function.name', { type: 'function', function: { name: 'a b' } }],
     ['tools[0].function.description', { type: 'function', function: { name: 'a', description: 1 } }],

@@ -161,6 +161,8 @@ export interface AskedCompletion {
   readonly stream: boolean
   readonly includeUsage: boolean
   readonly run: AskedRun
+  /** What the answer says beside that of the model. */
+  readonly warnings: readonly string[]
 }
 
 /** Reads a request. Unsupported options that would change the answer are errors; others are ignored. */
@@ -169,18 +171,20 @@ export function readCompletion(body: CompletionBody): AskedCompletion {
   const { model, messages, stream, stream_options, temperature } = body
   const max_tokens = body.max_completion_tokens ?? body.max_tokens ?? undefined
   const output = readFormat(body.response_format, 'response_format')
+  const { run, warnings } = readTools(body.tools, body.tool_choice)
   return {
     model,
     messages: readMessages(messages.map((message, index) => [`messages[${index}]`, message])),
     stream: stream === true,
     includeUsage: stream_options?.include_usage === true,
     run: {
-      ...readTools(body.tools, body.tool_choice),
+      ...run,
       ...(output && { output }),
       ...(body.prompt_cache_key && { cache_key: body.prompt_cache_key }),
       max_tokens,
       temperature: temperature ?? undefined,
     },
+    warnings,
   }
 }
 

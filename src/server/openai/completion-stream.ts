@@ -19,6 +19,7 @@ export class CompletionStream {
   readonly #head: CompletionHead
   readonly #includeUsage: boolean
   readonly #clientTools: ReadonlySet<string>
+  readonly #warnings: readonly string[]
   /** The client's calls, by the ids of the model. */
   readonly #calls = new Map<string, HandedCall>()
   #begun = false
@@ -27,10 +28,11 @@ export class CompletionStream {
   /** Whether an earlier turn had text. */
   #spoke = false
 
-  constructor(stream: EventStream, head: CompletionHead, { includeUsage, run }: AskedCompletion) {
+  constructor(stream: EventStream, head: CompletionHead, { includeUsage, run, warnings }: AskedCompletion) {
     this.#stream = stream
     this.#head = head
     this.#includeUsage = includeUsage
+    this.#warnings = warnings
     this.#clientTools = new Set(run.client_tools?.map(({ name }) => name))
   }
 
@@ -105,7 +107,7 @@ export class CompletionStream {
       await this.#say(content)
     }
     const choice = { index: 0, delta: {}, logprobs: null, finish_reason }
-    await this.#chunk({ choices: [choice], toolyard: aboutRun(answer) })
+    await this.#chunk({ choices: [choice], toolyard: aboutRun(answer, this.#warnings) })
     if (this.#includeUsage && answer.usage !== undefined) {
       await this.#chunk({ choices: [], usage: usageOf(answer.usage) })
     }
@@ -149,7 +151,12 @@ const FINISH: Readonly<Record<Exclude<StopReason, 'error' | 'cancelled'>, Finish
 }
 
 /** A complete answer in OpenAI's format, with the calls of client tools. */
-export function completion(head: CompletionHead, answer: RunAnswer, calls: readonly ToolCall[]): object {
+export function completion(
+  head: CompletionHead,
+  answer: RunAnswer,
+  calls: readonly ToolCall[],
+  warnings: readonly string[],
+): object {
   const content = contentOf(answer)
   return {
     object: 'chat.completion',
@@ -168,7 +175,7 @@ export function completion(head: CompletionHead, answer: RunAnswer, calls: reado
       },
     ],
     ...(answer.usage !== undefined && { usage: usageOf(answer.usage) }),
-    toolyard: aboutRun(answer),
+    toolyard: aboutRun(answer, warnings),
   }
 }
 
@@ -188,12 +195,17 @@ export function finishReason(answer: RunAnswer): FinishReason {
   throw failed(stop_reason, answer)
 }
 
-/** Data that OpenAI's format lacks: the stop reason, and the tools that ran on the server. */
-export const aboutRun = ({ stop_reason, tool_calls, status, run_id, approvals }: RunAnswer): object => ({
-  ...(status !== undefined && { status, run_id, approvals }),
-  stop_reason,
-  tool_calls: tool_calls.map(aboutCall),
-})
+/** Data that OpenAI's format lacks: the stop reason, the tools that ran on the server, and warnings. */
+export function aboutRun(answer: RunAnswer, asked: readonly string[]): object {
+  const { stop_reason, tool_calls, status, run_id, approvals } = answer
+  const warnings = [...asked, ...(answer.warnings ?? [])]
+  return {
+    ...(status !== undefined && { status, run_id, approvals }),
+    stop_reason,
+    tool_calls: tool_calls.map(aboutCall),
+    ...(warnings.length > 0 && { warnings }),
+  }
+}
 
 const aboutCall = ({ tool, iteration, result }: TrackedCall): object => ({
   tool,

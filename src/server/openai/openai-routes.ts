@@ -99,13 +99,13 @@ class Completions {
     return undefined
   }
 
-  async #whole(events: RunEvents, { head, keep }: Answering): Promise<object> {
+  async #whole(events: RunEvents, { asked, head, keep }: Answering): Promise<object> {
     const answered = await last(events)
     const { answer } = answered
     const calls = (answer.client_calls ?? []).map((call) => ({ call, id: newCallId() }))
     if (calls.length > 0) keep(answered, new Map(calls.map(({ call, id }) => [id, call.id])))
     const handed = calls.map(({ call: { type, function: called }, id }) => ({ id, type, function: called }))
-    return completion(head, answer, handed)
+    return completion(head, answer, handed, asked.warnings)
   }
 
   #tell(

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { requireCheckable } from '../../chat/run-output.ts'
 import { guardSchema } from '../../core/schema/guard-schema.ts'
 import type { ReadSchema } from '../../core/schema/json-schema-of.ts'
@@ -27,26 +28,103 @@ export interface AskedRun {
 
 const NO_TOOLS: readonly string[] = Object.freeze([])
 
+/** What a client calls one of its tools. */
+export interface ClientName {
+  readonly name: string
+  readonly namespace?: string
+}
+
+/** The tools of a client, as a run takes them. */
+export interface AskedTools {
+  readonly run: Pick<AskedRun, 'client_tools' | 'allowed_tools' | 'tool_choice'>
+  /** By the names that the model sees. */
+  readonly names: ReadonlyMap<string, ClientName>
+  /** Names the tools that no model here can call. */
+  readonly warnings: readonly string[]
+}
+
 /** Reads the tools of the client, and whether the model may or must call one. */
-export function readTools(
-  given: Optional<readonly unknown[]>,
-  choice: unknown,
-  isFlat = false,
-): Pick<AskedRun, 'client_tools' | 'allowed_tools' | 'tool_choice'> {
+export function readTools(given: Optional<readonly unknown[]>, choice: unknown, isFlat = false): AskedTools {
   const { length } = JSON.stringify(given ?? [])
   if (length > MAX_TOOLS_CHARACTERS) {
     throw invalid('tools', `tools must have at most ${MAX_TOOLS_CHARACTERS} characters together, not ${length}`)
   }
-  const client_tools = (given ?? []).map((tool, index) => readTool(tool, `tools[${index}]`, isFlat))
-  if (choice === 'none') return { allowed_tools: NO_TOOLS }
-  if (choice === undefined || choice === null || choice === 'auto') return { client_tools }
-  if (choice === 'required') return { client_tools, tool_choice: choice }
-  const { type, function: called } = Object(choice) as Wire
+  const names = new Map<string, ClientName>()
+  const warnings: string[] = []
+  const client_tools: OfferedTool[] = []
+  for (const { tool, place, namespace } of flattened(given ?? [], isFlat)) {
+    const { type } = Object(tool) as Wire
+    if (typeof type !== 'string') throw invalid(place, `${place}.type must be "function"`)
+    if (type !== 'function') {
+      warnings.push(leftOut(tool as Wire, place))
+      continue
+    }
+    const read = readTool(tool, place, isFlat)
+    const name = offeredName(read.name, namespace)
+    names.set(name, { name: read.name, ...(namespace !== undefined && { namespace }) })
+    client_tools.push({ ...read, name })
+  }
+  if (client_tools.length > MAX_TOOLS) {
+    throw invalid(
+      'tools',
+      `tools must be at most ${MAX_TOOLS}, those of namespaces included, not ${client_tools.length}`,
+    )
+  }
+  const answer = (run: AskedTools['run']): AskedTools => ({ run, names, warnings: summedUp(warnings) })
+  if (choice === 'none') return { ...answer({ allowed_tools: NO_TOOLS }), names: new Map() }
+  if (choice === undefined || choice === null || choice === 'auto') return answer({ client_tools })
+  if (choice === 'required') return answer({ client_tools, tool_choice: choice })
+  const { type, function: called, namespace } = Object(choice) as Wire
   const { name: named } = Object(isFlat ? choice : called) as Wire
-  if (type === 'function' && typeof named === 'string') return { client_tools, tool_choice: { name: named } }
+  if (type === 'function' && typeof named === 'string') {
+    const name = offeredName(named, isFlat && typeof namespace === 'string' ? namespace : undefined)
+    return answer({ client_tools, tool_choice: { name } })
+  }
   const what = typeof choice === 'string' ? `"${shortened(choice)}"` : `of type ${quoted(type)}`
   const known = 'use "auto", "none", "required" or a function'
   throw invalid('tool_choice', `tool_choice ${what} is not supported: ${known}`, 'unsupported_value')
+}
+
+interface PlacedTool {
+  readonly tool: unknown
+  readonly place: string
+  readonly namespace?: string
+}
+
+/** The tools with those of namespaces in place of the namespaces. Only `/v1/responses` has them. */
+function* flattened(given: readonly unknown[], isFlat: boolean): Generator<PlacedTool> {
+  for (const [index, tool] of given.entries()) {
+    const place = `tools[${index}]`
+    const { type, name, tools } = Object(tool) as Wire
+    if (!isFlat || type !== 'namespace') {
+      yield { tool, place }
+      continue
+    }
+    if (typeof name !== 'string' || !NAME.test(name)) {
+      throw invalid(`${place}.name`, `${place}.name must be 1 to 64 letters, digits, _ or -`)
+    }
+    if (!Array.isArray(tools)) throw invalid(`${place}.tools`, `${place}.tools must be an array of functions`)
+    for (const [n, inside] of tools.entries()) yield { tool: inside, place: `${place}.tools[${n}]`, namespace: name }
+  }
+}
+
+/** The name that the model sees. It depends on this one tool only, so that it stays the same in later requests. */
+export function offeredName(name: string, namespace: string | undefined): string {
+  if (namespace === undefined) return name
+  const whole = `${namespace}${namespace.endsWith('_') ? '' : '__'}${name}`
+  if (whole.length <= MAX_NAME) return whole
+  return `${whole.slice(0, MAX_NAME - HASH_LENGTH - 1)}_${hash('sha256', whole).slice(0, HASH_LENGTH)}`
+}
+
+function leftOut({ type, name }: Wire, place: string): string {
+  const what = typeof name === 'string' ? ` ${quoted(name)}` : ''
+  return `${place}${what} was left out: tools of type ${quoted(type)} are not supported, only functions`
+}
+
+/** Each request may bring many. */
+function summedUp(warnings: readonly string[]): readonly string[] {
+  const more = warnings.length - MAX_WARNINGS
+  return more <= 0 ? warnings : [...warnings.slice(0, MAX_WARNINGS), `${more} more tools were left out`]
 }
 
 /** Reads `response_format` or `text.format`; undefined for texts. */
@@ -82,14 +160,18 @@ export async function requireFormat({ output }: AskedRun, place: string): Promis
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+/** Providers allow no longer names. */
+const MAX_NAME = 64
+const HASH_LENGTH = 8
+const MAX_TOOLS = 1_024
+const MAX_WARNINGS = 20
 /** They are checked and compiled for every request, before anything else happens. */
 const MAX_TOOLS_CHARACTERS = 262_144
 const NO_PARAMETERS: JsonSchema = { type: 'object', properties: {} }
 
 /** `/v1/responses` has the fields of the function beside its type. */
 function readTool(tool: unknown, place: string, isFlat: boolean): OfferedTool {
-  const { type, function: nested } = Object(tool) as Wire
-  if (type !== 'function') throw invalid(place, `${place}.type must be "function"`)
+  const { function: nested } = Object(tool) as Wire
   const at = isFlat ? place : `${place}.function`
   const { name, description: told, parameters } = Object(isFlat ? tool : nested) as Wire
   if (typeof name !== 'string' || !NAME.test(name)) {

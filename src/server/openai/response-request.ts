@@ -4,7 +4,15 @@ import type { Message } from '../../models/model.ts'
 import { BOOLEAN, CACHE_KEY, OBJECT, readMessages, refuse, TOKENS } from './completion-request.ts'
 import { handedBack, type Result, resultsOf } from './handed-back.ts'
 import { invalid, OpenAiError } from './openai-error.ts'
-import { type AskedRun, type Optional, readFormat, readTools, type Wire } from './request-parts.ts'
+import {
+  type AskedRun,
+  type AskedTools,
+  type Optional,
+  offeredName,
+  readFormat,
+  readTools,
+  type Wire,
+} from './request-parts.ts'
 import type { StoredResponse } from './stored-responses.ts'
 
 const MAX_ITEMS = 5_000
@@ -35,7 +43,8 @@ export const RESPONSE_SCHEMA = {
     temperature: { type: ['number', 'null'], minimum: 0, maximum: 2 },
     tools: {
       ...{ type: ['array', 'null'], maxItems: 128 },
-      description: 'Functions of the client. Calls of them are items of the output.',
+      description:
+        'Functions of the client, and namespaces of functions. Calls of them are items of the output. Others are left out, with a warning in `toolyard.warnings`.',
     },
     tool_choice: { description: '"auto" (default), "none", "required" or {"type": "function", "name"}.' },
     text: { ...OBJECT, properties: { format: OBJECT }, description: 'format: text, json_object or json_schema.' },
@@ -69,17 +78,21 @@ export interface ResponseBody {
 }
 
 /** Reads the options of a request. Unsupported ones that would change the answer are errors; others are ignored. */
-export function readResponse(body: ResponseBody): AskedRun {
+export function readResponse(body: ResponseBody): Omit<AskedTools, 'run'> & { readonly run: AskedRun } {
   if (body.background === true) refuse('background', 'background must be false')
   if (body.conversation != null) refuse('conversation', 'conversation is not supported: use previous_response_id')
   if (body.prompt != null) refuse('prompt', 'prompt is not supported: use instructions and input')
   const output = readFormat(body.text?.format, 'text.format')
+  const tools = readTools(body.tools, body.tool_choice, true)
   return {
-    ...readTools(body.tools, body.tool_choice, true),
-    ...(output && { output }),
-    ...(body.prompt_cache_key && { cache_key: body.prompt_cache_key }),
-    max_tokens: body.max_output_tokens ?? undefined,
-    temperature: body.temperature ?? undefined,
+    ...tools,
+    run: {
+      ...tools.run,
+      ...(output && { output }),
+      ...(body.prompt_cache_key && { cache_key: body.prompt_cache_key }),
+      max_tokens: body.max_output_tokens ?? undefined,
+      temperature: body.temperature ?? undefined,
+    },
   }
 }
 
@@ -165,7 +178,9 @@ function wireMessages(items: readonly unknown[]): (readonly [string, unknown])[]
         messages.push([place, { role: item.role, content: wireContent(item.content, place) }])
         break
       case 'function_call': {
-        const { call_id: id, name, arguments: text } = item
+        const { call_id: id, name: named, namespace, arguments: text } = item
+        const isNested = typeof named === 'string' && typeof namespace === 'string'
+        const name = isNested ? offeredName(named, namespace) : named
         const call = { id, type: 'function', function: { name, arguments: text } }
         // All calls of a turn, and the text before them, are one message.
         if (last?.tool_calls !== undefined) last.tool_calls.push(call)

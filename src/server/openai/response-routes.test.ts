@@ -159,7 +159,11 @@ describe('POST /v1/responses', () => {
     const refused: [Partial<Asked> | object, string][] = [
       [{ background: true }, 'background'],
       [{ conversation: 'conv_1' }, 'conversation'],
-      [{ tools: [{ type: 'web_search' }] }, 'tools[0]'],
+      [{ tools: [{ name: 'open_door' }] }, 'tools[0]'],
+      [{ tools: [{ type: 'namespace', name: 'a b', tools: [] }] }, 'tools[0].name'],
+      [{ tools: [{ type: 'namespace', name: 'house' }] }, 'tools[0].tools'],
+      [{ tools: [{ type: 'namespace', name: 'house', tools: [null] }] }, 'tools[0].tools[0]'],
+      [{ tools: [{ type: 'namespace', name: 'house', tools: Array(1_025).fill(DOOR) }] }, 'tools'],
       [{ tool_choice: { type: 'web_search' } }, 'tool_choice'],
       [{ tool_choice: 'required' }, 'tools'],
       [{ text: { format: { type: 'json_schema', name: 'x', schema: { type: 'array' } } } }, 'text.format.type'],

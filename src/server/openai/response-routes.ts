@@ -7,7 +7,7 @@ import { pathParameter, route } from '../http/route.ts'
 import { aboutRun, contentOf, finishReason } from './completion-stream.ts'
 import { type HandedBackCalls, newCallId } from './handed-back.ts'
 import { openAiErrorOf } from './openai-error.ts'
-import { requireFormat, requireMedia, type Wire } from './request-parts.ts'
+import { type ClientName, requireFormat, requireMedia, type Wire } from './request-parts.ts'
 import { itemId, notFound, RESPONSE_SCHEMA, type ResponseBody, readInput, readResponse } from './response-request.ts'
 import { StoredResponses } from './stored-responses.ts'
 
@@ -23,7 +23,7 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
   const responses = new StoredResponses(installation)
   const answer = async (request: FastifyRequest<{ Body: ResponseBody }>, reply: FastifyReply) => {
     const { caller, body } = request
-    const asked = readResponse(body)
+    const { run: asked, names, warnings } = readResponse(body)
     const models = await installation.manager.getModels()
     const model = models.get(body.model, caller.models)
     const conversation = calls.restore(caller, await readInput(body, (id) => responses.get(caller, id)))
@@ -35,8 +35,7 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
     const { prices } = models.info(body.model)
     const run = new ClientRun(app, request, reply, { stores: body.store !== false })
     const id = `${RESPONSE_PREFIX}${run.id.replaceAll('-', '')}`
-    const head = { id, created_at: Math.floor(installation.clock.wall() / 1_000), body }
-    const clientTools = new Set(asked.client_tools?.map(({ name }) => name))
+    const head = { id, created_at: Math.floor(installation.clock.wall() / 1_000), body, names, warnings }
     /** The response, stored before the client gets it. */
     const finish = async (writer: ResponseWriter, { answer, messages: all }: Answered): Promise<ResponseObject> => {
       const response = await writer.finish(answer)
@@ -48,8 +47,8 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
     }
     try {
       const events = installation.durableRuns.pausing({ ...asked, model, messages, context: run.context, prices })
-      if (body.stream === true) return await tell(request, reply, events, head, clientTools, finish)
-      const writer = new ResponseWriter(head, clientTools, async () => {})
+      if (body.stream === true) return await tell(request, reply, events, head, finish)
+      const writer = new ResponseWriter(head, async () => {})
       let response: ResponseObject | undefined
       for await (const event of events) {
         if (event.type === 'answer') response = await finish(writer, event)
@@ -66,7 +65,6 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
     reply: FastifyReply,
     events: RunEvents,
     head: ResponseHead,
-    clientTools: ReadonlySet<string>,
     finish: (writer: ResponseWriter, answered: Answered) => Promise<ResponseObject>,
   ): Promise<void> => {
     // A run that fails at once is answered with an error status instead of a stream.
@@ -78,7 +76,7 @@ export function responseRoutes(app: FastifyInstance, calls: HandedBackCalls): vo
       reply,
       events,
       (stream): RunWriter => {
-        const writer = new ResponseWriter(head, clientTools, (type, data) => stream.send(type, data))
+        const writer = new ResponseWriter(head, (type, data) => stream.send(type, data))
         return {
           async write(event) {
             if (event.type === 'answer') await writer.end(await finish(writer, event))
@@ -136,6 +134,7 @@ type CallItem = {
   /** The client's id of the call. */
   readonly call_id: string
   readonly name: string
+  readonly namespace?: string
   arguments: string
   status: Status
 }
@@ -149,6 +148,9 @@ interface ResponseHead {
   readonly id: string
   readonly created_at: number
   readonly body: ResponseBody
+  /** The client's tools, by the names that the model sees. */
+  readonly names: ReadonlyMap<string, ClientName>
+  readonly warnings: readonly string[]
 }
 
 type SendEvent = (type: string, data: object) => Promise<void>
@@ -157,7 +159,6 @@ type SendEvent = (type: string, data: object) => Promise<void>
 class ResponseWriter {
   readonly #head: ResponseHead
   readonly #send: SendEvent
-  readonly #clientTools: ReadonlySet<string>
   readonly #output: Item[] = []
   /** The client's calls, by the ids of the model. */
   readonly #calls = new Map<string, CallItem>()
@@ -166,9 +167,8 @@ class ResponseWriter {
   #said = ''
   #sequence = 0
 
-  constructor(head: ResponseHead, clientTools: ReadonlySet<string>, send: SendEvent) {
+  constructor(head: ResponseHead, send: SendEvent) {
     this.#head = head
-    this.#clientTools = clientTools
     this.#send = send
   }
 
@@ -216,7 +216,7 @@ class ResponseWriter {
       ...this.#response(isWhole ? 'completed' : 'incomplete'),
       incomplete_details: isWhole ? null : { reason: why },
       usage: usageOf(answer.usage),
-      toolyard: aboutRun(answer),
+      toolyard: aboutRun(answer, this.#head.warnings),
     }
   }
 
@@ -272,12 +272,13 @@ class ResponseWriter {
     await this.#endItem(message, 'completed')
   }
 
-  async #startCall(modelId: string, name: string): Promise<void> {
-    if (!this.#clientTools.has(name) || this.#calls.has(modelId)) return
+  async #startCall(modelId: string, offered: string): Promise<void> {
+    const named = this.#head.names.get(offered)
+    if (named === undefined || this.#calls.has(modelId)) return
     await this.#endMessage()
     const id = itemId('fc', this.#head.id, this.#output.length)
     const call: CallItem = {
-      ...{ id, type: 'function_call', call_id: newCallId(), name },
+      ...{ id, type: 'function_call', call_id: newCallId(), ...named },
       arguments: '',
       status: 'in_progress',
     }
@@ -298,7 +299,8 @@ class ResponseWriter {
     const call = this.#calls.get(id)
     if (call === undefined) return
     await this.#goOn(id, text.slice(call.arguments.length))
-    await this.#tellOf(call, 'response.function_call_arguments.done', { name, arguments: call.arguments })
+    const { name: clients, arguments: whole } = call
+    await this.#tellOf(call, 'response.function_call_arguments.done', { name: clients, arguments: whole })
     await this.#endItem(call, 'completed')
   }
 
