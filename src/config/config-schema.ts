@@ -7,6 +7,9 @@ import { DEFINITION_SCHEMA, ROLLOUT_SCHEMA } from './definition-schema.ts'
 import { PROVIDER_TYPES } from './model-settings.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
 
+/** The longest that Node.js can wait. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** Additional keys are allowed: entries are copied from other clients. */
 const MCP_SERVERS = {
   type: 'object',
@@ -56,6 +59,16 @@ const MCP_SERVERS = {
         additionalProperties: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
       },
       pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
+      timeout_ms: {
+        type: 'integer',
+        minimum: 1,
+        maximum: MAX_TIMER_MS,
+        description: 'The timeout of its tools. Default: timeout, then tools.default_timeout_ms.',
+      },
+      timeout: {
+        description:
+          'The same, as other clients write it. Values below 1000 are ignored: some configurations write seconds.',
+      },
       check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
       forward: {
         type: 'object',

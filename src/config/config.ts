@@ -169,6 +169,10 @@ export interface McpServerConfig {
   readonly disabled?: boolean
   /** Changed tools are refused until they are approved. */
   readonly pin?: boolean
+  /** The timeout of its tools. */
+  readonly timeout_ms?: number
+  /** The same, as other clients write it. Unchecked. */
+  readonly timeout?: unknown
   /** What to check if the server can't be reached. */
   readonly check?: string
   /** By tool: what the server calls the parameters that models see under another name. */

@@ -60,12 +60,56 @@ describe('configurations of other clients', () => {
     ])
   })
 
+  test.each([
+    [{ timeout: 90_000 }, 90_000],
+    [{ timeout: 1_000 }, 1_000],
+    [{ timeout: 90_000, timeout_ms: 500 }, 500],
+    [{ timeout: 60, timeout_ms: 60_000 }, 60_000],
+    [{ timeout_ms: 1 }, 1],
+    [{}, undefined],
+  ])('reads the timeout of the tools: %j', (timeouts, expected) => {
+    for (const reach of [{ command: 'x' }, { url: 'https://x.example/mcp' }]) {
+      const { servers, warnings } = one({ ...reach, ...timeouts })
+      expect(servers[0]?.timeoutMs).toBe(expected)
+      expect(warnings).toEqual([])
+    }
+    expect(read({ servers: { one: { command: 'x', ...timeouts } } }).servers[0]?.timeoutMs).toBe(expected)
+  })
+
+  test.each([
+    [60, '60 is ignored: it must be a number of milliseconds from 1000 to 2147483647, and some configurations write'],
+    [999.5, '999.5 is ignored: it must be'],
+    [0, '0 is ignored: it must be'],
+    [-1, '-1 is ignored: it must be'],
+    [3e9, '3000000000 is ignored: it must be'],
+    [Number.NaN, 'NaN is ignored: it must be'],
+    [Number.POSITIVE_INFINITY, 'Infinity is ignored: it must be'],
+    ['60000', '"60000" is ignored: it must be'],
+    [null, 'null is ignored: it must be'],
+    [{ ms: 5 }, '{"ms":5} is ignored: it must be'],
+  ])('ignores the timeout %j with a warning', (timeout, problem) => {
+    const { servers, warnings } = one({ command: 'x', timeout })
+    expect(servers[0]).not.toHaveProperty('timeoutMs')
+    expect(warnings).toEqual([{ name: 'one', problem: expect.stringContaining(`mcpServers.one.timeout ${problem}`) }])
+  })
+
+  test('a timeout that looks like seconds is named in milliseconds, too', () => {
+    expect(one({ command: 'x', timeout: 60 }).warnings[0]?.problem).toContain('Write "timeout_ms": 60000 for 60 s')
+  })
+
+  test.each([0, -1, 1.5, 2 ** 31, Number.NaN, Number.POSITIVE_INFINITY, '500', null])(
+    'refuses timeout_ms %j',
+    (value) => {
+      expect(() => one({ command: 'x', timeout_ms: value })).toThrow(/mcpServers\.one\.timeout_ms/)
+    },
+  )
+
   test('ignores keys of other clients, and warns about mistakes and unsupported keys', () => {
     const { servers, warnings } = one({
       command: 'x',
       alwaysAllow: ['a'],
       autoApprove: [],
-      timeout: 60,
+      timeout: 60_000,
       _comment: 'mine',
       envFile: '.env',
       arg: [],

@@ -7,7 +7,7 @@ import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
 import type { HttpReach, McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
 import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
-import { CONFIG_SCHEMA } from './config-schema.ts'
+import { CONFIG_SCHEMA, MAX_TIMER_MS } from './config-schema.ts'
 import { connectionProblem } from './connection-config.ts'
 import { isWebAddress } from './model-settings.ts'
 
@@ -122,7 +122,7 @@ export interface McpReading {
 const KNOWN = Object.keys(CONFIG_SCHEMA.properties.mcpServers.additionalProperties.properties)
 /** Keys of other clients that have no effect here. */
 const FOREIGN = new Set([
-  ...['alwaysAllow', 'autoApprove', 'autoStart', 'trust', 'timeout', 'initTimeout', 'startupTimeout', 'dev'],
+  ...['alwaysAllow', 'autoApprove', 'autoStart', 'trust', 'initTimeout', 'startupTimeout', 'dev'],
   ...['gallery', 'version', 'provider', 'tags', 'name', 'displayName', 'description', 'note', 'notes', 'comment'],
   ...['icon', 'iconPath', 'iconUrl'],
 ])
@@ -171,8 +171,10 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
         .map(([one, value]) => [one, filled(String(value), `${key}.${one}`, taken)]),
     )
   const { type, command, args = [], env, cwd, url = '', headers, oauth, pin, check, parameter_names, forward } = server
+  const timeoutMs = server.timeout_ms ?? (isTimeout(server.timeout) ? server.timeout : undefined)
   const more = {
     name,
+    ...(timeoutMs !== undefined && { timeoutMs }),
     ...(pin !== undefined && { pin }),
     ...(check !== undefined && { check }),
     ...(parameter_names !== undefined && { parameterNames: parameter_names }),
@@ -235,7 +237,8 @@ function warningsOf({ place, server }: McpEntry): string[] {
   const odd = Object.keys(server)
     .filter((key) => !KNOWN.includes(key) && !FOREIGN.has(key) && !COMMENT.test(key))
     .map((key) => `${place}: ${LOST[key] ?? unknown(key)}`)
-  const { env, headers, oauth, auth } = server
+  const { env, headers, oauth, auth, timeout, timeout_ms } = server
+  if (timeout_ms === undefined && timeout !== undefined && !isTimeout(timeout)) odd.push(timeoutIgnored(place, timeout))
   if (auth !== undefined && auth.type !== 'user_oauth')
     odd.push(`${place}.auth is ignored: its type isn't "user_oauth"`)
   if (oauth !== undefined && oauth.client_id === undefined) {
@@ -249,6 +252,20 @@ function warningsOf({ place, server }: McpEntry): string[] {
       .map(([name]) => `${place}.${key}.${name} contains a secret: put it into an environment variable`),
   )
   return [...odd, ...secrets]
+}
+
+/** Some configurations write seconds: below one second, a tool would never answer in time. */
+const MIN_TIMEOUT = 1_000
+
+const isTimeout = (value: unknown): value is number =>
+  typeof value === 'number' && value >= MIN_TIMEOUT && value <= MAX_TIMER_MS
+
+function timeoutIgnored(place: string, value: unknown): string {
+  const shown = `${place}.timeout ${typeof value === 'number' ? value : JSON.stringify(value)?.slice(0, 100)} is ignored`
+  const isSeconds = typeof value === 'number' && value > 0 && value < MIN_TIMEOUT
+  const range = `a number of milliseconds from ${MIN_TIMEOUT} to ${MAX_TIMER_MS}`
+  if (!isSeconds) return `${shown}: it must be ${range}`
+  return `${shown}: it must be ${range}, and some configurations write seconds. Write "timeout_ms": ${Math.round(value * 1_000)} for ${value} s`
 }
 
 function unknown(key: string): string {

@@ -125,6 +125,8 @@ export interface Kind {
   describe?(tool: ToolDefinition, usable: readonly ToolDefinition[]): string
   /** Whether its tools never run if a model printed the call as text, whatever their effect. */
   readonly neverPrinted?: boolean
+  /** The timeout of a tool that doesn't declare one. */
+  timeoutMs?(tool: ToolDefinition): number | undefined
   /** The retry policy of tools that don't declare one. */
   retry?(tool: ToolDefinition): ToolDefinition['retry']
   /** The circuit of a tenant; without one, the worst of all tenants. */

@@ -93,6 +93,33 @@ describe('tools of an MCP server', () => {
   })
 })
 
+describe('the timeout of a server', () => {
+  const hangs = { type: 'mcp', server: 'slow', tool: 'hang' }
+  const timedOut = (ms: number) => ({ error_code: 'TIMEOUT', error: `Tool execution timed out after ${ms}ms` })
+
+  test('holds for its tools, listed or defined by hand, and not for those of other servers', async () => {
+    const { mcp, registry, call, executor } = mcpYard({ slow: { reach: hostile(), timeoutMs: 51 }, other: hostile() })
+    const definition = { description: 'Hangs.', parameters: { type: 'object' }, implementation: hangs }
+    registry.register({ name: 'by_hand', ...definition })
+    registry.register({ name: 'own_timeout', ...definition, timeout_ms: 52 })
+    await mcp.start()
+    expect(await call('hang')).toMatchObject(timedOut(51))
+    expect(await call('by_hand')).toMatchObject(timedOut(51))
+    expect(await call('own_timeout')).toMatchObject(timedOut(52))
+    expect(await executor.admit('other__hang', {}, {})).toMatchObject({ timeoutMs: 30_000 })
+  })
+
+  test('does not change what a single call asks for', async () => {
+    const { mcp, executor } = mcpYard({ slow: { reach: hostile(), timeoutMs: 300_000 } })
+    await mcp.start()
+    const admitted = (timeoutMs?: number) => executor.admit('hang', {}, timeoutMs === undefined ? {} : { timeoutMs })
+    expect(await admitted()).toMatchObject({ timeoutMs: 300_000 })
+    expect(await admitted(2_000)).toMatchObject({ timeoutMs: 2_000 })
+    expect(await admitted(90_000)).toMatchObject({ timeoutMs: 60_000 })
+    expect(await admitted(1)).toMatchObject({ timeoutMs: 1_000 })
+  })
+})
+
 describe('a server that cannot be reached', () => {
   test('retries after 0, 2 and 4 s, logs the failure, and continues without the server', async () => {
     const clock = new ManualClock()

@@ -9,6 +9,7 @@ test.each([
   ['{"servers": {"files": {"type": "stdio", "command": "npx"}}}', { files: { type: 'stdio', command: 'npx' } }],
   ['{"mcp": {"servers": {"files": {"command": "npx"}}}}', { files: { command: 'npx' } }],
   ['{"files": {"command": "npx", "args": ["-y", "files"]}}', { files: FILES }],
+  ['{"files": {"command": "npx", "timeout": 90000}}', { files: { command: 'npx', timeout: 90_000 } }],
   ['"files": {"command": "npx", "args": ["-y", "files"],},', { files: FILES }],
   ['// from the README\n{"command": "/usr/bin/uvx", "args": []}', { uvx: { command: '/usr/bin/uvx', args: [] } }],
   ['https://mcp.linear.app/mcp', { linear: { url: 'https://mcp.linear.app/mcp' } }],

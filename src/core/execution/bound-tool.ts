@@ -357,7 +357,8 @@ export class BoundTool implements ExecutionHost {
     this.warning = deprecation(definition, version)
     this.definition = definition
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
-    this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
+    const timeoutMs = kind?.timeoutMs?.(definition) ?? defaultTimeoutMs
+    this.limits = toolLimits(definition, timeoutMs, kind?.retry?.(definition))
     this.approval = bindApproval(definition)
     this.cost = bindCost(definition, compilePath)
     this.#kind = kind

@@ -228,6 +228,11 @@ export class McpServers {
     return new UserTokens(JSON.stringify(user), reach.fetch, read)
   }
 
+  /** The timeout of the tools of a server that have none of their own. */
+  timeoutMs(server: string): number | undefined {
+    return this.#members.get(server)?.settings.timeoutMs
+  }
+
   /** Whether a server may ask or tell the client of a call. */
   asks(server: string): boolean {
     const settings = this.#members.get(server)?.connection.settings

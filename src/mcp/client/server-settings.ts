@@ -8,6 +8,8 @@ export interface McpServerSettings {
   /** Rejects tools whose definition changed until the operator approves them. */
   readonly pin?: boolean
   readonly check?: string
+  /** The timeout of tools that have none of their own. */
+  readonly timeoutMs?: number
   /** By tool: what the server calls the parameters that models see under another name. */
   readonly parameterNames?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly forward?: Partial<Forwarding>
