@@ -112,7 +112,7 @@ export interface DecideOptions {
   readonly params?: unknown
   readonly reason?: string
   readonly tenant?: string
-  /** The person who decides, for the audit log. */
+  /** The person who decides, for the audit log. It can't be the `user` of the call, unless the tool has `self: true`. */
   readonly by?: string
 }
 

@@ -54,6 +54,8 @@ test('run gives a waiting answer, and resume goes on in another process when the
   await first.yard.close()
 
   const second = await opened(folder, ['It is paid.'], ['payments'])
+  const own = second.yard.decide(id, { decision: 'approve', tenant: 'acme', by: 'ada' })
+  await expect(own).rejects.toThrow('The caller that asked may not decide')
   await second.yard.decide(id, { decision: 'approve', params: { amount: 60 }, tenant: 'acme', by: 'olga' })
   await expect(second.yard.decide(id, { decision: 'reject', tenant: 'acme' })).rejects.toThrow("by 'olga'")
   expect(await second.yard.resume(run_id, caller)).toMatchObject({

@@ -315,6 +315,7 @@ describe('with keys', () => {
         run_id: null,
         call_id: null,
         root_key: null,
+        subject: null,
         root_hash: null,
         ...times,
       },

@@ -16,6 +16,7 @@ import {
 import type { ApprovalRule, Params, ToolDefinition } from '../../core/tool.ts'
 import type { Actor, AuditEvents } from '../callers/audit-events.ts'
 import { type Caller, type Callers, LOCAL_CALLER } from '../callers/callers.ts'
+import { userId } from '../callers/users.ts'
 import type { ToolManager } from '../tools/tool-manager.ts'
 import { answerProblem, questionOf } from './questions.ts'
 
@@ -111,7 +112,7 @@ export class Approvals {
   async decide(tenant: string, id: string, given: ApprovalDecision, by: Actor, caller?: Caller): Promise<ApprovalView> {
     const { pauses, events } = this.#options
     const pause = await this.#pending(tenant, id)
-    const refused = this.#refused(pause, caller)
+    const refused = this.#refused(pause, caller, by)
     if (refused !== undefined) throw new ApprovalError(403, refused)
     const { decision, reason } = given
     if (decision === 'reject' && given.params !== undefined) {
@@ -197,21 +198,31 @@ export class Approvals {
   }
 
   /** Why this caller may not decide. */
-  #refused(pause: Pause, caller: Caller | undefined): string | undefined {
-    if (caller === undefined || caller === LOCAL_CALLER) return undefined
+  #refused(pause: Pause, caller: Caller | undefined, actor?: Actor): string | undefined {
+    // A program names the person who decides.
+    const person = caller === undefined && actor?.source === 'code' ? { ...actor, user: actor.id } : caller
+    if (person === undefined || person === LOCAL_CALLER) return undefined
     // Whoever called the tool may answer its server.
     const rule = pause.kind === 'input' ? OWN_WISH : ruleOf(this.#definition(pause))
     const { by = APPROVERS, self = false } = rule
-    if (!by.includes(caller.role)) {
+    if (caller !== undefined && !by.includes(caller.role)) {
       return `Calls of tool '${pause.tool}' are decided by the role ${by.join(' or ')}, not by ${caller.role}`
     }
-    if (caller.tools !== undefined && !matchesGlobs(caller.tools, pause.tool)) {
+    if (caller?.tools !== undefined && !matchesGlobs(caller.tools, pause.tool)) {
       return `Tool '${pause.tool}' is not one of the tools of this API key`
     }
-    if (!self && this.#options.callers.descends(caller.id, pause.caller)) {
+    if (!self && this.#hasAsked(pause, person)) {
       return 'The caller that asked may not decide, and neither may keys that it created'
     }
     return undefined
+  }
+
+  /** A user who signs in, for whom a key acts, or whom a program names is the same user of the tenant. */
+  #hasAsked({ tenant, caller, subject }: Pause, { id, user }: Pick<Caller, 'id' | 'user'>): boolean {
+    const askers = subject === null ? [caller] : [caller, userId(tenant, subject)]
+    // A program names any text, and its own users are callers.
+    const own = user === undefined ? [id] : [id, user, userId(tenant, user.toWellFormed())]
+    return own.some((one) => askers.some((asker) => this.#options.callers.descends(one, asker)))
   }
 
   /** The parameters to run with. Throws if the call could not run now. */

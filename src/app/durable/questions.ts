@@ -39,7 +39,7 @@ export class Questions implements PersonInbox {
     this.#options = options
   }
 
-  async ask({ tenant, caller, tool, kind, server, request }: Question, signal: AbortSignal): Promise<Answer> {
+  async ask({ tenant, caller, user, tool, kind, server, request }: Question, signal: AbortSignal): Promise<Answer> {
     const { pauses, clock, onAsk } = this.#options
     signal.throwIfAborted()
     const stored: StoredQuestion = { kind, server, request }
@@ -54,6 +54,7 @@ export class Questions implements PersonInbox {
         ...{ id, kind: 'input', tenant, caller, tool, version: '', params: { ...stored } },
         // Each question is one of its own, whatever it asks.
         params_hash: id,
+        subject: user ?? null,
         ...{ root_hash: null, run_id: null, call_id: null, root_key: null },
         ...{ requested_at: now, expires_at: now + ANSWER_MS },
       },

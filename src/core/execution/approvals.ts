@@ -220,6 +220,7 @@ export class Approvals {
     const request = {
       ...callOf(call, tool, params),
       id: randomUUID(),
+      subject: call.context.user ?? null,
       params,
       ...placeOf(call),
       root_key: root?.key ?? null,

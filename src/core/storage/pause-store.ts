@@ -22,6 +22,8 @@ export interface PausedCall {
 /** Times are milliseconds since 1970. */
 export interface PauseRequest extends PausedCall {
   readonly id: string
+  /** The user who asked, signed in or named by a key that acts for users; null if the caller has none. */
+  readonly subject: string | null
   readonly params: Params
   readonly run_id: string | null
   readonly call_id: string | null

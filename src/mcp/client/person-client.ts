@@ -11,6 +11,7 @@ export interface Question {
   readonly tool: string
   readonly tenant: string
   readonly caller: string
+  readonly user?: string | undefined
   /** The parameters of the request. */
   readonly request: Params
 }
@@ -42,7 +43,7 @@ export function personClient(
   tool: string,
   { client, signal, tenant, rights, whileAsking }: HandlerContext,
 ): AskableClient {
-  const { caller = '', stores = true } = rights ?? {}
+  const { caller = '', user, stores = true } = rights ?? {}
   const forwarding = forwardingOf(settings)
   return {
     capabilities: {},
@@ -58,7 +59,7 @@ export function personClient(
       }
       if (inbox === undefined || !stores) throw new Error('Nobody can be asked')
       const signals = request.signal === undefined ? signal : AbortSignal.any([signal, request.signal])
-      const question = { kind, server: settings.name, tool, tenant, caller, request: request.params }
+      const question = { kind, server: settings.name, tool, tenant, caller, user, request: request.params }
       const asked = inbox.ask(question, signals)
       return response(kind, await (whileAsking === undefined ? asked : whileAsking(asked)))
     },

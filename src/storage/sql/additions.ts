@@ -348,4 +348,9 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     sqlite: 'ALTER TABLE runs ADD COLUMN agent TEXT',
     postgres: 'ALTER TABLE toolyard.runs ADD COLUMN agent text;',
   },
+  // The user who asked for an approval.
+  {
+    sqlite: 'ALTER TABLE pauses ADD COLUMN subject TEXT',
+    postgres: 'ALTER TABLE toolyard.pauses ADD COLUMN subject text;',
+  },
 ]

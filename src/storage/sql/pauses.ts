@@ -27,17 +27,18 @@ const COLUMNS = [
   'call_id',
   'root_key',
   'root_hash',
+  'subject',
   'requested_at',
   'expires_at',
 ] as const satisfies (keyof PauseRequest)[]
 
 /** All but the progress, which may be large. */
 const PAUSE = `id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key, root_hash,
-  requested_at, expires_at, decision, decided_params, decided_by, decided_by_name, decided_at, reason, begun_at`
+  subject, requested_at, expires_at, decision, decided_params, decided_by, decided_by_name, decided_at, reason, begun_at`
 const INSERT = [
   `INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key,
-    root_hash, requested_at, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING`,
+    root_hash, subject, requested_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING`,
   PAUSE,
 ].join(' ')
 const SELECT = ['SELECT', PAUSE, 'FROM toolyard.pauses'].join(' ')

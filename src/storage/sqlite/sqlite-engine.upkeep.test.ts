@@ -117,7 +117,17 @@ describe('the sweep', () => {
       const expires_at = now + (id === 'pending' ? 9 * DAY : DAY)
       const times = { requested_at: now, expires_at }
       await engine.pauses.ask(
-        { ...call, id, params_hash: id, run_id: null, call_id: null, root_key: null, root_hash: null, ...times },
+        {
+          ...call,
+          id,
+          params_hash: id,
+          run_id: null,
+          call_id: null,
+          root_key: null,
+          root_hash: null,
+          subject: null,
+          ...times,
+        },
         9,
       )
     }

@@ -17,6 +17,7 @@ export const pauseRequest = (id: string, more: Partial<PauseRequest> = {}): Paus
   call_id: null,
   root_key: null,
   root_hash: null,
+  subject: UNICODE,
   requested_at: NOW,
   expires_at: NOW + 1_000,
   ...more,
