@@ -1,22 +1,9 @@
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { dial } from './fixtures/dial.ts'
 import { openToolServer } from './fixtures/open-tool-server.ts'
 import { rawRequest } from './fixtures/raw-request.ts'
-
-/** Writes bytes to a server; gives all that comes back until it hangs up. */
-async function dial(url: string, text: string): Promise<string> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  let answer = ''
-  socket.setEncoding('utf8').on('data', (chunk) => {
-    answer += chunk
-  })
-  socket.write(text)
-  await once(socket, 'close')
-  return answer
-}
 
 const SECURITY = {
   'x-content-type-options': 'nosniff',

@@ -16,6 +16,7 @@ import { settleRecords, Traffic } from './http/context.ts'
 import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
 import { answerClientError, answerProblem, compileValidator, validationError } from './http/problem.ts'
+import { checkRequests } from './http/request-target.ts'
 import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
 import { jobRoutes } from './jobs/job-routes.ts'
 import type { Task, TaskName } from './jobs/job-run.ts'
@@ -216,7 +217,7 @@ export async function createApp(installation: Installation, options: AppOptions)
       reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers) })
       answerProblem(installation, error, request, reply)
     },
-    serverFactory: (listener) => httpServer(limitUnanswered(listener), installation),
+    serverFactory: (listener) => httpServer(limitUnanswered(checkRequests(listener)), installation),
   })
   const tasks = new Map<TaskName, Task>([[SUITES, suiteTask(installation)], ...webhookTasks(installation)])
   app.decorate('installation', installation)

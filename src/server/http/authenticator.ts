@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
 import { type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
@@ -83,7 +84,7 @@ export class Authenticator {
    * Without keys, rejects DNS rebinding by the Host header, other websites by the Origin header, and requests that come
    * through a proxy, behind which anyone can be.
    */
-  checkOrigin(request: IncomingMessage): void {
+  checkOrigin(request: FastifyRequest): void {
     if (!this.local) return
     const { headers } = request
     const { host = '', origin } = headers
@@ -103,21 +104,21 @@ export class Authenticator {
   /**
    * The caller of the request: at once for a key, later for a session or a new token. Throws or rejects with 401 without
    * a valid one, 429 if its address sends many such requests, and 403 if the caller lacks the scope. Needs no body, so
-   * none is read before.
+   * none is read before. `mcpPath` is the path of an endpoint of MCP.
    */
-  authenticate(request: IncomingMessage, scope: NeededScope | undefined): Caller | Promise<Caller> {
+  authenticate(request: IncomingMessage, scope: NeededScope | undefined, mcpPath?: string): Caller | Promise<Caller> {
     const key = keyOf(request.headers)
     const session = key === undefined ? this.sessions.idOf(request) : undefined
     const check = (caller: Caller | undefined): Caller => {
       if (caller === undefined) {
         this.recordRefused(request, key)
         this.#unknown.count(request)
-        throw unauthorized(key, session, this.#challenge(request))
+        throw unauthorized(key, session, this.#challenge(request, mcpPath))
       }
       if (!holds(caller, scope)) throw forbidden(scope, caller)
       return caller
     }
-    const caller = this.#callerOf(key, session, request)
+    const caller = this.#callerOf(key, session, request, mcpPath)
     return caller instanceof Promise ? caller.then(check) : check(caller)
   }
 
@@ -166,6 +167,7 @@ export class Authenticator {
     key: string | undefined,
     session: string | undefined,
     request: IncomingMessage,
+    mcpPath?: string,
   ): Caller | undefined | Promise<Caller | undefined> {
     if (session !== undefined) {
       return this.sessions.find(session, request).then((caller) => this.#orLocal(caller, request))
@@ -174,17 +176,17 @@ export class Authenticator {
     if (caller !== undefined) return caller
     const { issuer } = this
     if (issuer !== undefined && key !== undefined && request.headers.authorization && Issuer.isToken(key)) {
-      return issuer.known(key, mcpPath(request)) ?? this.#verify(issuer, key, request)
+      return issuer.known(key, mcpPath) ?? this.#verify(issuer, key, request, mcpPath)
     }
     // Without keys, any key is ignored: many clients can't send none.
     return this.#orLocal(undefined, request)
   }
 
   /** The caller of a token. Verifying one is work: an address may send so many wrong ones. */
-  async #verify(issuer: Issuer, token: string, request: IncomingMessage): Promise<Caller> {
+  async #verify(issuer: Issuer, token: string, request: IncomingMessage, mcpPath: string | undefined): Promise<Caller> {
     this.#unknown.check(request)
     try {
-      return await issuer.verify(token, mcpPath(request))
+      return await issuer.verify(token, mcpPath)
     } catch (error) {
       const local = this.#orLocal(undefined, request)
       if (local !== undefined) return local
@@ -193,13 +195,12 @@ export class Authenticator {
         this.recordRefused(request, token, error.message)
         this.#unknown.count(request)
       }
-      throw error.problem(this.#challenge(request, true))
+      throw error.problem(this.#challenge(request, mcpPath, true))
     }
   }
 
   /** Clients of /mcp learn where they get a token (RFC 9728). */
-  #challenge(request: IncomingMessage, sentToken = false): string {
-    const path = mcpPath(request)
+  #challenge(request: IncomingMessage, path: string | undefined, sentToken = false): string {
     const origin = path === undefined || this.issuer === undefined ? undefined : this.publicUrl(request.headers)
     if (origin === undefined) return 'Bearer'
     return `Bearer ${sentToken ? 'error="invalid_token", ' : ''}resource_metadata="${origin}${RESOURCE_METADATA}${path}"`
@@ -216,17 +217,14 @@ export class Authenticator {
   }
 }
 
-const RETURN = /^\/(?:api\/connections\/[\w.-]{1,64}\/callback|settings)(?=\?|$)/
+const RETURNS: ReadonlySet<string | undefined> = new Set(['/api/connections/:provider/callback', '/settings'])
 
 /** Whether a window comes back from an OAuth provider, or goes on from there to the web UI. */
-const isReturn = ({ method, url = '', headers }: IncomingMessage): boolean =>
+const isReturn = ({ method, routeOptions, headers }: FastifyRequest): boolean =>
   method === 'GET' &&
   headers['sec-fetch-mode'] === 'navigate' &&
   headers['sec-fetch-dest'] === 'document' &&
-  RETURN.test(url)
-
-/** The path of a request if it is one of MCP: `/mcp`, or that of a part of the tools. */
-const mcpPath = ({ url = '' }: IncomingMessage): string | undefined => /^\/mcp(?:\/[\w.-]+)?(?=[/?]|$)/.exec(url)?.[0]
+  RETURNS.has(routeOptions.url)
 
 /** The key of a request. A malformed header counts as a wrong key, not as none. */
 function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {

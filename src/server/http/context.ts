@@ -34,6 +34,8 @@ declare module 'fastify' {
     readonly scope?: NeededScope | null
     /** Whether a key may act for a user here, with the header Toolyard-User. */
     readonly actsFor?: boolean
+    /** Whether it is an endpoint of MCP: `/mcp` or `/mcp/:name`. Tokens can be for one of them only. */
+    readonly isMcp?: boolean
     /** Clients may stay connected indefinitely: a shutdown does not wait for them. */
     readonly stays?: boolean
   }

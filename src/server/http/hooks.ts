@@ -61,7 +61,7 @@ export function addHooks(app: FastifyInstance): void {
     routes.add(route)
     // A hook per route, because the getter `request.routeOptions` is slow. Plugins may still set the scope later.
     const guard: onRequestHookHandler = (request, reply, done) => {
-      const { scope, stays, actsFor } = route.config ?? {}
+      const { scope, stays, actsFor, isMcp } = route.config ?? {}
       if (!stays) traffic.count(reply.raw)
       if (scope === null) return done()
       const enter = (caller: Caller): void => {
@@ -75,7 +75,8 @@ export function addHooks(app: FastifyInstance): void {
         if (caller.user !== undefined) endWithToken(caller, reply.raw)
         done()
       }
-      const caller = authenticator.authenticate(request.raw, scope)
+      const mcpPath = isMcp === true ? mcpPathOf(request.params) : undefined
+      const caller = authenticator.authenticate(request.raw, scope, mcpPath)
       if (!(caller instanceof Promise)) return enter(caller)
       // A client that has disconnected meanwhile gets no stream: nothing would close it.
       caller.then((found) => void (reply.raw.destroyed || enter(found)), done)
@@ -102,7 +103,7 @@ export function addHooks(app: FastifyInstance): void {
     const { headers } = request
     reply.headers(SECURITY_HEADERS)
     if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
-    authenticator.checkOrigin(request.raw)
+    authenticator.checkOrigin(request)
     if (request.is404) answerUnknownPath(request, reply, routes, done)
     else done()
   })
@@ -123,6 +124,12 @@ export function addHooks(app: FastifyInstance): void {
 
 /** Timers can't be much longer than three weeks. */
 const MAX_TIMER_MS = 20 * 86_400_000
+
+/** The path of the MCP server that a route has matched. */
+function mcpPathOf(params: unknown): string {
+  const { name = '' } = params as { readonly name?: string }
+  return name === '' ? '/mcp' : `/mcp/${encodeURIComponent(name)}`
+}
 
 /** Whether a browser opens an address. */
 export const opensPage = ({ method, headers }: FastifyRequest): boolean =>

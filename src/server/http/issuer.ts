@@ -331,8 +331,21 @@ function isKeySet(text: string): boolean {
   }
 }
 
-/** The path of a part of the tools, if an audience is one. */
-const partOf = (audience: string): string | undefined => /^https?:\/\/[^/]+(\/mcp\/[\w.-]+)$/.exec(audience)?.[1]
+/** The path of a part of the tools, if an audience is one, however the configuration spells it. */
+function partOf(audience: string): string | undefined {
+  if (!/^https?:/i.test(audience)) return undefined
+  const path = pathOf(audience).replaceAll(/\/+/g, '/').replace(/\/$/, '')
+  return path.startsWith('/mcp/') ? path : undefined
+}
+
+function pathOf(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).pathname)
+  } catch {
+    // No path: this audience counts nowhere.
+    return '/mcp//'
+  }
+}
 
 const audiencesOf = ({ aud }: Claims): readonly string[] => [aud].flat().filter((one) => typeof one === 'string')
 

@@ -165,7 +165,7 @@ export function mcpRoutes(app: FastifyInstance): void {
       routes.route<{ Params: { name?: string } }>({
         method,
         url,
-        config: { scope: 'call', stays: true, actsFor: true },
+        config: { scope: 'call', stays: true, actsFor: true, isMcp: true },
         schema: { ...schema, tags: ['mcp'] },
         handler: async ({ caller, raw, params: { name = '' } }, reply) => {
           found(mcp.has(name) || undefined, `MCP server '${name}'`, 'mcp.servers_out in the configuration lists them')
