@@ -20,16 +20,6 @@ export function suggest(wanted: string, names: Iterable<string>): string[] {
     .map((one) => one.name)
 }
 
-/** A misspelled option, such as `tenent`, must not change who calls. */
-export function checkKeys(method: string, options: object, known: Readonly<Record<string, true>>): void {
-  for (const key in options) {
-    if (Object.hasOwn(known, key)) continue
-    const [near] = suggest(key, Object.keys(known))
-    const fix = near === undefined ? `Known options are ${Object.keys(known).join(', ')}` : `Did you mean "${near}"?`
-    throw new TypeError(`${method}: unknown option "${key}". ${fix}`)
-  }
-}
-
 /** The Levenshtein distance. */
 export function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)

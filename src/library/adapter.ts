@@ -5,7 +5,7 @@ import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { versionOf } from '../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../core/tool-result.ts'
-import { type CallerOptions, callContext } from './options.ts'
+import { type Adapter, type CallerOptions, callContext } from './options.ts'
 
 /** The tools that a framework gets, and the caller of those tools. */
 export interface AdapterOptions extends CallerOptions {
@@ -32,8 +32,8 @@ export interface HandedOut {
 }
 
 /** The context of an instance's calls. */
-export const adapterContext = (options: AdapterOptions | undefined): CallContext => ({
-  ...callContext('adapter', options),
+export const adapterContext = (adapter: Adapter, options: AdapterOptions | undefined): CallContext => ({
+  ...callContext(adapter, options),
   runId: options?.runId,
 })
 

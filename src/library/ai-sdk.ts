@@ -44,7 +44,7 @@ export function toAiSdk<App>(
   ...[options]: Rest<AiSdkOptions, App>
 ): Record<string, AiSdkTool> {
   const given: AiSdkOptions | undefined = options
-  const tools = handOut(yard?.executor, given?.tools, adapterContext(given))
+  const tools = handOut(yard?.executor, given?.tools, adapterContext('toAiSdk', given))
   return Object.fromEntries(tools.map((one) => [one.definition.name, aiSdkTool(one, given?.progress === true)]))
 }
 

@@ -21,7 +21,9 @@ export function serveMcp<App>(
   const effectOf = ({ name }: { name: string }) => executor.effectOf(name)
   const server = new ToolServer({ registry: executor.registry, executor, version: packageVersion(), effectOf })
   const given: AdapterOptions | undefined = options
-  const service = serveStdio(server, { context: { ...adapterContext(given), tools: given?.tools, source: 'mcp' } })
+  const service = serveStdio(server, {
+    context: { ...adapterContext('serveMcp', given), tools: given?.tools, source: 'mcp' },
+  })
   void service.closed.then(() => server.close())
   return service
 }

@@ -45,7 +45,7 @@ export async function toOpenAiAgents<App>(
 ): Promise<OpenAiAgentsTool[]> {
   const { tool } = await loadOptional('toOpenAiAgents', ['@openai/agents'], () => import('@openai/agents'))
   const given: AdapterOptions | undefined = options
-  const tools = handOut(yard?.executor, given?.tools, adapterContext(given))
+  const tools = handOut(yard?.executor, given?.tools, adapterContext('toOpenAiAgents', given))
   // Made by the package: of other objects it asks for approval when their arguments aren't JSON.
   return tools.map((one) => tool(agentTool(one)) as object as OpenAiAgentsTool)
 }

@@ -1,11 +1,19 @@
 import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { RunAnswer } from '../chat/run.ts'
 import type { CallContext } from '../core/call-context.ts'
+import {
+  ABOVE_ZERO,
+  COUNT,
+  checkKeys,
+  checkNested,
+  checkNumber,
+  type NumberRange,
+  wrongType,
+} from '../core/check-options.ts'
 import type { Clock } from '../core/clock.ts'
 import { isText, type LangchainTool } from '../core/execution/tool-view.ts'
 import type { RecordSink } from '../core/records/recorder.ts'
 import { type ReadSchema, readSchema } from '../core/schema/json-schema-of.ts'
-import { checkKeys } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
 import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
@@ -152,74 +160,111 @@ export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, 
   ? unknown
   : NonNullable<Named<Tools, Name>['~types']>['result']
 
-const OPTIONS: Readonly<Record<keyof ToolyardOptions<[], undefined>, true>> = {
-  tools: true,
-  config: true,
-  storage: true,
-  models: true,
-  log: true,
-  sinks: true,
-  clock: true,
-  discovery: true,
+type Check = (method: string, name: string, value: unknown) => void
+type Checks<Options> = Readonly<Record<keyof Options, Check>>
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A check of one option: a TypeError names it and what it takes. */
+const must =
+  (wanted: string, fits: (value: unknown) => boolean): Check =>
+  (method, name, value) => {
+    if (!fits(value)) throw wrongType(method, name, wanted, value)
+  }
+
+const number =
+  (range: NumberRange): Check =>
+  (method, name, value) =>
+    checkNumber(method, name, value, range)
+
+const nested =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (method, name, value) => {
+    checkNested(method, name, value, checks)
+    checkValues(method, value, checks, `${name}.`)
+  }
+
+const anything: Check = () => {}
+const string = must('a string', (value) => typeof value === 'string')
+const nonEmpty = must('a string that is not empty', (value) => typeof value === 'string' && value !== '')
+const boolean = must('true or false', (value) => typeof value === 'boolean')
+const callable = must('a function', (value) => typeof value === 'function')
+const stringList = must('an array of names', (value) => Array.isArray(value) && value.every(isText))
+const abortSignal = must('an AbortSignal', (value) => typeof Object(value).addEventListener === 'function')
+const timer = must('an object with now(), wall() and after()', (value) => typeof Object(value).after === 'function')
+const plainObject = must('an object', isRecord)
+const booleans = must('an object whose values are true or false', (value) => {
+  return isRecord(value) && Object.values(value).every((one) => one === undefined || typeof one === 'boolean')
+})
+const messageList = must(
+  "an array of messages, such as [{role: 'user', content: 'Hi'}]",
+  (value) => Array.isArray(value) && value.every((one) => isText(Object(one).role)),
+)
+
+const OPTIONS: Checks<ToolyardOptions<[], undefined>> = {
+  tools: must('an array, such as [forecast]', Array.isArray),
+  config: anything,
+  storage: nonEmpty,
+  models: plainObject,
+  log: anything,
+  sinks: anything,
+  clock: timer,
+  discovery: anything,
 }
 
-type Names<Options> = Readonly<Record<keyof Options, true>>
+const RESUMER = { tenant: nonEmpty, flags: booleans, signal: abortSignal, app: anything } as const
+const CALLER = { ...RESUMER, user: nonEmpty } as const
+const ADAPTER = { ...CALLER, tools: stringList, runId: nonEmpty } as const
 
-const RESUMER = { tenant: true, flags: true, signal: true, app: true } as const
-const CALLER = { ...RESUMER, user: true } as const
+const CALL = {
+  ...CALLER,
+  ...{ idempotencyKey: nonEmpty, timeoutMs: number({}), report: callable, approvalId: nonEmpty },
+} satisfies Checks<CallOptions>
+
+const RUN = {
+  ...CALLER,
+  ...{ model: anything, messages: messageList, prompt: string, system: string, output: anything, tools: stringList },
+  ...{ maxIterations: number(COUNT), maxTokens: number(COUNT), temperature: number({ min: 0, max: 2 }) },
+  budget: nested({ wallTimeMs: number(ABOVE_ZERO), tokens: number(COUNT), cost: number(ABOVE_ZERO) }),
+  ...{ durable: boolean, runId: nonEmpty },
+} satisfies Checks<RunOptions>
 
 /** The options of each method. */
 const KNOWN = {
-  'yard.call': {
-    ...CALLER,
-    ...{ idempotencyKey: true, timeoutMs: true, report: true, approvalId: true },
-  } satisfies Names<CallOptions>,
-  'yard.run': {
-    ...CALLER,
-    ...{
-      model: true,
-      messages: true,
-      prompt: true,
-      system: true,
-      output: true,
-      tools: true,
-      maxIterations: true,
-      maxTokens: true,
-    },
-    ...{ temperature: true, budget: true, durable: true, runId: true },
-  } satisfies Names<RunOptions>,
-  'yard.resume': { ...RESUMER, model: true } satisfies Names<ResumeOptions>,
-  adapter: { ...CALLER, tools: true, runId: true, progress: true },
+  'yard.call': CALL,
+  'yard.run': RUN,
+  'yard.stream': RUN,
+  'yard.resume': { ...RESUMER, model: anything } satisfies Checks<ResumeOptions>,
+  toAiSdk: { ...ADAPTER, progress: boolean },
+  toLangChain: ADAPTER,
+  toOpenAiAgents: ADAPTER,
+  serveMcp: { tenant: nonEmpty, user: nonEmpty, flags: booleans, app: anything, tools: stringList },
 } as const
 
-const DECISION: Names<DecideOptions> = { decision: true, params: true, reason: true, tenant: true, by: true }
+export type Adapter = 'toAiSdk' | 'toLangChain' | 'toOpenAiAgents' | 'serveMcp'
 
-export function checkDecision(options: DecideOptions): void {
-  checkKeys('yard.decide', options, DECISION)
-  const { decision } = options
-  if (decision !== 'approve' && decision !== 'reject') {
-    throw new TypeError(`yard.decide: decision must be approve or reject, not ${String(decision)}`)
-  }
+const DECISION: Checks<DecideOptions> = {
+  decision: must('approve or reject', (value) => value === 'approve' || value === 'reject'),
+  ...{ params: anything, reason: string, tenant: nonEmpty, by: nonEmpty },
 }
 
-const DISCOVERY: Names<DiscoveryOptions> = { enabled: true, maxToolTokens: true, always: true }
+export function checkDecision(options: DecideOptions): void {
+  checkAll('yard.decide', options, DECISION)
+  DECISION.decision('yard.decide', 'decision', options.decision)
+}
+
+const DISCOVERY: Checks<DiscoveryOptions> = {
+  enabled: must('"auto", true or false', (value) => value === 'auto' || typeof value === 'boolean'),
+  maxToolTokens: number(ABOVE_ZERO),
+  always: must('an array of patterns, such as ["orders_*"]', (value) => Array.isArray(value) && value.every(isText)),
+}
 
 /** The settings of the options, as the configuration has them. */
 export function discoverySettings(options: DiscoveryOptions | undefined): DiscoverySettings | undefined {
   if (options === undefined) return undefined
-  checkKeys('createToolyard: discovery', options, DISCOVERY)
+  nested(DISCOVERY)('createToolyard', 'discovery', options)
   const { enabled, maxToolTokens, always } = options
-  if (enabled !== undefined && enabled !== 'auto' && typeof enabled !== 'boolean') {
-    throw new TypeError(`createToolyard: discovery.enabled must be "auto", true or false, not ${String(enabled)}`)
-  }
-  if (maxToolTokens !== undefined && !(Number.isFinite(maxToolTokens) && maxToolTokens > 0)) {
-    throw new TypeError(
-      `createToolyard: discovery.maxToolTokens must be a number above 0, not ${String(maxToolTokens)}`,
-    )
-  }
-  if (always !== undefined && !(Array.isArray(always) && always.every(isText))) {
-    throw new TypeError('createToolyard: discovery.always must be an array of patterns, such as ["orders_*"]')
-  }
   return {
     ...(enabled !== undefined && { enabled }),
     ...(maxToolTokens !== undefined && { max_tool_tokens: maxToolTokens }),
@@ -231,9 +276,8 @@ export function discoverySettings(options: DiscoveryOptions | undefined): Discov
 export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unknown>): void {
   const isObject = typeof options === 'object' && options !== null
   if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
-  checkKeys('createToolyard', options, OPTIONS)
+  checkAll('createToolyard', options, OPTIONS)
   const { tools = [], sinks = [] } = options
-  if (!Array.isArray(tools)) throw new TypeError('createToolyard: tools must be an array, such as [forecast]')
   const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
   if (at !== -1) {
     const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
@@ -241,6 +285,20 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
   }
   if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
     throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
+  }
+}
+
+function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
+  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
+  checkKeys(method, options, checks)
+  checkValues(method, options, checks)
+}
+
+/** An option that is undefined has its default. */
+function checkValues(method: string, options: unknown, checks: Readonly<Record<string, Check>>, place = ''): void {
+  for (const key in checks) {
+    const value = (options as Readonly<Record<string, unknown>>)[key]
+    if (value !== undefined) checks[key]?.(method, `${place}${key}`, value)
   }
 }
 
@@ -261,7 +319,7 @@ export function callContext(
   options: (CallOptions & { readonly app?: unknown }) | undefined,
 ): CallContext {
   if (options === undefined) return CODE
-  checkKeys(method, options, KNOWN[method])
+  checkAll(method, options, KNOWN[method])
   const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId } = options
   return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report, approvalId }
 }

@@ -36,7 +36,7 @@ export async function toLangChain(
   const known = Object(runtime) as typeof runtime
   if ('executor' in known) {
     const options = given as AdapterOptions | undefined
-    const tools = handOut(known.executor, options?.tools, adapterContext(options))
+    const tools = handOut(known.executor, options?.tools, adapterContext('toLangChain', options))
     return tools.map((tool) => new ExecutedTool(tool))
   }
   const executor = 'getExecutor' in known ? known.getExecutor() : known

@@ -78,7 +78,7 @@ describe('options', () => {
   test('refuses options that do not exist, with the nearest', async () => {
     const { yard } = await open([forecast])
     const misspelled = { tenent: 'acme' } as object
-    expect(() => yard.call('forecast', {}, misspelled)).toThrow(
+    await expect(yard.call('forecast', {}, misspelled)).rejects.toThrow(
       'yard.call: unknown option "tenent". Did you mean "tenant"?',
     )
     await expect(yard.run({ model, prompt: 'Hi', ...misspelled })).rejects.toThrow('yard.run: unknown option "tenent"')

@@ -87,28 +87,33 @@ export class Toolyard<
     return this.#parts.executor
   }
 
-  /** Calls a tool. Never rejects: every outcome is an envelope. An option that doesn't exist throws a TypeError. */
+  /** Calls a tool. Every outcome is an envelope. Rejects only if an option is wrong, with a TypeError or a RangeError. */
   call<Name extends NameOf<Tools, Open>>(
     name: Name,
     input: InputFor<Tools, Name>,
     ...[options]: Rest<CallOptions, App>
   ): Promise<ToolResult<ResultFor<Tools, Name>>> {
-    const envelope = this.#parts.executor.execute(name, input, callContext('yard.call', options))
-    return envelope as Promise<ToolResult<ResultFor<Tools, Name>>>
+    let context: CallContext
+    try {
+      context = callContext('yard.call', options)
+    } catch (wrong) {
+      return Promise.reject(wrong)
+    }
+    return this.#parts.executor.execute(name, input, context) as Promise<ToolResult<ResultFor<Tools, Name>>>
   }
 
   /** Runs a conversation with a model and its tools, to the answer. */
   run<const Output extends OutputSchema = undefined>(
     options: WithApp<RunOptions<NameOf<Tools, Open>, Output>, App>,
   ): Promise<RunResult<Output>> {
-    return this.stream(options).answer
+    return new RunStream<RunResult<Output>>(this.#run('yard.run', options)).answer
   }
 
   /** The same as `run`, as a stream of events. */
   stream<const Output extends OutputSchema = undefined>(
     options: WithApp<RunOptions<NameOf<Tools, Open>, Output>, App>,
   ): RunStream<RunResult<Output>> {
-    return new RunStream(this.#run(options))
+    return new RunStream(this.#run('yard.stream', options))
   }
 
   /**
@@ -116,8 +121,9 @@ export class Toolyard<
    * gave before, one that has ended its last.
    */
   async resume(runId: string, ...[options]: Rest<ResumeOptions, App>): Promise<RunAnswer> {
+    const caller = callContext('yard.resume', options)
     const { model } = options ?? {}
-    const context = { ...callContext('yard.resume', options), signal: this.#signal(options?.signal), runId }
+    const context = { ...caller, signal: this.#signal(options?.signal), runId }
     const events = await this.#stored('resume').resume(runId, context, (id) => this.#modelOf(model ?? id))
     return new RunStream(events).answer
   }
@@ -173,9 +179,10 @@ export class Toolyard<
     throw new TypeError(`There is no model '${given}': pass ${known}an id such as openai:gpt-5`)
   }
 
-  async *#run(options: RunOptions): Events {
+  async *#run(method: 'yard.run' | 'yard.stream', options: RunOptions): Events {
+    const caller = callContext(method, options ?? null)
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
-    const context = { ...callContext('yard.run', options), signal: this.#signal(options.signal) }
+    const context = { ...caller, signal: this.#signal(options.signal) }
     const output = options.output === undefined ? undefined : outputOf(options.output)
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, registry, stored } = this.#parts

@@ -1,8 +1,8 @@
 import { Installation, type InstallationOptions } from '../app/installation.ts'
 import { packageVersion } from '../app/package-version.ts'
 import type { Config } from '../config/config.ts'
+import { checkKeys } from '../core/check-options.ts'
 import { silentLog } from '../core/log.ts'
-import { checkKeys } from '../core/suggest.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { type ServeOptions as ListenOptions, serve as serveInstallation } from './serve.ts'
 

@@ -1,0 +1,77 @@
+import { suggest } from './suggest.ts'
+
+const MAX_SHOWN = 80
+
+/** Which numbers an option takes. NaN and infinite numbers are never in a range. */
+export interface NumberRange {
+  readonly integer?: boolean
+  readonly min?: number
+  /** The numbers above this one, instead of `min`. */
+  readonly above?: number
+  readonly max?: number
+}
+
+/** For counts, such as tokens and attempts. */
+export const COUNT: NumberRange = { integer: true, min: 1 }
+export const ABOVE_ZERO: NumberRange = { above: 0 }
+
+type Names = Readonly<Record<string, unknown>>
+
+/** Throws a TypeError for a misspelled option: `tenent` must not change who calls. */
+export function checkKeys(method: string, options: object, known: Names): void {
+  for (const key in options) {
+    if (Object.hasOwn(known, key)) continue
+    throw new TypeError(`${method}: unknown option "${key}". ${nearest(key, Object.keys(known))}`)
+  }
+}
+
+/** What to write instead of an unknown name. */
+export function nearest(name: string, known: readonly string[]): string {
+  const [near] = suggest(name, known)
+  return near === undefined ? `Known options are ${known.join(', ')}` : `Did you mean "${near}"?`
+}
+
+/** Throws a TypeError unless the option is an object with these keys only. */
+export function checkNested(method: string, name: string, value: unknown, known: Names): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw wrongType(method, name, `an object with ${Object.keys(known).join(', ')}`, value)
+  }
+  checkKeys(`${method}: ${name}`, value, known)
+}
+
+/** Throws a TypeError if the option isn't a number, and a RangeError if it is outside its range. */
+export function checkNumber(method: string, name: string, value: unknown, range: NumberRange): void {
+  const problem = numberProblem(value, range)
+  if (problem === undefined) return
+  const message = `${method}: ${name} ${problem}`
+  throw typeof value === 'number' ? new RangeError(message) : new TypeError(message)
+}
+
+/** What is wrong with a number: `must be an integer from 1 to 100, not NaN`. */
+export function numberProblem(value: unknown, range: NumberRange): string | undefined {
+  const { integer = false, min, above, max = Number.POSITIVE_INFINITY } = range
+  const isNumber = integer ? Number.isSafeInteger(value) : Number.isFinite(value)
+  const number = value as number
+  const isInRange = isNumber && number <= max && (above === undefined ? number >= (min ?? -max) : number > above)
+  return isInRange ? undefined : `must be ${rangeInWords(range)}, not ${shown(value)}`
+}
+
+function rangeInWords({ integer, min, above, max }: NumberRange): string {
+  const what = integer ? 'an integer' : 'a number'
+  if (above !== undefined) return `${what} above ${above}${max === undefined ? '' : `, at most ${max}`}`
+  if (max !== undefined) return min === undefined ? `${what} of at most ${max}` : `${what} from ${min} to ${max}`
+  return min === undefined ? `a finite ${integer ? 'integer' : 'number'}` : `${what} of ${min} or more`
+}
+
+/** The error for an option of a wrong type. */
+export const wrongType = (method: string, name: string, wanted: string, value: unknown): TypeError =>
+  new TypeError(`${method}: ${name} must be ${wanted}, not ${shown(value)}`)
+
+/** A value in an error. Objects may be large or hold secrets. */
+function shown(value: unknown): string {
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'function') return 'a function'
+  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+}
