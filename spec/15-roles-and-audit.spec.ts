@@ -17,7 +17,7 @@ const noSpending: SpendingStore = {
   report: async () => ({ total: { spent: 0, calls: 0, unknown: 0 }, names: [], days: [] }),
 }
 const noKeys: KeyStore = {
-  ...{ list: async () => [], create: async () => {}, change: async () => false, revoke: async () => false },
+  ...{ list: async () => [], create: async () => true, change: async () => false, revoke: async () => false },
   ...{
     restore: async () => false,
     rotate: async () => false,

@@ -1,7 +1,8 @@
+import type { TenantConfig } from '../../config/config.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { boundedJson, redactText } from '../../core/records/redact.ts'
-import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyRule, KeyStore, StoredKey } from '../../core/storage/key-store.ts'
 import type { EventEntry } from '../../core/storage/ledger.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { Caller } from './callers.ts'
@@ -206,14 +207,16 @@ export class Access {
     this.#events = events
   }
 
-  async createKey(key: StoredKey, by: Actor): Promise<void> {
+  /** Returns false if the rule doesn't hold. */
+  async createKey(key: StoredKey, by: Actor, rule?: KeyRule): Promise<boolean> {
     const { id, tenant, name, role, scopes, tools, models, calls_per_minute, budget, expires_at } = key
     const isNew = await this.#isNew(tenant)
-    await this.#keys.create(key)
+    if (!(await this.#keys.create(key, rule))) return false
     if (isNew) await this.#events.record('tenant.created', { by, tenant, subject: tenant })
     const patterns = { ...(tools && { tools }), ...(models && { models }) }
     const detail = { name, role, scopes, ...patterns, calls_per_minute, ...(budget && { budget }), expires_at }
     await this.#events.record('key.created', { by, tenant, subject: id, detail })
+    return true
   }
 
   /** Returns false if another change came first. A change that changes nothing isn't recorded. */
@@ -262,12 +265,11 @@ export class Access {
   /** Changes stored flags of a tenant; null removes one. Returns all stored flags of the tenant. */
   async changeFlags(tenant: string, changes: ReadonlyMap<string, boolean | null>, by: Actor): Promise<Flags> {
     const isNew = await this.#isNew(tenant)
-    const before = (await storedFlags(this.#settings)).get(tenant) ?? {}
-    const unchanged = Object.entries(before).filter(([flag]) => !changes.has(flag))
     const set = [...changes].filter((change): change is [string, boolean] => change[1] !== null)
-    const after: Flags = Object.fromEntries([...unchanged, ...set])
-    if (Object.keys(after).length === 0) await this.#settings.remove('tenant', tenant)
-    else await this.#settings.put({ kind: 'tenant', name: tenant, value: { flags: after } })
+    const { before, after } = await this.#replaceFlags(tenant, (flags) => {
+      const unchanged = Object.entries(flags).filter(([flag]) => !changes.has(flag))
+      return Object.fromEntries([...unchanged, ...set])
+    })
     if (isNew && set.length > 0) await this.#events.record('tenant.created', { by, tenant, subject: tenant })
     for (const [flag, value] of changes) {
       const old = Object.hasOwn(before, flag) ? before[flag] : null
@@ -276,6 +278,17 @@ export class Access {
       await this.#events.record(event, { by, tenant, subject: flag, detail: { old, new: value } })
     }
     return after
+  }
+
+  /** Repeats the change if the flags were changed meanwhile. */
+  async #replaceFlags(tenant: string, change: (before: Flags) => Flags): Promise<Record<'before' | 'after', Flags>> {
+    for (;;) {
+      const stored = (await this.#settings.list('tenant')).find(({ name }) => name === tenant)?.value
+      const before = (stored as TenantConfig | undefined)?.flags ?? {}
+      const after = change(before)
+      const value = { flags: after }
+      if (await this.#settings.replace({ kind: 'tenant', name: tenant, value }, stored)) return { before, after }
+    }
   }
 
   /** Removes all stored flags of a tenant. Returns false if it has none. */

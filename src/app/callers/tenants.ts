@@ -31,7 +31,8 @@ export const isFlagName = (text: string): boolean =>
 /** The stored flags by tenant, without those of the configuration. */
 export async function storedFlags(settings: SettingStore): Promise<Map<string, Flags>> {
   const stored = await settings.list('tenant')
-  return new Map(stored.map(({ name, value }) => [name, (value as TenantConfig).flags ?? {}]))
+  const flags = stored.map(({ name, value }) => [name, (value as TenantConfig).flags ?? {}] as const)
+  return new Map(flags.filter(([, own]) => Object.keys(own).length > 0))
 }
 
 /** Lists every tenant that has flags or valid keys, sorted by name. */

@@ -37,6 +37,15 @@ test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async ()
   expect(rows).toMatchObject([named, { event: 'tenant.created' }])
 })
 
+test('of servers that start together with different keys, one creates the first key', async () => {
+  await using server = await opened()
+  const { installation } = server
+  const keys = ['a', 'b', 'c'].map((letter) => letter.repeat(32))
+  await Promise.all(keys.map((key) => createFirstKey({ env: { TOOLYARD_ADMIN_KEY: key } }, installation)))
+  expect(await installation.storage.keys.list()).toHaveLength(1)
+  expect(keys.filter((key) => installation.callers.find(key) !== undefined)).toHaveLength(1)
+})
+
 test('TOOLYARD_ADMIN_KEY_FILE names a file with the first key', async () => {
   await using server = await opened()
   const folder = mkdtempSync(join(tmpdir(), 'admin-key-'))

@@ -158,14 +158,9 @@ export async function createFirstKey(
     revoked_at: null,
     created_by: null,
   }
-  try {
-    await access.createKey(stored, commandUser())
-    await callers.load(storage.keys)
-  } catch (error) {
-    // Another server that started at the same time may have created it.
-    await callers.load(storage.keys)
-    if (callers.find(key) === undefined) throw error
-  }
+  // Another server that started at the same time may have created the first key.
+  await access.createKey(stored, commandUser(), 'first')
+  await callers.load(storage.keys)
 }
 
 function introduce(

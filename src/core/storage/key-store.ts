@@ -59,10 +59,17 @@ export interface FormerSecret {
   readonly until: string
 }
 
+/**
+ * What must hold for a key to be created: there has never been one, or its tenant has fewer than a maximum of keys, counting
+ * those that were revoked after a time.
+ */
+export type KeyRule = 'first' | { readonly max: number; readonly since: string }
+
 export interface KeyStore {
   /** Includes revoked keys. */
   list(): Promise<readonly StoredKey[]>
-  create(key: StoredKey): Promise<void>
+  /** Returns false if the rule doesn't hold. No other key is created between the check and the change. */
+  create(key: StoredKey, rule?: KeyRule): Promise<boolean>
   /** Replaces the rights and the name of a key. Returns false if the key was changed or revoked since `before` was read. */
   change(before: StoredKey, after: StoredKey): Promise<boolean>
   /** Also ends the sessions of the key. Returns false if there is no such key. Revoking twice changes nothing. */

@@ -35,6 +35,8 @@ const BEARER = /^Bearer +(\S+) *$/i
 /** Identifies the caller of a request and checks its scope. */
 export class Authenticator {
   readonly sessions: BrowserSessions
+  /** Whether requests without a key were accepted at the start, until the first key. */
+  readonly untilFirstKey: boolean
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: LocalAccess
@@ -48,6 +50,7 @@ export class Authenticator {
     this.#unknown = new UnknownCallers(installation, proxies)
     this.sessions = new BrowserSessions(installation, proxies, this.#unknown)
     this.#local = local
+    this.untilFirstKey = local === 'until-first-key'
   }
 
   /** Whether requests need no key. */
@@ -73,11 +76,6 @@ export class Authenticator {
   /** The address of this server for clients: `server.public_url`, or the address on this machine that the client used. */
   publicUrl({ host = '' }: IncomingHttpHeaders): string | undefined {
     return this.#installation.config.server?.public_url ?? (isLoopbackHost(host) ? `http://${host}` : undefined)
-  }
-
-  /** Whether requests need no key, and the first key ends that. */
-  get untilFirstKey(): boolean {
-    return this.local && this.#local === 'until-first-key'
   }
 
   /**
@@ -245,6 +243,9 @@ const unauthorized = (key: string | undefined, session: string | undefined, chal
         : ['An API key is required', 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"']
   return new HttpProblem(401, title, detail, { 'www-authenticate': challenge })
 }
+
+/** The first key was created since the request began. */
+export const keyNeeded = (): HttpProblem => unauthorized(undefined, undefined)
 
 /** The key was valid when the request began. */
 export const keyEnded = (): HttpProblem => unauthorized('', undefined)

@@ -50,6 +50,26 @@ describe('tenants', () => {
     expect(await (await change('acme', { fresh: null })).json()).toMatchObject({ stored: {} })
   })
 
+  test('get all flags that are changed at the same time, by other servers too', async () => {
+    const { change, list, acme, installation } = await openYard()
+    const { settings } = installation.storage
+    const names = Array.from({ length: 10 }, (_none, at) => `flag${at}`)
+    // Both have read the flags before one stores them.
+    const [both, reads] = [Promise.withResolvers<void>(), { count: 0 }]
+    const read = settings.list.bind(settings)
+    settings.list = async (kind) => {
+      const stored = await read(kind)
+      if (++reads.count === names.length) both.resolve()
+      await both.promise
+      return stored
+    }
+    await Promise.all(names.map((name) => change('acme', { [name]: false })))
+    const all = Object.fromEntries(names.map((name) => [name, false]))
+    expect(await list(acme)).toMatchObject([{ stored: all }])
+    await Promise.all(names.map((name) => change('acme', { [name]: null })))
+    expect(await list(acme)).toMatchObject([{ stored: {} }])
+  })
+
   test('cannot give themselves anything', async () => {
     const { change, acme, call, key } = await openYard()
     const answer = await change('acme', { beta: true }, acme)

@@ -14,7 +14,7 @@ import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole }
 import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
 import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
-import { keyEnded } from '../http/authenticator.ts'
+import { keyEnded, keyNeeded } from '../http/authenticator.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
 import type { RolesView, ShownKey } from '../http/views.ts'
@@ -230,7 +230,6 @@ export function keyRoutes(app: FastifyInstance): void {
       checkRights(installation, caller, body)
       const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
       if (first) requireAllRights(body)
-      checkCount(await keys.list(), caller.tenant, installation.clock.wall())
       const key = newApiKey()
       const stored: StoredKey = {
         id: randomUUID(),
@@ -248,8 +247,10 @@ export function keyRoutes(app: FastifyInstance): void {
         revoked_at: null,
         created_by: caller === LOCAL_CALLER ? null : caller.id,
       }
-      await installation.access.createKey(stored, caller)
+      const since = new Date(installation.clock.wall() - DAY_MS).toISOString()
+      const isCreated = await installation.access.createKey(stored, caller, first ? 'first' : { max: MAX_KEYS, since })
       await installation.callers.load(keys)
+      if (!isCreated) throw first ? keyNeeded() : tooManyKeys()
       // The key that made it may have been revoked at the same moment, here and below.
       if (caller !== LOCAL_CALLER && !installation.callers.isValid(caller.id)) {
         await installation.access.revokeKey(stored.id, now(), caller)
@@ -380,16 +381,12 @@ const MAX_KEYS = 1_000
 const DAY_MS = 86_400_000
 
 /** Keys that were revoked lately count as well, so that creating and revoking them does not add up. */
-function checkCount(stored: readonly StoredKey[], tenant: string, now: number): void {
-  const isCounted = ({ revoked_at }: StoredKey) => revoked_at === null || Date.parse(revoked_at) > now - DAY_MS
-  const count = stored.filter((key) => key.tenant === tenant && isCounted(key)).length
-  if (count < MAX_KEYS) return
-  throw new HttpProblem(
+const tooManyKeys = (): HttpProblem =>
+  new HttpProblem(
     429,
     `A tenant may have ${MAX_KEYS} keys`,
-    `yours has ${count}, with those that were revoked within a day. Revoke keys that you don't need, and try again later`,
+    "those that were revoked within a day count. Revoke keys that you don't need, and try again later",
   )
-}
 
 const EVERYTHING: readonly string[] = ['*']
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Job, JobParts, JobStore, NewJob } from '../../core/storage/job-store.ts'
 import type {
   FormerSecret,
+  KeyRule,
   KeyStore,
   SessionStore,
   StoredKey,
@@ -99,6 +100,9 @@ const CREATE_KEY = `
   INSERT INTO toolyard.keys (id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at,
     created_by, scopes, tools, models, budget)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const ANY_KEY = 'SELECT id FROM toolyard.keys LIMIT 1'
+const COUNTED_KEYS = `
+  SELECT id FROM toolyard.keys WHERE tenant = ? AND (revoked_at IS NULL OR revoked_at > ?) LIMIT ?`
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models', 'budget'] as const
 const RESTORE_KEY = 'UPDATE toolyard.keys SET revoked_at = NULL WHERE id = ? AND revoked_at >= ?'
@@ -149,11 +153,20 @@ class Keys implements KeyStore {
     }))
   }
 
-  async create(key: StoredKey): Promise<void> {
+  async create(key: StoredKey, rule?: KeyRule): Promise<boolean> {
     const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, created_by } = key
     const times = [created_at, expires_at, revoked_at]
     const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...listsOf(key)]
-    await this.#database.change('keys', () => ask(CREATE_KEY, values))
+    // Changes run one at a time, in all servers of the store.
+    return this.#database.change('keys', function* () {
+      if (rule === 'first' && (yield* ask(ANY_KEY)).count > 0) return false
+      if (typeof rule === 'object') {
+        const { count } = yield* ask(COUNTED_KEYS, [tenant, rule.since, rule.max])
+        if (count >= rule.max) return false
+      }
+      yield* ask(CREATE_KEY, values)
+      return true
+    })
   }
 
   async change(before: StoredKey, after: StoredKey): Promise<boolean> {

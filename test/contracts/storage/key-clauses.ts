@@ -73,6 +73,28 @@ export const keyClauses: Clauses = {
     assert.deepEqual(await keys.list(), [key('one')])
   },
 
+  'keys: of many that are each to be the first, one is created': async (store) => {
+    const all = await store.openTwo()
+    const tries = Array.from({ length: 30 }, (_none, at) => all[(at % 2) as 0 | 1].keys.create(key(`k${at}`), 'first'))
+    const created = (await Promise.all(tries)).flatMap((isCreated, at) => (isCreated ? [key(`k${at}`)] : []))
+    assert.equal(created.length, 1)
+    assert.deepEqual(await all[0].keys.list(), created)
+    await all[0].keys.revoke(created[0]?.id as string, '2026-02-01T00:00:00.000Z')
+    assert.equal(await all[1].keys.create(key('late'), 'first'), false)
+  },
+
+  'keys: a tenant gets no more than a maximum, with those that were revoked lately': async (store) => {
+    const all = await store.openTwo()
+    const rule = { max: 4, since: '2026-02-01T00:00:00.000Z' }
+    await all[0].keys.create(key('old', { revoked_at: '2026-02-01T00:00:00.000Z' }), rule)
+    await all[0].keys.create(key('late', { revoked_at: '2026-02-01T00:00:00.001Z' }), rule)
+    const tries = Array.from({ length: 20 }, (_none, at) => all[(at % 2) as 0 | 1].keys.create(key(`k${at}`), rule))
+    assert.equal((await Promise.all(tries)).filter((isCreated) => isCreated).length, 3)
+    assert.equal((await all[1].keys.list()).length, 5)
+    assert.equal(await all[1].keys.create(key('other', { tenant: 'other' }), rule), true)
+    assert.equal(await all[1].keys.create(key('more')), true)
+  },
+
   'keys: one is changed unless it was changed or revoked since it was read': async (store) => {
     const { keys } = await store.open()
     await keys.create(key('one'))
