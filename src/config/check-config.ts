@@ -8,6 +8,7 @@ import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import { embeddingWires } from '../knowledge/embedding/embedding-wires.ts'
 import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import { splitModelId } from '../models/model-info.ts'
+import { boundedConfig } from './bounded-config.ts'
 import type { Config, ObjectiveConfig, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
 import { connectionProblems, isSafeAddress } from './connection-config.ts'
@@ -244,7 +245,8 @@ export class ConfigError extends Error {
 let configSchema: CompiledSchema | undefined
 
 /** Returns the value as a configuration, or throws a `ConfigError` that starts with `place`, usually a file name. */
-export function checkConfig(value: unknown, place: string): Config {
+export function checkConfig(given: unknown, place: string): Config {
+  const value = bounded(given, place)
   configSchema ??= compileSchema(CONFIG_SCHEMA)
   const compiled = configSchema
   const problems = compiled.check?.(value)
@@ -252,6 +254,13 @@ export function checkConfig(value: unknown, place: string): Config {
     : schemaProblems(compiled.explain(value), value)
   if (problems.length > 0) throw new ConfigError(`${place}: ${problems.join(' ')}`)
   return withUsualProviders(value as Config)
+}
+
+/** A configuration that can be read by recursive functions. Throws if more than single tools is nested too deeply. */
+export function bounded(value: unknown, place: string): unknown {
+  const { config, problem } = boundedConfig(value)
+  if (problem !== undefined) throw new ConfigError(`${place}: ${problem}.`)
+  return config
 }
 
 function schemaProblems(explained: ReturnType<ReturnType<typeof compileSchema>['explain']>, value: unknown): string[] {

@@ -16,6 +16,13 @@ test('keeps the formatting of everything else', () => {
   )
 })
 
+test.each([2_000, 100_000])('refuses to change a text that is nested %d levels deep', (levels) => {
+  const text = `{"tools": {"registry": [${'['.repeat(levels)}${']'.repeat(levels)}]}}`
+  expect(() => edit(text, ['tools', 'registry', -1], { name: 'a' })).toThrow(
+    'toolyard.config.json is nested deeper than 512 levels: flatten it before you change it.',
+  )
+})
+
 test('puts a long value on several lines, and leaves its neighbours on theirs', () => {
   const value = { description: 'x'.repeat(60), parameters: { type: 'object', required: ['a', 'b'] } }
   expect(edit('{\n  "tools": { "registry": [{ "name": "a" }] }\n}', ['tools', 'registry', -1], value)).toBe(`{

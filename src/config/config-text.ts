@@ -1,4 +1,5 @@
 import { type DiffEntry, diff, isDeepStrictEqual } from 'node:util'
+import { isDeep, MAX_JSON_DEPTH } from '../core/json/json-depth.ts'
 import { redact } from '../core/records/redact.ts'
 import { ConfigError } from './check-config.ts'
 
@@ -15,6 +16,9 @@ const BOM = '\uFEFF'
 
 /** Edits the text of a configuration, and keeps the formatting of the rest. `name` is that of the file in errors. */
 export function editConfig(text: string, edits: readonly ConfigEdit[], name: string): string {
+  if (isDeep(text, MAX_JSON_DEPTH)) {
+    throw new ConfigError(`${name} is nested deeper than ${MAX_JSON_DEPTH} levels: flatten it before you change it.`)
+  }
   const mark = text.startsWith(BOM) ? BOM : ''
   let edited = text.slice(mark.length)
   for (const { path, values } of grouped(edits)) {

@@ -1,6 +1,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { SOURCED_ELSEWHERE, usesSourced } from '../core/environment.ts'
+import { boundedDefinition } from './bounded-config.ts'
 import { ConfigError } from './check-config.ts'
 import type { Config } from './config.ts'
 
@@ -70,10 +71,11 @@ async function readIncluded(included: string, file: string, place: string): Prom
     throw fault(`not valid JSON: ${error instanceof Error ? error.message : error}. Fix it, or import it again.`)
   }
   if (!Array.isArray(value)) throw fault('it must contain an array of tool definitions.')
-  const sourced = value.findIndex((entry) => usesSourced(JSON.stringify(Object(entry).implementation ?? null)))
+  const definitions = value.map(boundedDefinition)
+  const sourced = definitions.findIndex((entry) => usesSourced(JSON.stringify(Object(entry).implementation ?? null)))
   if (sourced >= 0) throw fault(`${included}[${sourced}]: ${SOURCED_ELSEWHERE}.`)
-  const nested = value.findIndex((entry) => includedFile(entry) !== undefined)
-  if (nested < 0) return value
+  const nested = definitions.findIndex((entry) => includedFile(entry) !== undefined)
+  if (nested < 0) return definitions
   throw fault(`${included}[${nested}] includes another file: move that entry to tools.registry of the configuration.`)
 }
 

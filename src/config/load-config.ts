@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { isSecretName, keepSourced, SOURCED, SOURCED_PREFIX, secretVariable } from '../core/environment.ts'
-import { ConfigError, checkConfig } from './check-config.ts'
+import { RefusedDefinition } from './bounded-config.ts'
+import { bounded, ConfigError, checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { includeTools } from './include-tools.ts'
 
@@ -52,11 +53,13 @@ async function readJson(file: string): Promise<unknown> {
 }
 
 function parsed(text: string, file: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''))
+    value = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
     throw new ConfigError(`${file}: not valid JSON: ${error instanceof Error ? error.message : error}`)
   }
+  return bounded(value, file)
 }
 
 /** The places where `${VAR}` works; elsewhere the text stays as it is. */
@@ -95,7 +98,7 @@ async function withSecrets(written: unknown, file: string, read: boolean | 'kept
       return value.replaceAll(SOURCED, (_, kind: string, inside: string) => nameFor(kind, inside, place))
     }
     if (Array.isArray(value)) return value.map((item, index) => walk(item, `${place}[${index}]`))
-    if (typeof value !== 'object' || value === null) return value
+    if (typeof value !== 'object' || value === null || value instanceof RefusedDefinition) return value
     const under = place === '' ? '' : `${place}.`
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, `${under}${key}`)]))
   }

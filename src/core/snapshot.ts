@@ -1,4 +1,4 @@
-import { jsonProblem } from './json/json-depth.ts'
+import { jsonProblem, MAX_JSON_DEPTH } from './json/json-depth.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-result.ts'
 
@@ -9,9 +9,9 @@ export const LIMITS = {
   paramsBytes: 1024 * 1024,
   /** `paramsDepth` and the levels of the surrounding message. */
   bodyDepth: 72,
-  resultDepth: 512,
+  resultDepth: MAX_JSON_DEPTH,
   /** `resultDepth` and the levels of the surrounding message. */
-  answerDepth: 520,
+  answerDepth: MAX_JSON_DEPTH + 8,
   resultBytes: 1024 * 1024,
 } as const
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { parseJson } from '../core/json/json-depth.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 
 /** Scores measured before a model was shipped; not the tests of this installation. */
@@ -55,7 +56,7 @@ export const MODEL_SCORES_SCHEMA = {
 /** The scores in a file. Undefined if the file is missing or damaged: the model answers without them. */
 export async function readScores(file: string | URL): Promise<ModelScores | undefined> {
   try {
-    const read: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const read: unknown = parseJson(await readFile(file, 'utf8'))
     return isScores(read) ? read : undefined
   } catch {
     return undefined

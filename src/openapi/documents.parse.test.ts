@@ -50,6 +50,16 @@ describe('rejects invalid documents', () => {
       'doc is neither valid JSON nor YAML: ',
     ],
     ['an alias in itself', 'a: &a [*a]', 'doc is neither valid JSON nor YAML: '],
+    [
+      'JSON that is nested too deep',
+      '{"a":'.repeat(2_000) + '1'.concat('}'.repeat(2_000)),
+      'doc is nested deeper than 512 levels: flatten it.',
+    ],
+    [
+      'YAML flow that is nested too deep',
+      `a: ${'['.repeat(600)}${']'.repeat(600)}`,
+      'doc is neither valid JSON nor YAML: it is nested too deep',
+    ],
     ['YAML that is nested too deep', '- '.repeat(20_000), 'doc is neither valid JSON nor YAML: '],
     ['brackets that are nested too deep', `a: ${'['.repeat(100_000)}`, 'doc is neither valid JSON nor YAML: '],
     [

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { parseDocument as parseYaml } from 'yaml'
+import { depthProblem, parseJson, RefusedJsonError } from '../core/json/json-depth.ts'
 import { quoted } from '../core/schema/problem-words.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 
@@ -19,8 +20,9 @@ export function parseDocument(written: string, name: string): unknown {
   if (start === '<') throw new OpenapiError(`${name} is a page or XML, not an OpenAPI document in JSON or YAML.`)
   if (start !== '{' && start !== '[') return fromYaml(text, name)
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (error) {
+    if (error instanceof RefusedJsonError) throw new OpenapiError(`${name} ${error.message}: flatten it.`)
     const asYaml = text.length <= DOUBTFUL_CHARACTERS ? attempt(() => fromYaml(text, name)) : undefined
     if (asYaml !== undefined) return asYaml
     throw new OpenapiError(`${name} is not valid JSON: ${error instanceof Error ? error.message : error}.`)
@@ -47,25 +49,14 @@ function fromYaml(text: string, name: string): unknown {
     const document = parseYaml(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent', merge: true })
     problem = document.errors[0]?.message
     const value = problem === undefined ? document.toJS({ maxAliasCount: MAX_ALIASES }) : undefined
-    if (problem === undefined && !(text.includes('*') && containsItself(value))) return value
-    problem ??= 'an alias contains itself'
+    problem ??= depthProblem(value) && 'it is nested too deep, or an alias contains itself'
+    if (problem === undefined) return value
   } catch (error) {
     // Too many aliases, or too deep for the stack.
     problem =
       error instanceof RangeError ? 'it is nested too deep' : error instanceof Error ? error.message : String(error)
   }
   throw new OpenapiError(`${name} is neither valid JSON nor YAML: ${problem}.`)
-}
-
-/** Whether a value contains itself. Recursive, like `toJS()`: the caller catches the RangeError of a deep value. */
-function containsItself(value: unknown, open = new Set<unknown>(), done = new Set<unknown>()): boolean {
-  if (typeof value !== 'object' || value === null || done.has(value)) return false
-  if (open.has(value)) return true
-  open.add(value)
-  const found = Object.values(value).some((inner) => containsItself(inner, open, done))
-  open.delete(value)
-  done.add(value)
-  return found
 }
 
 const megabytes = (characters: number): number => Math.round(characters / 1024 / 1024)

@@ -182,19 +182,26 @@ function writingMethod({ implementation }: ToolDefinition): { readonly method?: 
 const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']
 
 /** The declared effect, otherwise that of its kind: of tools that call others, the strongest. */
-function effectOf(tool: ToolDefinition, byName: ReadonlyMap<string, ToolDefinition>, seen = new Set<string>()): Effect {
-  const { effect, implementation } = tool
+function effectOf(tool: ToolDefinition, byName: ReadonlyMap<string, ToolDefinition>): Effect {
+  let strongest = 0
+  const tools = new Set([tool])
+  // The set grows while it is read.
+  for (const one of tools) {
+    const inner = one.effect === undefined ? calleesOf(one) : undefined
+    if (inner === undefined) strongest = Math.max(strongest, EFFECTS.indexOf(ownEffect(one)))
+    for (const name of inner ?? []) {
+      const other = byName.get(name)
+      if (other !== undefined) tools.add(other)
+    }
+  }
+  return EFFECTS[strongest] ?? 'write'
+}
+
+function ownEffect({ effect, implementation }: ToolDefinition): Effect {
   if (effect !== undefined) return effect
   const { type, handler, method } = implementation as HttpImplementation
   if (type === ('mock' as string)) return 'read'
   if (type === 'http') return effectOfMethod(method)
   if (type === ('builtin' as string)) return SHIPPED_BUILTINS[String(handler)] ?? 'write'
-  const inner = calleesOf(tool)
-  if (inner === undefined) return 'write'
-  seen.add(tool.name)
-  const strengths = inner
-    .filter((name) => !seen.has(name))
-    .flatMap((name) => byName.get(name) ?? [])
-    .map((one) => EFFECTS.indexOf(effectOf(one, byName, seen)))
-  return EFFECTS[Math.max(0, ...strengths)] ?? 'write'
+  return 'write'
 }

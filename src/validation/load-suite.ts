@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { parseJson } from '../core/json/json-depth.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
@@ -109,7 +110,7 @@ function documentIn(text: string, file: string, name: string): UncheckedSuite {
 
 function parsed(text: string, place: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new SuiteError(`${place}: invalid JSON: ${reason.replace(/^JSON\.parse: /, '')}. Fix it there.`, {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { parseJson } from '../core/json/json-depth.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import {
@@ -60,7 +61,7 @@ async function writeValidations(file: string, validations: readonly ModelValidat
 /** Reads a file that `writeValidations` wrote; throws a `ModelValidationError` if its contents are invalid. */
 export async function readValidations(file: string): Promise<StoredValidation[]> {
   try {
-    const content: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const content: unknown = parseJson(await readFile(file, 'utf8'))
     const list = isObject(content) ? content.validations : undefined
     if (!Array.isArray(list)) throw new FileFault('it isn\'t an object with a list "validations"')
     const found = list.map((one, index) => validation(one, `validations[${index}]`))

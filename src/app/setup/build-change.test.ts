@@ -102,3 +102,11 @@ test('repairs short texts only', () => {
   const long = `{"note": "${'x'.repeat(40_000)}", ${entry}}`
   expect(() => pastedServers(long)).toThrow('too long to be repaired')
 })
+
+test.each([2_000, 30_000])('refuses pasted servers that are nested %d levels deep', (levels) => {
+  const deep = '['.repeat(levels) + ']'.repeat(levels)
+  expect(() => pastedServers(`{"mcpServers":{"a":{"url":"http://a","x":${deep}}}}`)).toThrow(
+    'The text is nested deeper than 512 levels: flatten it',
+  )
+  expect(() => pastedServers(`{"mcpServers":{"a":{"url":"http://a","x":${deep},}}}`)).toThrow()
+})

@@ -3,6 +3,7 @@ import { jsonrepair } from 'jsonrepair'
 import type { Config } from '../../config/config.ts'
 import { type ConfigEdit, isSecretText, valueAt } from '../../config/config-text.ts'
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
+import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import type { PayloadPolicy } from '../payloads.ts'
@@ -346,8 +347,9 @@ export function pastedServers(text: string): Entries {
 /** JSON that may have comments and commas at the end. */
 function readLoosely(text: string): unknown {
   try {
-    return JSON.parse(text)
-  } catch {
+    return parseJson(text)
+  } catch (error) {
+    if (error instanceof RefusedJsonError) throw new SetupError(422, `The text ${error.message}: flatten it`)
     if (text.length > MAX_REPAIRED) {
       throw new SetupError(
         422,
@@ -359,7 +361,7 @@ function readLoosely(text: string): unknown {
     const repaired = jsonrepair(text)
     const ends = (one: string): number => one.split('}').length
     // What is missing at the end is not made up.
-    return ends(repaired) > ends(text) ? undefined : JSON.parse(repaired)
+    return ends(repaired) > ends(text) ? undefined : parseJson(repaired)
   } catch {
     return undefined
   }

@@ -139,8 +139,9 @@ export function assemble(
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),
     calleesOf(tool) {
-      const kind = table[tool.implementation.type]
-      return kind?.problem?.(tool) === undefined ? kind?.callees?.(tool) : undefined
+      const { type } = tool.implementation
+      const kind = Object.hasOwn(table, type) ? table[type] : undefined
+      return kind?.callees === undefined || kind.problem?.(tool) !== undefined ? undefined : kind.callees(tool)
     },
   }
   const pipeline = new PipelineKind(composite)

@@ -1,3 +1,4 @@
+import { boundedDefinition, RefusedDefinition } from '../../config/bounded-config.ts'
 import { DEFINITION_SCHEMA } from '../../config/definition-schema.ts'
 import { includedFile, placeOf } from '../../config/include-tools.ts'
 import { hasSourced, missingVariable, SOURCED_ELSEWHERE, valueIn } from '../../core/environment.ts'
@@ -8,6 +9,7 @@ import { versionOf, versionProblem, withJsonSchema } from '../../core/execution/
 import type { Kind } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
+import { checkAhead, guardParameters } from '../../core/schema/guard-schema.ts'
 import { parametersProblem } from '../../core/schema/json-schema-of.ts'
 import { shortened, unknownKeys } from '../../core/schema/problem-words.ts'
 import { suggest } from '../../core/suggest.ts'
@@ -53,7 +55,11 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
   ]
   const registered: { tool: ToolDefinition; place: string; added: readonly string[] }[] = []
   const { added: extra, packaged = [] } = options
-  const entries: PackagedEntry[] = definitions.map((entry, index) => ({ entry, place: placeOf(definitions, index) }))
+  const entries: PackagedEntry[] = definitions.map((given, index) => {
+    const entry = boundedDefinition(given)
+    const problem = entry instanceof RefusedDefinition ? entry.problem : undefined
+    return { entry, place: placeOf(definitions, index), ...(problem !== undefined && { problem }) }
+  })
   if (extra !== undefined) entries.push({ entry: extra.tool, place: extra.place })
   for (const { entry, place, problem: known } of [...entries, ...packaged]) {
     const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
@@ -171,7 +177,19 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
   if (approval !== undefined) return approval
   const kind = kindOf(tool, kinds)
   const unknown = unknownKeys({ ...tool }, definitionSchema(kind))
-  return unknown.length > 0 ? unknown.join(', ') : kind?.problem?.(tool)
+  if (unknown.length > 0) return unknown.join(', ')
+  // The registry says what is wrong with a schema. Nothing else reads such a schema: it may be as large as its file.
+  return hasUsableSchema(tool) ? kind?.problem?.(tool) : undefined
+}
+
+function hasUsableSchema({ parameters }: ToolDefinition): boolean {
+  checkAhead(parameters)
+  try {
+    guardParameters(parameters)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function priceProblem(tool: ToolDefinition): string | undefined {
@@ -196,6 +214,7 @@ function kindOf({ implementation }: ToolDefinition, kinds: LoadOptions['kinds'])
 function warningsOf(tool: ToolDefinition, { kinds, canAsk = false, more = false }: LoadOptions): string[] {
   const kind = kindOf(tool, kinds)
   if (kind === undefined) return [`Unknown implementation type: ${tool.implementation.type}`]
+  if (!hasUsableSchema(tool)) return []
   const fault = more && kind.callees !== undefined ? undefined : kind.fault?.(tool)
   const warnings = [canAsk ? undefined : approvalFault(tool, false), fault, kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import { writeWhole } from '../../config/write-whole.ts'
+import { parseJson } from '../../core/json/json-depth.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { AuditFilter, AuditPage, AuditReport, AuditRow } from '../../core/storage/ledger.ts'
 import type { GateDecision, ListedRun, RunPage, RunStep, StoredRun } from '../../core/storage/run-store.ts'
@@ -218,7 +219,7 @@ export async function runsReplay(terminal: Terminal, file: string, options: Runs
 
 async function readCassetteFile(file: string): Promise<Cassette> {
   try {
-    return readCassette(JSON.parse(await readFile(file, 'utf8')))
+    return readCassette(parseJson(await readFile(file, 'utf8')))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const reason =

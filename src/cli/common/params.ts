@@ -1,5 +1,6 @@
 import { TENANT_NAME } from '../../app/callers/tenants.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import { parseJson } from '../../core/json/json-depth.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
@@ -68,7 +69,7 @@ function readParamPairs(words: readonly string[], schema: JsonSchema | undefined
 function readObject(text: string, place: string): Params {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (error) {
     if (place !== STDIN && !/^\s*[{[]/.test(text)) {
       throw new UsageError(`${quoted(text)} is neither a JSON object nor a key=value pair. ${FORMS}`)
@@ -110,7 +111,7 @@ export function typedValue(text: string, schema: JsonSchema | undefined): unknow
   const wanted = typesOf(schema, 0)
   if (wanted.size === 0 || wanted.has('string')) return text
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

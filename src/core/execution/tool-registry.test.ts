@@ -277,3 +277,13 @@ describe('a LangChain tool in the registry', () => {
     expect(registry.definitions()).toMatchObject([{ description: 'Searches better.' }])
   })
 })
+
+test.each(['parameters', 'implementation', 'approval'])('refuses a tool whose %s is nested too deeply', (key) => {
+  const registry = new ToolRegistry()
+  const tool = {
+    ...{ name: 'deep', description: 'x', parameters: { type: 'object' }, implementation: { type: 'mock' } },
+    [key]: JSON.parse('{"a":'.repeat(10_000) + '1'.concat('}'.repeat(10_000))),
+  }
+  expect(() => registry.register(tool)).toThrow(/^\w+\.a\.a.*is nested deeper than 512 levels.*\(tool 'deep'\)$/)
+  expect(registry.list()).toEqual([])
+})

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
 import { checkKeys } from '../check-options.ts'
-import { asText } from '../json/json-depth.ts'
+import { asText, depthProblem } from '../json/json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
@@ -337,7 +337,11 @@ export class ToolRegistry {
 
   #read(tool: RegisteredTool): ToolDefinition {
     try {
-      return this.definitionOf(tool)
+      const definition = this.definitionOf(tool)
+      const { parameters, implementation, approval, migrate } = Object(definition) as Partial<ToolDefinition>
+      const problem = depthProblem({ parameters, implementation, approval, migrate })
+      if (problem !== undefined) throw new TypeError(problem)
+      return definition
     } catch (error) {
       const { name } = Object(tool) as Partial<ToolDefinition>
       throw new TypeError(`${error instanceof Error ? error.message : 'The tool cannot be read'} (tool '${name}')`)

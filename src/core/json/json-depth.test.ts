@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { isDeep, jsonProblem, parseBody, parseJson, RefusedJsonError } from './json-depth.ts'
+import { depthProblem, isDeep, jsonProblem, parseBody, parseJson, RefusedJsonError } from './json-depth.ts'
 
 it.each([
   ['[[1]]', false],
@@ -102,4 +102,34 @@ it('refuses a body with more than 100,000 keys without parsing it, and counts no
   onTestFinished(() => parse.mockRestore())
   expect(() => parseBody(Buffer.from(body(100_001)), 72)).toThrow(new RefusedJsonError('has more than 100000 keys'))
   expect(parse).not.toHaveBeenCalled()
+})
+
+it.each([
+  ['{"a":{"b":1}}', undefined],
+  ['[[1],[2]]', undefined],
+  ['1', undefined],
+  ['{"a":[{"b":1}]}', 'a[0] is nested deeper than 2 levels: flatten it'],
+  ['[0,{"b":{"c":{}}}]', '[1].b is nested deeper than 2 levels: flatten it'],
+  ['{"__proto__":{"constructor":{}}}', '__proto__.constructor is nested deeper than 2 levels: flatten it'],
+])('names the part of %s that is nested too deeply', (text, problem) => {
+  expect(depthProblem(JSON.parse(text), 2)).toBe(problem)
+})
+
+it('finds values of any depth, circles and shared parts without recursion', () => {
+  const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+  expect([depthProblem(nested(512)), depthProblem(nested(513))?.slice(-44)]).toEqual(
+    [undefined, '… is nested deeper than 512 levels: flatten it'].map((text) => text?.slice(-44)),
+  )
+  expect(depthProblem(nested(1_000_000))).toContain('is nested deeper than 512 levels')
+  const circle: Record<string, unknown> = {}
+  circle.self = { circle }
+  expect(depthProblem(circle)).toContain('self.circle.self')
+  // Without remembering shared parts, this would take 2^100 steps.
+  let shared: unknown = 1
+  for (let level = 0; level < 100; level++) shared = [shared, shared]
+  expect(depthProblem(shared)).toBeUndefined()
+})
+
+it('does not look into instances of classes', () => {
+  expect(depthProblem({ map: new Map([[1, {}]]), date: new Date(0), run: () => 1 }, 1)).toBeUndefined()
 })

@@ -5,13 +5,20 @@ const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a]
 /** Objects with 200,000 different keys take `JSON.parse` 0.3 s. */
 const MAX_BODY_KEYS = 100_000
 
+/** The maximum depth of JSON in this process. Recursive functions need no limit of their own below it. */
+export const MAX_JSON_DEPTH = 512
+
 /** Why JSON is refused. The message continues "the body …". */
 export class RefusedJsonError extends SyntaxError {
   override readonly name = 'RefusedJsonError'
 }
 
 /** `JSON.parse` for untrusted text: throws a RefusedJsonError if it is nested deeper than `limit`. */
-export function parseJson(text: string, limit: number, parse: (text: string) => unknown = JSON.parse): unknown {
+export function parseJson(
+  text: string,
+  limit: number = MAX_JSON_DEPTH,
+  parse: (text: string) => unknown = JSON.parse,
+): unknown {
   if (isDeep(text, limit)) throw new RefusedJsonError(`is nested deeper than ${limit} levels`)
   return parse(text)
 }
@@ -72,6 +79,45 @@ export function isDeep(text: string, limit: number): boolean {
     } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--
   }
   return false
+}
+
+const SHOWN_PATH = 60
+
+/**
+ * Says which part of a value is nested deeper than `limit`; undefined if none is. Circular values are. Doesn't recurse, and
+ * looks into arrays and plain objects only.
+ */
+export function depthProblem(value: unknown, limit = MAX_JSON_DEPTH): string | undefined {
+  const open: { readonly part: object; readonly keys: readonly string[]; at: number }[] = []
+  /** The deepest level at which a part has been read: a part may be in many places. */
+  const known = new Map<object, number>()
+  const enter = (part: unknown): boolean => {
+    if (typeof part !== 'object' || part === null || !(Array.isArray(part) || isPlainObject(part))) return true
+    if ((known.get(part) ?? -1) >= open.length) return true
+    if (open.length >= limit) return false
+    known.set(part, open.length)
+    open.push({ part, keys: Object.keys(part), at: 0 })
+    return true
+  }
+  let fits = enter(value)
+  for (let last = open.at(-1); fits && last !== undefined; last = open.at(-1)) {
+    const key = last.keys[last.at++]
+    if (key === undefined) open.pop()
+    else fits = enter(last.part[key as keyof typeof last.part])
+  }
+  if (fits) return undefined
+  const path = open.slice(0, SHOWN_PATH).map(({ part, keys, at }) => {
+    const key = keys[at - 1] as string
+    return Array.isArray(part) ? `[${key}]` : `.${key}`
+  })
+  const text = path.join('').replace(/^\./, '')
+  const shown = text.length > SHOWN_PATH ? `${text.slice(0, SHOWN_PATH)}…` : text
+  return `${shown} is nested deeper than ${limit} levels: flatten it`
+}
+
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 const TOKEN =

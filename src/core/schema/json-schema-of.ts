@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { depthProblem } from '../json/json-depth.ts'
 import type { JsonSchema } from '../tool.ts'
 import { isObject } from './schema-keywords.ts'
 
@@ -93,6 +94,8 @@ export function readOutput(output: unknown): ReadSchema {
   if (!isObject(schema) || libraryOf(schema) !== undefined || !isPlain(schema)) {
     throw new TypeError('output must be a JSON Schema, or a schema that can describe itself as JSON Schema')
   }
+  const problem = depthProblem(schema)
+  if (problem !== undefined) throw new TypeError(`output: ${problem}`)
   const refinement = refinementOf(output, true)
   return { schema, ...(refinement && { refinement }) }
 }

@@ -39,24 +39,20 @@ const EFFECTS: readonly Effect[] = ['read', 'idempotent', 'write']
 
 /** The strongest effect of all tools that a tool may call, directly or through others. */
 export function strongestEffect(tool: ToolDefinition, parts: CompositeParts): Effect {
-  const visited = new Set([tool.name])
   let strongest = 0
-  const visit = (names: readonly string[]): void => {
-    for (const name of names) {
-      if (visited.has(name)) continue
-      visited.add(name)
-      const versions = parts.registry.reachable(name)
-      if (versions.length === 0) strongest = EFFECTS.indexOf('write')
-      for (const definition of versions) {
-        const inner = definition.effect === undefined ? parts.calleesOf(definition) : undefined
-        if (inner !== undefined) visit(inner)
-        else {
-          const effect = definition.effect ?? parts.effectOf(pinnedName(definition)) ?? 'write'
-          strongest = Math.max(strongest, EFFECTS.indexOf(effect))
-        }
-      }
+  const names = new Set(parts.calleesOf(tool))
+  // The set grows while it is read.
+  for (const name of names) {
+    if (name === tool.name) continue
+    const versions = parts.registry.reachable(name)
+    if (versions.length === 0) strongest = EFFECTS.indexOf('write')
+    for (const definition of versions) {
+      const inner = definition.effect === undefined ? parts.calleesOf(definition) : undefined
+      for (const one of inner ?? []) names.add(one)
+      if (inner !== undefined) continue
+      const effect = definition.effect ?? parts.effectOf(pinnedName(definition)) ?? 'write'
+      strongest = Math.max(strongest, EFFECTS.indexOf(effect))
     }
   }
-  visit(parts.calleesOf(tool) ?? [])
   return EFFECTS[strongest] ?? 'write'
 }

@@ -39,6 +39,7 @@ export class PipelineKind implements Kind {
   readonly #parts: CompositeParts
   readonly #plans = new WeakMap<ToolDefinition, Plan>()
   readonly #faults = new WeakMap<ToolDefinition, { readonly version: number; readonly fault: string | undefined }>()
+  #depth = 0
   readonly #lastRuns = new LRUCache<string, LastRun>({ max: MAX_LAST_RUNS })
 
   constructor(parts: CompositeParts) {
@@ -65,9 +66,15 @@ export class PipelineKind implements Kind {
     const { version } = this.#parts.registry
     const known = this.#faults.get(tool)
     if (known?.version === version) return known.fault
-    const fault = this.#faultOf(tool)
-    this.#faults.set(tool, { version, fault })
-    return fault
+    if (this.#depth >= MAX_CHAIN) return undefined
+    this.#depth++
+    try {
+      const fault = this.#faultOf(tool)
+      this.#faults.set(tool, { version, fault })
+      return fault
+    } finally {
+      this.#depth--
+    }
   }
 
   #faultOf(tool: ToolDefinition): string | undefined {
@@ -140,7 +147,8 @@ export class PipelineKind implements Kind {
     const { registry } = this.#parts
     const visited = new Set<string>()
     const search = (one: ToolDefinition, path: readonly string[]): readonly string[] | undefined => {
-      if (one.implementation.type !== tool.implementation.type || this.problem(one) !== undefined) return undefined
+      if (path.length > MAX_CHAIN || one.implementation.type !== tool.implementation.type) return undefined
+      if (this.problem(one) !== undefined) return undefined
       for (const name of this.callees(one)) {
         if (name === tool.name) return [...path, name]
         const next = visited.has(name) ? undefined : registry.find(name)
@@ -153,6 +161,9 @@ export class PipelineKind implements Kind {
     return search(tool, [tool.name])
   }
 }
+
+/** Calls nest ten deep at most, so the faults of a pipeline further down a chain don't matter. */
+const MAX_CHAIN = 32
 
 const runKey = ({ name }: ToolDefinition, tenant: string): string => JSON.stringify([tenant, name])
 

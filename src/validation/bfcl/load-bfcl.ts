@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseJson } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
 import { type ObservedTurn, type Suite, type SuiteCase, SuiteError, type Verdict } from '../suites/suite.ts'
@@ -128,7 +129,7 @@ async function readLines(file: string): Promise<Line[]> {
 
 function objectIn(line: string, place: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(line)
+    const value: unknown = parseJson(line)
     if (isObject(value)) return value
   } catch {}
   throw new SuiteError(`${place}: the line isn't a JSON object: download the file again.`)

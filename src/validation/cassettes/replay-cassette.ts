@@ -5,6 +5,7 @@ import { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import type { Kind } from '../../core/handler.ts'
 import { canonicalText } from '../../core/json/canonical-text.ts'
+import { parseJson } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
@@ -316,7 +317,7 @@ const canonical = (args: string): string => {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

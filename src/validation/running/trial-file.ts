@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, readFile, rename, rm, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { parseJson } from '../../core/json/json-depth.ts'
 import type { ObservedTurn, Verdict } from '../suites/suite.ts'
 import { keyOf, type PlannedTrial, type Trial } from './trial.ts'
 
@@ -126,7 +127,7 @@ async function begin(path: string, head: object): Promise<void> {
 
 function parse(line: string): Record<string, unknown> | undefined {
   try {
-    return Object(JSON.parse(line)) as Record<string, unknown>
+    return Object(parseJson(line)) as Record<string, unknown>
   } catch {
     return undefined
   }
@@ -169,7 +170,7 @@ function writeTrial(trial: Trial): string {
 /** Reads a planned trial and judges it again: a fixed expectation needs no new request. Undefined for other lines. */
 function readTrial(text: string, planned: ReadonlyMap<string, PlannedTrial>): Trial | undefined {
   try {
-    const line = JSON.parse(text) as Line
+    const line = parseJson(text) as Line
     const { suite_hash, model, case: asked, repetition, verdict, turns, tokens, cost, duration_ms, at } = line
     const found = planned.get(JSON.stringify([suite_hash, model, asked, repetition]))
     if (found === undefined || typeof verdict.passed !== 'boolean') return undefined

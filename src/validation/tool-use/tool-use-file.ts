@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { parseJson } from '../../core/json/json-depth.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { KEPT_FAILURES, type StoredToolUse } from '../../core/storage/tool-use-store.ts'
 import { FileFault, fileProblem, ModelValidationError } from '../model-validation.ts'
@@ -58,7 +59,7 @@ const FILE = compileSchema({
 /** Reads a file written by `toolyard validations export`. Throws a `ModelValidationError` if it is invalid. */
 export async function readToolUses(file: string): Promise<StoredToolUse[]> {
   try {
-    return toolUsesOf(JSON.parse(await readFile(file, 'utf8')))
+    return toolUsesOf(parseJson(await readFile(file, 'utf8')))
   } catch (error) {
     throw new ModelValidationError(
       `The tool use counts in "${file}" could not be loaded: ${fileProblem(error)}. Nothing was changed.`,

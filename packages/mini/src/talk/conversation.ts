@@ -414,6 +414,8 @@ const isValues = (value: unknown): value is Params =>
 function parse(text: string): Params | undefined {
   try {
     const value: unknown = JSON.parse(text)
+    // Throws if the value is nested too deeply to be shown.
+    JSON.stringify(value)
     return isValues(value) ? value : undefined
   } catch {
     return undefined

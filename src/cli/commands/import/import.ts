@@ -7,6 +7,7 @@ import { editConfig } from '../../../config/config-text.ts'
 import { includedFile } from '../../../config/include-tools.ts'
 import { ConfigError, readConfigFile } from '../../../config/load-config.ts'
 import { writeWhole } from '../../../config/write-whole.ts'
+import { parseJson } from '../../../core/json/json-depth.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../../core/tool.ts'
 import type { HttpSettings } from '../../../kinds/http/definition/http-implementation.ts'
@@ -305,16 +306,16 @@ async function definitionsIn(file: string, name: string): Promise<RawObject[]> {
     throw fault(`cannot be read (${error.code})`)
   })
   if (text === undefined) return []
-  const value = parseJson(text)
+  const value = readJson(text)
   if (!Array.isArray(value) || !value.every(isObject)) throw fault('exists but has no tool definitions')
   const foreign = value.find((definition) => own(own(definition, 'implementation'), 'type') !== 'http')
   if (foreign !== undefined) throw fault(`has tools that were not imported (${String(foreign.name)})`)
   return value
 }
 
-function parseJson(text: string): unknown {
+function readJson(text: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''))
+    return parseJson(text.replace(/^\uFEFF/, ''))
   } catch {
     return undefined
   }

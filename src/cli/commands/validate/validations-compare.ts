@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { parseJson } from '../../../core/json/json-depth.ts'
 import type { ValidationReport } from '../../../validation/reports/build-report.ts'
 import { type ComparedCell, compareReports } from '../../../validation/reports/compare-reports.ts'
 import { readStore } from '../../common/open.ts'
@@ -62,7 +63,7 @@ async function fileReport(terminal: Terminal, file: string): Promise<unknown> {
     throw new UsageError(`"${file}" can't be read: ${error.code}.`, { cause: error })
   })
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }
