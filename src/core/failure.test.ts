@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { connectionCode, mayHaveLeft, networkCode } from './failure.ts'
+import { connectionCode, connectionProblem, mayHaveLeft, networkCode } from './failure.ts'
 
 const coded = (code: string, more: object = {}) => Object.assign(new Error('failed'), { code, ...more })
 
@@ -53,4 +53,23 @@ test("an error that can't be read has no code", () => {
     throw new Error('not telling')
   }
   expect(networkCode(Object.defineProperty({}, 'code', { get: refuses }))).toBeUndefined()
+})
+
+test.each([
+  ['ECONNREFUSED', 'the connection was refused (ECONNREFUSED)'],
+  ['ENOTFOUND', 'no such host (ENOTFOUND)'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'no answer (UND_ERR_CONNECT_TIMEOUT)'],
+  ['ECONNRESET', 'the connection was closed (ECONNRESET)'],
+  ['CERT_HAS_EXPIRED', 'the certificate is not trusted (CERT_HAS_EXPIRED)'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is not trusted (ERR_TLS_CERT_ALTNAME_INVALID)'],
+  ['EPROTO', 'the TLS handshake failed (EPROTO)'],
+  ['HPE_INVALID_CONSTANT', 'the answer is not HTTP (HPE_INVALID_CONSTANT)'],
+  ['EMFILE', 'the connection failed (EMFILE)'],
+])('says in words why a connection failed: %s', (code, words) => {
+  expect(connectionProblem(new TypeError('fetch failed', { cause: coded(code) }))).toBe(words)
+})
+
+test('has no words for other errors', () => {
+  expect(connectionProblem(new Error('broken'))).toBeUndefined()
+  expect(connectionProblem(undefined)).toBeUndefined()
 })

@@ -88,6 +88,38 @@ export const networkCode = (thrown: unknown): string | undefined =>
 export const connectionCode = (thrown: unknown): string | undefined =>
   findCode(thrown, (code) => ERROR_CODE.test(code), { left: MAX_VISITED })
 
+const CONNECTION_PROBLEMS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: "the name server didn't answer",
+  EAI_FAIL: 'the name server failed',
+  ENETUNREACH: 'there is no route to the host',
+  EHOSTUNREACH: 'there is no route to the host',
+  EADDRNOTAVAIL: 'there is no local address for the connection',
+  ETIMEDOUT: 'no answer',
+  UND_ERR_CONNECT_TIMEOUT: 'no answer',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer',
+  UND_ERR_BODY_TIMEOUT: 'the answer stopped',
+  ECONNRESET: 'the connection was closed',
+  ECONNABORTED: 'the connection was closed',
+  EPIPE: 'the connection was closed',
+  UND_ERR_SOCKET: 'the connection was closed',
+}
+
+const PROBLEMS_BY_PREFIX = [
+  [/^(?:CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|ERR_TLS_CERT)_/, 'the certificate is not trusted'],
+  [/^(?:ERR_SSL|ERR_TLS)_|^EPROTO$/, 'the TLS handshake failed'],
+  [/^HPE_/, 'the answer is not HTTP'],
+] as const
+
+/** Why a connection failed, without its address: "no such host (ENOTFOUND)"; undefined for other errors. */
+export function connectionProblem(thrown: unknown): string | undefined {
+  const code = connectionCode(thrown)
+  if (code === undefined) return undefined
+  const known = PROBLEMS_BY_PREFIX.find(([prefix]) => prefix.test(code))?.[1]
+  return `${CONNECTION_PROBLEMS[code] ?? known ?? 'the connection failed'} (${code})`
+}
+
 /** Whether the request may have arrived before the connection failed with this code. */
 export const mayHaveLeft = (code: string): boolean => !NEVER_LEFT.has(code)
 

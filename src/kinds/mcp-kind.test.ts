@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 import { later } from '../core/fixtures/code-yard.ts'
 import { ManualClock } from '../testing/stand-ins.ts'
@@ -90,6 +93,60 @@ describe('tools of an MCP server', () => {
     const { mcp, call } = mcpYard({ hostile: hostile(flag) })
     await mcp.start()
     expect(text(await call('echo', { text: flag }))).toBe(flag)
+  })
+})
+
+test('a server over HTTP that refuses connections: the reason, and no line for stderr', async () => {
+  const [server, clock] = [createServer(), new ManualClock()]
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  const reach = { type: 'http', url: `http://127.0.0.1:${port}/mcp`, headers: {}, fetch } as const
+  const { mcp, log } = mcpYard({ lost: reach }, { clock })
+  const said = () => log.lines.map(({ message }) => message)
+  const started = mcp.start()
+  for (const pause of [2_000, 4_000]) {
+    await vi.waitFor(() => expect(mcp.connection('lost').standing().nextAttemptInMs).toBe(pause))
+    clock.advance(pause)
+  }
+  await started
+  expect(said()).toContain('Reason: the connection was refused (ECONNREFUSED)')
+  expect(said().filter((message) => message.includes('stderr'))).toEqual([])
+  expect(mcp.connection('lost').standing().problem?.text).toBe('the connection was refused (ECONNREFUSED)')
+})
+
+describe('noise on stdout during a call', () => {
+  test('is logged with the tool that is called, and recorded between its request and its answer', async () => {
+    const { mcp, call, log } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    expect(await call('noise')).toMatchObject({ success: true })
+    const logged = log.at('warn').filter(({ text }) => text !== undefined)
+    expect(logged).toHaveLength(5)
+    expect(logged[0]).toMatchObject({ server: 'hostile', calls: ['noise'], text: 'Listening…' })
+    const messages = mcp.connection('hostile').traffic?.messages ?? []
+    const asked = messages.findLastIndex(({ kind, content }) => kind === 'request' && content.includes('"noise"'))
+    expect(messages.slice(asked).map(({ kind, content }) => (kind === 'noise' ? content : kind))).toEqual([
+      'request',
+      '"Listening…"',
+      JSON.stringify('red {"a":1}'),
+      JSON.stringify('{"level":"info"}'),
+      '"{broken"',
+      '"[]"',
+      'response',
+    ])
+  })
+})
+
+describe('names of parameters', () => {
+  test('are logged when they change, bounded and without secrets', async () => {
+    const { mcp, call, log } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    await call('echo', { my_text: 'secret value', 'Bearer abcdefghijk_x': 1, ['long_name'.repeat(1_000)]: 2 })
+    const [line = { message: '' }] = log.lines.filter(({ message }) => message.includes('→'))
+    expect(line).toMatchObject({ level: 'info', fields: { tool: 'echo' } })
+    expect(line.message).toContain('{my_text: …, [redacted]')
+    expect(line.message).not.toContain('secret value')
+    expect(line.message.length).toBeLessThan(2_200)
   })
 })
 

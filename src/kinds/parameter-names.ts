@@ -1,4 +1,5 @@
 import { type Log, writeLog } from '../core/log.ts'
+import { redactText } from '../core/records/redact.ts'
 import type { JsonSchema, Params } from '../core/tool.ts'
 
 /**
@@ -46,8 +47,11 @@ function camelCase(name: string): string {
 
 /** Logs renamed parameters without their values, and returns them. */
 export function logRenamed(tool: string, before: Params, after: Params, log: Log): Params {
-  if (after !== before) writeLog(log, 'debug', { tool }, `${named(before)} → ${named(after)}`)
+  if (after !== before) writeLog(log, 'info', { tool }, `${named(before)} → ${named(after)}`)
   return after
 }
 
-const named = (params: Params): string => `{${Object.keys(params).join(': …, ')}: …}`
+/** Models may write anything as a name. */
+const named = (params: Params): string => redactText(`{${Object.keys(params).join(': …, ')}: …}`, MAX_LOGGED_CHARACTERS)
+
+const MAX_LOGGED_CHARACTERS = 1_000

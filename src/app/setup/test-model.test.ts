@@ -92,6 +92,6 @@ test('says that a provider cannot be reached', async () => {
   await stop()
   expect(await ask()).toMatchObject({
     ok: false,
-    error: expect.stringMatching(/^The provider cannot be reached \(ECONNREFUSED\)/),
+    error: expect.stringMatching(/^The provider cannot be reached: the connection was refused \(ECONNREFUSED\)/),
   })
 })

@@ -3,6 +3,7 @@ import type { CancelSignal } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { type Hold, inUnits } from '../costs.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
+import { connectionProblem } from '../failure.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { Log } from '../log.ts'
 import type { Progress } from '../progress.ts'
@@ -393,7 +394,9 @@ function failureFields(result: ToolFailure, cause: unknown): string {
     // The log may name the connection or the line that failed. The envelope must not.
     if (!(cause instanceof Error)) return fields
     const { message, stack } = cause
-    const reason = String(message)
+    const problem = result.error_code === 'SERVICE_UNAVAILABLE' ? connectionProblem(cause) : undefined
+    // `fetch` says no more than "fetch failed".
+    const reason = [String(message), problem ?? ''].filter((part) => part !== '').join(': ')
     if (reason !== '' && reason !== result.error) fields += `,"reason":${text(reason)}`
     if (result.error_code === 'EXECUTION_ERROR') fields += `,"stack":${text(String(stack), MAX_STACK)}`
   } catch {

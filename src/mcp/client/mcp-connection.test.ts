@@ -1,7 +1,7 @@
-import type { CallToolResult } from '@modelcontextprotocol/client'
+import { type CallToolResult, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
 import { describe, expect, test } from 'vitest'
 import { callValue } from './mcp-connection.ts'
-import { outputValidator } from './open-client.ts'
+import { connectFailure, outputValidator } from './open-client.ts'
 
 const text = (value: string) => ({ type: 'text', text: value }) as const
 const image = { type: 'image', data: 'aGk=', mimeType: 'image/png' } as const
@@ -50,4 +50,21 @@ describe('structured content', () => {
     expect(validate({ rows: ['ab', 'c'] })).toMatchObject({ valid: false })
     expect(validate({ rows: Array.from({ length: 100 }, () => 'c'.repeat(1_000)) })).toMatchObject({ valid: true })
   })
+})
+
+test.each([
+  [
+    new SdkError(SdkErrorCode.RequestTimeout, 'Version negotiation probe timed out', { timeout: 15_000 }),
+    'no answer within 15 s',
+  ],
+  [new SdkError(SdkErrorCode.RequestTimeout, 'Error: 10.0.0.1 is late'), 'no answer'],
+  [
+    new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ENOTFOUND' }) }),
+    'no such host (ENOTFOUND)',
+  ],
+])('a connection that failed says why: %s', (thrown, reason) => {
+  const reach = { type: 'http', url: 'http://10.0.0.1/mcp', headers: {}, fetch } as const
+  const failure = connectFailure({ name: 'far', reach }, thrown, '')
+  expect(failure.reason).toBe(reason)
+  expect(failure.message).toBe(`MCP server 'far' is unavailable: ${reason}.`)
 })

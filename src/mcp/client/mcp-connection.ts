@@ -129,7 +129,7 @@ export class McpConnection {
   #openedMs = 0
   #shortConnections = 0
   #authProvider: Promise<TokenSupply | undefined> | undefined
-  #callsInFlight = 0
+  readonly #calls: string[] = []
   readonly #record: ConnectionRecord
   #recovery: Promise<void> | undefined
   #round: AbortController | undefined
@@ -205,9 +205,9 @@ export class McpConnection {
     const _meta = { ...call.meta, ...(call.traceparent && { traceparent: call.traceparent }) }
     for (let repeated = false; ; repeated = true) {
       // An idle server may have exited, with its exit event not yet processed.
-      if (this.#callsInFlight === 0) await this.#readEvents()
+      if (this.#calls.length === 0) await this.#readEvents()
       const client = await this.client(signal)
-      this.#callsInFlight++
+      this.#calls.push(tool)
       try {
         const options = {
           signal,
@@ -224,7 +224,7 @@ export class McpConnection {
         const stderr = this.#drop(client)
         if (fault.sent || repeated) throw lost(this.settings.name, tool, stderr, fault.sent)
       } finally {
-        this.#callsInFlight--
+        this.#calls.splice(this.#calls.indexOf(tool), 1)
       }
     }
   }
@@ -346,7 +346,9 @@ export class McpConnection {
       // Shared by all connections, so that tokens are renewed once.
       this.#authProvider ??= Promise.resolve(this.#parts.authProvider?.())
       const authProvider = await this.#authProvider
-      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend, traffic: this.#traffic }
+      const calls = (): readonly string[] => [...new Set(this.#calls)]
+      const traffic = this.#traffic
+      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend, traffic, calls }
       const opened = await openClient(this.settings, parts)
       this.#era = opened.era
       opened.client.onclose = () => this.#lost(opened)

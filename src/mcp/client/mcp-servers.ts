@@ -305,7 +305,10 @@ export class McpServers {
     const local = registry.definitions().filter(({ implementation }) => implementation?.type !== 'mcp')
     log.error({ server }, `MCP connection failed after ${MCP_RETRY_ATTEMPTS} attempts`)
     log.error({ server }, `Reason: ${reason}`)
-    log.error({ server }, `MCP Server stderr: ${stderr}`)
+    // A server over HTTP has none.
+    if (this.#members.get(server)?.settings.reach.type === 'stdio') {
+      log.error({ server }, `MCP Server stderr: ${stderr}`)
+    }
     log.error({ server }, `Check: ${check}`)
     log.warn({ server }, `Continuing with local tools only (${local.map(({ name }) => name).join(', ')})`)
   }

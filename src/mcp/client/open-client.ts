@@ -12,7 +12,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
-import { connectionCode, mayHaveLeft } from '../../core/failure.ts'
+import { connectionCode, connectionProblem, mayHaveLeft } from '../../core/failure.ts'
 import type { Log } from '../../core/log.ts'
 import { redactText } from '../../core/records/redact.ts'
 import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
@@ -60,6 +60,8 @@ interface OpenParts {
   readonly extend?: ((client: Client) => void) | undefined
   /** Records the messages. */
   readonly traffic?: TrafficLog | undefined
+  /** The tools that are being called. */
+  readonly calls?: (() => readonly string[]) | undefined
 }
 
 const MAX_REASON_CHARACTERS = 500
@@ -121,7 +123,11 @@ function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse
   const { log, clock, authProvider } = parts
   if (reach.type === 'stdio') {
     const { command, args, env, cwd } = reach
-    return new StdioTransport({ name, command, args, env, ...(cwd !== undefined && { cwd }), log, clock })
+    const onNoise = (text: string) => {
+      parts.traffic?.noise(text)
+      return parts.calls?.()
+    }
+    return new StdioTransport({ name, command, args, env, ...(cwd !== undefined && { cwd }), log, clock, onNoise })
   }
   const url = URL.parse(reach.url)
   if (url === null) throw new TypeError(`mcpServers.${name}.url is not a URL`)
@@ -183,12 +189,18 @@ export function connectFailure(settings: McpServerSettings, thrown: unknown, std
 function reasonOf(thrown: unknown): string {
   const status = httpStatus(thrown)
   if (status !== undefined) return `it answered with status ${status}`
-  const code = connectionCode(thrown)
-  if (code !== undefined) return `the connection failed (${code})`
+  const problem = connectionProblem(thrown)
+  if (problem !== undefined) return problem
   if (isSdkError(thrown, SdkErrorCode.EraNegotiationFailed)) return 'it closed the connection before it answered'
+  if (isSdkError(thrown, SdkErrorCode.RequestTimeout)) return noAnswer((thrown as SdkError).data)
   const ours = thrown instanceof ToolExecutionError || SdkError.isInstance(thrown) || ProtocolError.isInstance(thrown)
   if (!ours || !(thrown instanceof Error)) return 'the connection failed'
   return cleanText(thrown.message).slice(0, MAX_REASON_CHARACTERS).replace(/\.$/, '')
+}
+
+function noAnswer(data: unknown): string {
+  const { timeout } = Object(data) as { readonly timeout?: unknown }
+  return typeof timeout === 'number' ? `no answer within ${timeout / 1_000} s` : 'no answer'
 }
 
 const isSdkError = (thrown: unknown, code: SdkErrorCode): boolean => SdkError.isInstance(thrown) && thrown.code === code

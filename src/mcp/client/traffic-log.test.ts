@@ -76,3 +76,12 @@ test('records requests over HTTP by method, status and time only', async () => {
   ])
   expect(JSON.stringify(log.requests)).not.toContain('127.0.0.1')
 })
+
+test('records output that is not a message, without secrets', () => {
+  const { clock, log } = open()
+  clock.advance(5)
+  log.noise('Loading… Bearer abcdefghijk')
+  expect(log.messages).toEqual([
+    { number: 1, at: clock.wall(), direction: 'received', kind: 'noise', content: '"Loading… [redacted]"' },
+  ])
+})

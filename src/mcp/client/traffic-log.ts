@@ -8,13 +8,14 @@ export interface TrafficMessage {
   /** Milliseconds since 1970. */
   readonly at: number
   readonly direction: 'sent' | 'received'
-  readonly kind: 'request' | 'response' | 'error' | 'notification'
+  /** `noise`: output that isn't a message. */
+  readonly kind: 'request' | 'response' | 'error' | 'notification' | 'noise'
   /** Of a response, that of its request. */
   readonly method?: string
   readonly id?: string
   /** How long a response took. */
   readonly ms?: number
-  /** JSON text: the parameters, the result or the error. */
+  /** JSON text: the parameters, the result, the error or the noise. */
   readonly content: string
 }
 
@@ -99,6 +100,12 @@ export class TrafficLog {
         if (this.#requests.length > MAX_REQUESTS) this.#requests.shift()
       }
     }
+  }
+
+  /** Records output of the server that isn't a message. */
+  noise(text: string): void {
+    const content = boundedJson(text)
+    this.#add({ number: ++this.#count, at: this.#clock.wall(), direction: 'received', kind: 'noise', content })
   }
 
   /** Must not throw: a message is passed on whatever it contains. */

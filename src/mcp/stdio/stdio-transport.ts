@@ -42,17 +42,20 @@ const MAX_REPORTS = 20
 const WINDOW_MS = 10_000
 const MAX_TEXT = 500
 
+/** Gets invalid output, cleaned and truncated. May return the tools that are being called, for the log. */
+export type OnNoise = (text: string) => readonly string[] | undefined
+
 /** Logs invalid output of a server: cleaned, truncated and rate-limited. */
 export class NoiseReport {
   readonly #server: object
   readonly #log: Log
-  readonly #onNoise: ((text: string) => void) | undefined
+  readonly #onNoise: OnNoise | undefined
   readonly #clock: Clock
   #since: number
   #reports = 0
 
   /** `server` is what the log says about the server. */
-  constructor(server: object, log: Log, onNoise: ((text: string) => void) | undefined, clock: Clock) {
+  constructor(server: object, log: Log, onNoise: OnNoise | undefined, clock: Clock) {
     this.#server = server
     this.#log = log
     this.#onNoise = onNoise
@@ -65,12 +68,14 @@ export class NoiseReport {
     if (this.#clock.now() - this.#since >= WINDOW_MS) this.#restart()
     if (++this.#reports > MAX_REPORTS) return
     const text = redactText(cleanText(content), MAX_TEXT)
-    writeLog(this.#log, 'warn', { ...this.#server, text }, `The MCP server wrote ${what}`)
+    let calls: readonly string[] = []
     try {
-      this.#onNoise?.(text)
+      calls = this.#onNoise?.(text) ?? calls
     } catch {
       // A failing listener must not stop the reader.
     }
+    const during = calls.length > 0 && { calls }
+    writeLog(this.#log, 'warn', { ...this.#server, ...during, text }, `The MCP server wrote ${what}`)
   }
 
   #restart(): void {
@@ -159,8 +164,8 @@ export interface StdioTransportOptions extends ServerCommand {
   /** The server's name in the configuration, for the log. */
   readonly name?: string
   readonly log: Log
-  /** Gets invalid output on stdout, cleaned and truncated. */
-  readonly onNoise?: (text: string) => void
+  /** Gets invalid output on stdout. */
+  readonly onNoise?: OnNoise
   /** Longer lines are skipped; a request that one answers fails at once (`isTooLarge`). */
   readonly maxLineBytes?: number
   readonly clock?: Clock

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { connectionCode, retryAfterMs } from '../../core/failure.ts'
+import { connectionCode, connectionProblem, retryAfterMs } from '../../core/failure.ts'
 import { redactText } from '../../core/records/redact.ts'
 import { ModelError } from '../model-error.ts'
 
@@ -45,9 +45,10 @@ export function toModelError(error: unknown, telling: Telling): ModelError {
       retryable: true,
     })
   }
-  if (code !== undefined || isApiCallError(error)) {
+  const problem = connectionProblem(error)
+  if (problem !== undefined || isApiCallError(error)) {
     return new ModelError(
-      `The provider cannot be reached${inBrackets(code)}. Check that it is running, and the base_url.`,
+      `The provider cannot be reached${problem === undefined ? '' : `: ${problem}`}. Check that it is running, and the base_url.`,
       { retryable: true },
     )
   }

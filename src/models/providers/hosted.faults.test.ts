@@ -126,7 +126,7 @@ describe.each(wires)('the wire of %s', (name, make, settings, frames) => {
       .catch((thrown) => thrown)
     expect(error).toMatchObject({ name: 'ModelError', retryable: true, status: undefined })
     expect(error.message).toBe(
-      'The provider cannot be reached (ECONNREFUSED). Check that it is running, and the base_url.',
+      'The provider cannot be reached: the connection was refused (ECONNREFUSED). Check that it is running, and the base_url.',
     )
   })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import { connectionCode } from '../../core/failure.ts'
+import { connectionCode, connectionProblem } from '../../core/failure.ts'
 import type { Log } from '../../core/log.ts'
 import { jsonSchemaOf } from '../../core/schema/json-schema-of.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
@@ -153,11 +153,11 @@ export class OllamaServer {
   #fail(error: unknown, signal: AbortSignal | undefined): never {
     if (error instanceof ModelError) throw error
     signal?.throwIfAborted()
-    const code = connectionCode(error)
+    const problem = connectionProblem(error)
     const message =
-      code === 'ECONNREFUSED'
+      connectionCode(error) === 'ECONNREFUSED'
         ? `Ollama is not running. Start it (ollama serve), or set ${this.#setting}.`
-        : `The connection to Ollama failed${code === undefined ? '' : ` (${code})`}. Check that it is running, and ${this.#setting}.`
+        : `The connection to Ollama failed${problem === undefined ? '' : `: ${problem}`}. Check that it is running, and ${this.#setting}.`
     throw new ModelError(message, { retryable: true })
   }
 }

@@ -4,6 +4,7 @@ import type { Installation } from '../../app/installation.ts'
 import { ALERT_WEBHOOK } from '../../app/service-levels/objectives.ts'
 import type { News, WebhookTask } from '../../app/webhook-queue.ts'
 import { expandVariables, variableProblem } from '../../core/environment.ts'
+import { connectionProblem } from '../../core/failure.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
 import { type Task, TaskError, type TaskName } from './job-run.ts'
@@ -96,8 +97,8 @@ async function post(
     await response.body?.cancel()
     return response.ok ? undefined : `The receiver answered with status ${response.status}`
   } catch (error) {
-    return (error as Error).name === 'TimeoutError'
-      ? 'The receiver did not answer'
-      : 'The receiver could not be reached'
+    if ((error as Error).name === 'TimeoutError') return 'The receiver did not answer'
+    const problem = connectionProblem(error)
+    return `The receiver could not be reached${problem === undefined ? '' : `: ${problem}`}`
   }
 }

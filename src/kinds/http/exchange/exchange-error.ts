@@ -45,7 +45,10 @@ export const brokenAnswer = (message: string, cause?: unknown): ToolExecutionErr
 
 export function attemptTimedOut(ms: number, left: boolean, firstByte: boolean): ToolExecutionError {
   const waiting = firstByte ? ' while waiting for an answer' : ''
+  // For the log.
+  const cause = new Error(left ? 'the service did not answer the request' : 'no connection to the service was made')
   return new ToolExecutionError('TIMEOUT', timedOut(ms).message + waiting, left ? MAY_HAVE_RUN : {}, {
+    cause,
     repeat: left ? {} : { neverLeft: true },
   })
 }

@@ -138,6 +138,7 @@ describe('the time that an answer takes', () => {
     await expect(weather.ask('/', bounds)).rejects.toMatchObject({
       code: 'TIMEOUT',
       message: 'Tool execution timed out after 2000ms while waiting for an answer',
+      cause: { message: 'the service did not answer the request' },
     })
     expect(await weather.isWell()).toBe(true)
   })

@@ -170,7 +170,7 @@ function Again({ message, all, tools, onDraft }: AgainProps) {
   )
 }
 
-const KINDS = { request: 'plain', response: 'good', error: 'bad', notification: 'plain' } as const
+const KINDS = { request: 'plain', response: 'good', error: 'bad', notification: 'plain', noise: 'bad' } as const
 
 function MessageRow({ message }: { readonly message: Message }) {
   const [open, setOpen] = useState(false)
@@ -187,7 +187,9 @@ function MessageRow({ message }: { readonly message: Message }) {
         <span role="img" aria-label={direction} className={direction === 'sent' ? 'text-accent' : 'text-good'}>
           {direction === 'sent' ? '→' : '←'}
         </span>
-        <span className="truncate font-mono font-medium">{method ?? '(unknown)'}</span>
+        <span className="truncate font-mono font-medium">
+          {method ?? (kind === 'noise' ? '(not a message)' : '(unknown)')}
+        </span>
         <span>
           <Chip tone={KINDS[kind]}>{kind}</Chip>
         </span>
