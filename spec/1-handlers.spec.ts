@@ -54,7 +54,9 @@ describe('Handlers', () => {
   })
 
   test('[1.2-3] exports ToolExecutor, ToolRegistry, ToolManager and ToolHandlers with their methods', () => {
-    const methods = (of: { readonly prototype: object }) => Object.getOwnPropertyNames(of.prototype)
+    const methods = ({ prototype }: { readonly prototype: object }) => [
+      ...[...Object.getOwnPropertyNames(prototype), ...Object.getOwnPropertyNames(Object.getPrototypeOf(prototype))],
+    ]
     expect(methods(ToolExecutor)).toEqual(expect.arrayContaining(['execute', 'validate']))
     expect(methods(ToolRegistry)).toEqual(
       expect.arrayContaining(['register', 'get', 'has', 'find', 'list', 'toProviderFormat']),

@@ -63,7 +63,7 @@ describe('Model validation', () => {
 
   test('[8.2-2] validates a model from a success rate of 0.8', async () => {
     const tracker = new ModelValidationTracker()
-    expect(await tracker.isValidated(MODEL)).toBe(false)
+    expect(tracker.isValidated(MODEL)).toBe(false)
     const said: boolean[] = []
     for (const passed of [true, false, true, true, true, false]) {
       const record = passed ? tracker.recordSuccess(MODEL) : tracker.recordFailure(MODEL, 'It called no tool')
@@ -184,7 +184,7 @@ describe('Model validation', () => {
     await tracker.save(file)
     const another = new ModelValidationTracker()
     await another.load(file)
-    expect(await another.isValidated(MODEL)).toBe(true)
+    expect(another.isValidated(MODEL)).toBe(true)
     expect(await another.getStatus('openai:gpt-4o')).toMatchObject({ tested: true, validated: false })
     expect(await another.getAllValidations()).toEqual(await tracker.getAllValidations())
   })

@@ -33,6 +33,7 @@ export {
   openTelemetryTracer,
   ProcessPool,
   ProviderClient,
+  ToolHandlers,
   ToolLoop,
   ToolManager,
 } from './on-demand.ts'

@@ -5,6 +5,15 @@ const system = async (prompt: string, question: Partial<Parameters<typeof buildM
   (await buildMessages({ prompt }, { message: 'Hi', ...question }))[0]?.content
 
 describe('buildMessages', () => {
+  test('an earlier message without a role is the user’s', async () => {
+    const previousMessages = [{ content: 'One' }, { role: 'assistant', content: 'Two' }] as never
+    expect(await buildMessages({ prompt: '' }, { message: 'Three', previousMessages })).toEqual([
+      { role: 'user', content: 'One' },
+      { role: 'assistant', content: 'Two' },
+      { role: 'user', content: 'Three' },
+    ])
+  })
+
   test('puts the prompt first, then earlier messages, then the message', async () => {
     const previousMessages = [
       { role: 'user', content: 'One' },

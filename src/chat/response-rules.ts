@@ -167,7 +167,9 @@ export async function buildMessages(rule: Pick<ResponseRule, 'prompt'>, question
     return Object.hasOwn(profile, name) ? profile[name] : undefined
   })
   const system: Message[] = prompt.trim() === '' ? [] : [{ role: 'system', content: prompt }]
-  return [...system, ...previousMessages, { role: 'user', content: message }]
+  // A program without types may leave the role of the user out.
+  const previous = previousMessages.map((one) => (one.role === undefined ? { ...(one as Message), role: 'user' } : one))
+  return [...system, ...(previous as Message[]), { role: 'user', content: message }]
 }
 
 export type RuleRun = Pick<

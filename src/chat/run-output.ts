@@ -42,7 +42,9 @@ async function readOutput(
   try {
     const { problems, value } = await objectProblems(output, given)
     if (problems.length === 0) return { value, text }
-    return { problem: shortened(problems.slice(0, MAX_PROBLEMS).join(', ')) }
+    const more = problems.length - MAX_PROBLEMS
+    const rest = more > 0 ? ` and ${more} more` : ''
+    return { problem: `${shortened(problems.slice(0, MAX_PROBLEMS).join(', '))}${rest}` }
   } catch (error) {
     if (error instanceof ToolExecutionError) return { problem: error.message }
     throw error

@@ -1,6 +1,7 @@
 import { suggest } from '../core/suggest.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import { ruleModelId, splitModelId } from '../models/model-info.ts'
+import { USUAL_PROVIDER_NAMES } from '../models/provider.ts'
 import type { Config, ProviderConfig } from './config.ts'
 
 /** The provider types. */
@@ -39,8 +40,7 @@ function namedModels({ knowledge, responses = [], models = [] }: Config): readon
   ]
 }
 
-/** Providers that need no entry: it is assumed if a model of theirs is named. */
-export const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
+const USUAL: Readonly<Record<(typeof USUAL_PROVIDER_NAMES)[number], ProviderConfig>> = {
   openai: { api_key: '${OPENAI_API_KEY}' },
   anthropic: { api_key: '${ANTHROPIC_API_KEY}' },
   gemini: { api_key: '${GEMINI_API_KEY}' },
@@ -48,19 +48,22 @@ export const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
   ollama: {},
 }
 
-/** Adds the entries of well-known providers that a rule, a model or an agent names. */
-export function withUsualProviders(config: Config): Config {
+/** The entries of providers that need none. */
+export const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = USUAL
+
+/** Adds the entries of well-known providers that a rule, a model, an agent or `more` names. */
+export function withUsualProviders(config: Config, more: readonly string[] = []): Config {
   const implementations = (config.tools?.registry ?? []).map((tool) => Object(Object(tool).implementation))
   const agents = implementations.filter(({ type, url }) => type === 'agent' && url === undefined)
-  const usual = usualProviders([...namedModels(config), ...agents.map(({ model }) => String(model))])
+  const usual = usualProviders([...namedModels(config), ...agents.map(({ model }) => String(model)), ...more])
   return Object.keys(usual).length === 0 ? config : { ...config, providers: { ...usual, ...config.providers } }
 }
 
 /** The entries of well-known providers of these models. */
 export function usualProviders(models: readonly string[]): Readonly<Record<string, ProviderConfig>> {
-  const named = models.map((id) => splitModelId(id)?.provider ?? '')
-  const known = named.filter((name) => Object.hasOwn(USUAL_PROVIDERS, name))
-  return Object.fromEntries(known.map((name) => [name, USUAL_PROVIDERS[name] as ProviderConfig]))
+  const named = new Set(models.map((id) => splitModelId(id)?.provider))
+  const usual = USUAL_PROVIDER_NAMES.filter((name) => named.has(name))
+  return Object.fromEntries(usual.map((name) => [name, USUAL[name]]))
 }
 
 /** The model of the knowledge tools: the first that can write text. */

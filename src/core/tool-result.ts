@@ -59,6 +59,8 @@ export interface FailureExtras {
    */
   readonly details?: {
     readonly problems?: readonly Problem[]
+    /** How many problems there are besides those. */
+    readonly more_problems?: number
     readonly required?: readonly RequiredParameter[]
     readonly approval?: RequestedApproval
     /** Works once, for 10 minutes, for the signed-in user who called. */

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import { mock as coreMock } from '../core/execution/core-kinds.ts'
 import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
 import type { HandlerContext, Kind } from '../core/handler.ts'
 import { asText } from '../core/json/json-depth.ts'
@@ -8,12 +8,6 @@ import type { Effect, Params } from '../core/tool.ts'
 import { type MediaPart, mediaFromUrl, readMedia, ToolExecutionError } from '../core/tool-result.ts'
 import { logRenamed, serverNames } from './parameter-names.ts'
 import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
-
-/** A response for calls whose parameters have these values. */
-interface MockCase {
-  readonly when: Params
-  readonly mock_response: unknown
-}
 
 const MOCK_CASES = {
   type: 'array',
@@ -25,10 +19,10 @@ const MOCK_CASES = {
   },
 }
 
-/** Returns the `mock_response` of the first of `cases` that fits the parameters, otherwise that of the implementation. */
+/** Mock tools in configurations. */
 export const mock: Kind = {
+  ...coreMock,
   schema: { properties: { type: {}, mock_response: {}, cases: MOCK_CASES } },
-  effect: () => 'read',
   problem({ implementation: { cases = [] } }) {
     const { check, explain } = compileSchema({ type: 'object', properties: { cases: MOCK_CASES } })
     return check?.({ cases })
@@ -36,15 +30,6 @@ export const mock: Kind = {
       : explain({ cases })
           .map(({ message }) => message)
           .join(', ')
-  },
-  warning: ({ implementation }) =>
-    'mock_response' in implementation ? undefined : 'Mock tool has no mock_response: it will answer null',
-  bind({ implementation }) {
-    const cases = (implementation.cases ?? []) as readonly MockCase[]
-    const fits = ({ when }: MockCase, params: Params): boolean =>
-      Object.entries(when).every(([name, value]) => isDeepStrictEqual(params[name], value))
-    const respond = (params: Params) => (cases.find((one) => fits(one, params)) ?? implementation).mock_response ?? null
-    return () => respond
   },
 }
 

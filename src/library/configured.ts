@@ -7,14 +7,19 @@ import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns,
 
 /** Reads configurations, knows the models of all providers, and opens stores. */
 const openConfigured: OpenConfigured<Config | string> = async (given, parts, model) => {
-  const [{ ToolManager }, { LOCK_NAME, loadConfigFile }, { EMBEDDED_PROVIDER, USUAL_PROVIDERS, usualProviders }] =
-    await Promise.all([
-      import('../app/tools/tool-manager.ts'),
-      import('../config/load-config.ts'),
-      import('../config/model-settings.ts'),
-    ])
+  const [
+    { ToolManager },
+    { LOCK_NAME, loadConfigFile },
+    { EMBEDDED_PROVIDER, usualProviders },
+    { USUAL_PROVIDER_NAMES },
+  ] = await Promise.all([
+    import('../app/tools/tool-manager.ts'),
+    import('../config/load-config.ts'),
+    import('../config/model-settings.ts'),
+    import('../models/provider.ts'),
+  ])
   const [provider = ''] = (model ?? EMBEDDED_PROVIDER).split(':')
-  const known = [...Object.keys(USUAL_PROVIDERS), EMBEDDED_PROVIDER]
+  const known: readonly string[] = [...USUAL_PROVIDER_NAMES, EMBEDDED_PROVIDER]
   if (!known.includes(provider)) {
     const [near] = suggest(provider, known)
     const fix =

@@ -34,6 +34,24 @@ describe('ModelCatalogue', () => {
     expect(() => catalogue.get('toString:x')).toThrow(UnknownModelError)
   })
 
+  test.each([
+    ['opnai:x', 'Provider opnai not found (known: openai, ollama). Did you mean openai?'],
+    [
+      'antropic:x',
+      'Provider antropic not found (known: openai, ollama). Did you mean anthropic? Then add a model of anthropic to models in the configuration',
+    ],
+    [
+      'gemini:x',
+      'Provider gemini not found (known: openai, ollama): add a model of gemini to models in the configuration',
+    ],
+    [
+      'office:x',
+      'Provider office not found (known: openai, ollama). anthropic, gemini, google need no entry: add a model of one of them to models in the configuration',
+    ],
+  ])('says what to do about the provider of %s', (id, message) => {
+    expect(() => catalogue.get(id)).toThrow(new UnknownModelError(message))
+  })
+
   test('a caller with patterns gets models that match one, and that are offered', () => {
     const offered = new ModelCatalogue([provider('openai')], [gpt], undefined, (id) => id === gpt.id)
     expect(offered.get(gpt.id, ['mini:*', 'openai:*']).id).toBe(gpt.id)

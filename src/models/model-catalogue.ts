@@ -6,7 +6,7 @@ import type { Model } from './model.ts'
 import { ModelError, UnknownModelError } from './model-error.ts'
 import { type ModelInfo, splitModelId } from './model-info.ts'
 import type { ModelScores } from './model-scores.ts'
-import type { ListedModel } from './provider.ts'
+import { type ListedModel, USUAL_PROVIDER_NAMES } from './provider.ts'
 
 export interface CatalogueProvider {
   readonly name: string
@@ -231,8 +231,19 @@ export class ModelCatalogue {
   #provider(name: string): CatalogueProvider {
     const provider = this.#providers.get(name)
     if (provider !== undefined) return provider
-    throw new UnknownModelError(`Provider ${shortened(name)} not found (known: ${this.providers.join(', ')})`)
+    throw new UnknownModelError(unknownProvider(name, this.providers))
   }
+}
+
+function unknownProvider(name: string, configured: readonly string[]): string {
+  const known = `Provider ${shortened(name)} not found (known: ${configured.join(', ')})`
+  const others = USUAL_PROVIDER_NAMES.filter((one) => !configured.includes(one))
+  const [near] = suggest(name, [...configured, ...others])
+  const needed = others.find((one) => one === (near ?? name))
+  const add = (one: string): string => `add a model of ${one} to models in the configuration`
+  if (near === name) return `${known}: ${add(near)}`
+  if (near !== undefined) return `${known}. Did you mean ${near}?${needed === undefined ? '' : ` Then ${add(near)}`}`
+  return others.length === 0 ? known : `${known}. ${others.join(', ')} need no entry: ${add('one of them')}`
 }
 
 /** Stands for a misconfigured provider: its models fail with `problem`. */

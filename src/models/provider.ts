@@ -20,6 +20,9 @@ export interface ProviderSettings {
   readonly any_model?: boolean
 }
 
+/** Providers that need no entry in a configuration: it is assumed if a model of theirs is named. */
+export const USUAL_PROVIDER_NAMES = ['openai', 'anthropic', 'gemini', 'google', 'ollama'] as const
+
 export interface ProviderContext {
   readonly log: Log
   readonly clock: Clock

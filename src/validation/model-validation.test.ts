@@ -24,8 +24,26 @@ describe('recording', () => {
       last_tested: null,
       test_history: [],
     })
-    expect(await tracker.isValidated(MODEL)).toBe(false)
+    expect(tracker.isValidated(MODEL)).toBe(false)
     expect(await tracker.getAllValidations()).toEqual([])
+  })
+
+  test('says at once whether a model is validated, after it has read its store', async () => {
+    const store = new MemoryValidations()
+    const [writer, reader] = [new ModelValidationTracker({ store }), new ModelValidationTracker({ store })]
+    await writer.recordSuccess(MODEL)
+    expect(() => reader.isValidated(MODEL)).toThrow('await getAllValidations() first')
+    await reader.getAllValidations()
+    expect(reader.isValidated(MODEL)).toBe(true)
+    await reader.recordFailure(MODEL, 'wrong tool')
+    expect(reader.isValidated(MODEL)).toBe(false)
+    const file = join(folder, 'at-once.json')
+    await writer.recordSuccess('openai:other')
+    await writer.save(file)
+    const fresh = new ModelValidationTracker()
+    expect(fresh.isValidated('openai:other')).toBe(false)
+    await fresh.load(file)
+    expect([fresh.isValidated('openai:other'), fresh.isValidated(MODEL)]).toEqual([true, false])
   })
 
   test('recording returns the whole status, with time and details', async () => {
@@ -61,7 +79,7 @@ describe('recording', () => {
     for (let passed = 1; passed <= 4; passed++) await note(tracker.recordSuccess(MODEL))
     await note(tracker.recordFailure(MODEL, 'wrong tool'))
     expect(said).toEqual([false, false, false, false, true, false])
-    expect(await tracker.isValidated(MODEL)).toBe(false)
+    expect(tracker.isValidated(MODEL)).toBe(false)
   })
 
   test('counts models separately, and lists them by name', async () => {
@@ -81,7 +99,7 @@ describe('recording', () => {
     const store = new MemoryValidations()
     const [a, b] = ['a', 'b'].map((tenant) => new ModelValidationTracker({ store, tenant }))
     await a?.recordSuccess(MODEL)
-    expect(await a?.isValidated(MODEL)).toBe(true)
+    expect(a?.isValidated(MODEL)).toBe(true)
     expect(await b?.getStatus(MODEL)).toMatchObject({ tested: false })
     expect(await b?.getAllValidations()).toEqual([])
   })

@@ -166,12 +166,17 @@ export class ModelValidationTracker {
   readonly #tenant: string
   readonly #clock: Clock
   readonly #log: Log
+  /** Whether models are validated, as far as it is known without asking the store. */
+  #known = new Map<string, boolean>()
+  /** Whether the store was read. */
+  #isRead: boolean
 
   constructor({ store, tenant, clock, log }: ModelValidationTrackerOptions = {}) {
     this.#store = store ?? new MemoryValidations()
     this.#tenant = tenant ?? LOCAL_TENANT
     this.#clock = clock ?? systemClock
     this.#log = log ?? silentLog
+    this.#isRead = store === undefined
   }
 
   /** Records a test that the model passed, and returns the model's updated status. */
@@ -184,19 +189,26 @@ export class ModelValidationTracker {
     return this.#record(model, { success: false, ...(error !== undefined && { error: sentence(error) }) }, details)
   }
 
-  /** Whether the model was tested and passed at least 80 % of its tests. */
-  async isValidated(model: string): Promise<boolean> {
-    return (await this.getStatus(model)).validated
+  /**
+   * Whether the model was tested and passed at least 80 % of its tests, as far as this tracker has loaded, recorded or listed
+   * them. Throws if it has a store and has read nothing of it yet.
+   */
+  isValidated(model: string): boolean {
+    if (this.#isRead || this.#known.has(model)) return this.#known.get(model) === true
+    throw new ModelValidationError('Nothing was read from the store yet: await getAllValidations() first')
   }
 
   /** The model's status; `tested` is false if there are no tests. */
   async getStatus(model: string): Promise<ModelValidation> {
-    const found = (await this.#store.list(this.#tenant)).find(({ model_id }) => model_id === model)
-    return modelValidation(found ?? { model_id: model, test_count: 0, success_count: 0, test_history: [] })
+    const found = (await this.getAllValidations()).find(({ model_id }) => model_id === model)
+    return found ?? modelValidation({ model_id: model, test_count: 0, success_count: 0, test_history: [] })
   }
 
   async getAllValidations(): Promise<ModelValidation[]> {
-    return (await this.#store.list(this.#tenant)).map(modelValidation)
+    const all = (await this.#store.list(this.#tenant)).map(modelValidation)
+    this.#known = new Map(all.map(({ model_id, validated }) => [model_id, validated]))
+    this.#isRead = true
+    return all
   }
 
   async save(file: string): Promise<void> {
@@ -211,6 +223,7 @@ export class ModelValidationTracker {
       return undefined
     })
     if (found !== undefined) await this.#store.replace(this.#tenant, found)
+    await this.getAllValidations()
   }
 
   async #record(model: string, test: Omit<ModelTest, 'timestamp'>, details: unknown): Promise<ModelValidation> {
@@ -218,7 +231,10 @@ export class ModelValidationTracker {
       throw new ModelValidationError(`A model name looks like "openai:gpt-4o", not ${shown(model)}`)
     const timestamp = new Date(this.#clock.wall()).toISOString()
     const recorded = details === undefined ? {} : { details: plain(details) }
-    return modelValidation(await this.#store.record(this.#tenant, model, { timestamp, ...test, ...recorded }))
+    const stored = await this.#store.record(this.#tenant, model, { timestamp, ...test, ...recorded })
+    const validation = modelValidation(stored)
+    this.#known.set(model, validation.validated)
+    return validation
   }
 }
 

@@ -63,7 +63,8 @@ describe('chat', () => {
 
   test.each([
     [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: mini)'],
-    [['chat', 'hi', '--model', 'openai:gpt'], 'Add providers under "providers" in the configuration.'],
+    [['chat', 'hi', '--model', 'openia:gpt'], 'Did you mean openai? Then add a model of openai to models'],
+    [['chat', 'hi', '--model', 'office:gpt'], 'openai, anthropic, gemini, google, ollama need no entry'],
     [['chat', 'hi', '--model', 'nope'], "Model 'nope' names no provider"],
     [['chat', ' '], 'The question is empty'],
     [['chat'], "Missing required argument 'message'"],
@@ -71,6 +72,15 @@ describe('chat', () => {
     const { code, out, err } = await toolyard(args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
+  })
+
+  test.each([
+    ['openai:gpt', 'OPENAI_API_KEY is not set'],
+    ['ollama:llama3.2:3b', 'ollama:llama3.2:3b'],
+  ])('%s needs no entry in the configuration', async (model, said) => {
+    const { code, err } = await toolyard(['chat', 'hi', '--model', model])
+    expect([code, err]).toEqual([1, expect.stringContaining(said)])
+    expect(err).not.toContain('not found')
   })
 
   test('without a rule that matches it says how to go on', async () => {

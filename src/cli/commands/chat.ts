@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { NoResponseRuleError } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
+import { withUsualProviders } from '../../config/model-settings.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
 import { awaitServers, missingServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../common/open.ts'
@@ -42,7 +43,8 @@ interface ChatOptions extends GlobalOptions {
 async function ask(terminal: Terminal, message: string, options: ChatOptions): Promise<number> {
   if (message.trim() === '')
     throw new UsageError('The question is empty: toolyard chat "What\'s the weather in Paris?"')
-  const opened = await openManager(terminal, options)
+  const named = options.model === undefined ? [] : [options.model]
+  const opened = await openManager(terminal, options, { change: (config) => withUsualProviders(config, named) })
   const { manager } = opened
   const interrupt = new Interrupt()
   try {

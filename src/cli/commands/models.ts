@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import type { Config } from '../../config/config.ts'
+import { withUsualProviders } from '../../config/model-settings.ts'
 import { writeWhole } from '../../config/write-whole.ts'
 import { systemClock } from '../../core/clock.ts'
 import { dataFolder } from '../../core/environment.ts'
@@ -50,7 +52,9 @@ export function defineModels(models: Command, terminal: Terminal, done: Done): v
 
 /** `toolyard models`: the configured models, or all models of one provider. */
 async function listModels(terminal: Terminal, provider: string | undefined, options: GlobalOptions): Promise<number> {
-  const { manager, close } = await openManager(terminal, options, { change: withoutServers, record: false })
+  const named = provider === undefined ? [] : [`${provider}:*`]
+  const change = (config: Config): Config => withUsualProviders(withoutServers(config), named)
+  const { manager, close } = await openManager(terminal, options, { change, record: false })
   try {
     const catalogue = await manager.getModels()
     const found = provider === undefined ? catalogue.list() : await catalogue.discover(provider)

@@ -13,6 +13,7 @@ import type { Effect, JsonSchema, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { approvalFault, type BoundApproval, bindApproval } from './approvals.ts'
 import { type Call, clampTimeout } from './call.ts'
+import { CODE, CORE_KINDS, missingKind } from './core-kinds.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
 import { toolHash } from './result-cache.ts'
@@ -58,27 +59,12 @@ function bindToParent(call: Call, { deadline, path }: ParentCall): void {
   call.timeoutMs = Math.min(call.timeoutMs, Math.max(0, deadline - call.startedMs))
 }
 
-const CODE = 'code'
-const DISCOVERY = 'discovery'
-const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by tool() and registered in code'
-
-/** Tools in code. */
-const codeKind: Kind = {
-  effect: () => 'write',
-  fault: (tool) => (viewOf(tool).execute === undefined ? NOT_IN_CODE : undefined),
-  bind(tool) {
-    const { execute } = viewOf(tool)
-    return () => {
-      if (execute === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NOT_IN_CODE)
-      return execute
-    }
-  },
-}
-
 /** The registered tools, each bound on its first call. */
 export class BoundTools {
   readonly #registry: ToolRegistry
   readonly #kinds: ReadonlyMap<string, Kind>
+  /** Whether it has the kinds of the core only. */
+  readonly #isBare: boolean
   readonly #defaultTimeoutMs: number
   /** Whether there is a store for approvals. */
   readonly #canAsk: boolean
@@ -97,7 +83,8 @@ export class BoundTools {
     this.#compilePath = compilePath
     this.#registry = registry
     this.#canAsk = canAsk
-    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, [DISCOVERY]: codeKind, ...kinds }))
+    this.#kinds = new Map(Object.entries({ ...CORE_KINDS, ...kinds }))
+    this.#isBare = Object.keys(kinds).length === 0
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => {
       // The effect of a tool that calls others depends on them.
@@ -131,7 +118,7 @@ export class BoundTools {
   /** Why calls of a tool would fail now. */
   fault(tool: ToolDefinition): string | undefined {
     const { type } = tool.implementation
-    const kind = this.#kinds.get(type)
+    const kind = this.#kindOf(type)
     if (kind === undefined) return `Unknown implementation type: ${type}`
     return approvalFault(tool, this.#canAsk) ?? kind.fault?.(tool)
   }
@@ -166,7 +153,7 @@ export class BoundTools {
   bind(definition: ToolDefinition): BoundTool {
     const isOne = !this.#registry.hasVersions(definition.name)
     const version = isOne ? definition.version : versionOf(definition)
-    const kind = this.#kinds.get(definition.implementation?.type)
+    const kind = this.#kindOf(definition.implementation?.type)
     return new BoundTool(definition, kind, this.#defaultTimeoutMs, version, this.#compilePath)
   }
 
@@ -181,6 +168,10 @@ export class BoundTools {
     this.#bound.set(definition, tool)
     if (!this.#registry.hasVersions(tool.name)) this.#tools.set(tool.name, tool)
     return tool
+  }
+
+  #kindOf(type: string): Kind | undefined {
+    return this.#kinds.get(type) ?? (this.#isBare ? missingKind(type) : undefined)
   }
 
   #resolve(call: Call): BoundTool {

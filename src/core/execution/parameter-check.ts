@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { IsolatedHandler } from '../handler.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
-import { pathText, type ValuePath } from '../schema/explanation.ts'
+import { firstProblems, listedProblems, pathText, type ValuePath } from '../schema/explanation.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import { isInline, isInlineFor } from '../schema/inline-check.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
@@ -167,7 +167,6 @@ type RefineResult = StandardSchemaV1.Result<unknown>
 
 const NO_PROBLEMS: readonly Explained[] = Object.freeze([])
 const NO_REASON = { message: 'the value does not match its schema' }
-const MAX_ISSUES = 50
 const MAX_ISSUE_LENGTH = 300
 
 function accept(call: Call, tool: BoundTool, result: RefineResult): readonly Explained[] {
@@ -178,7 +177,7 @@ function accept(call: Call, tool: BoundTool, result: RefineResult): readonly Exp
 
 function issuesOf(result: RefineResult | undefined, tool?: BoundTool): readonly Explained[] {
   const issues = result?.issues
-  if (issues) return issues.length > 0 ? issues.slice(0, MAX_ISSUES).map(explained) : [explained(NO_REASON)]
+  if (issues) return issues.length > 0 ? firstProblems(issues.map(explained)) : [explained(NO_REASON)]
   if (typeof result === 'object' && result !== null && 'value' in result) return NO_PROBLEMS
   const owner = tool === undefined ? 'the output' : `tool '${tool.name}'`
   const message = `The schema of ${owner} did not say whether the value matches`
@@ -236,7 +235,7 @@ const TOO_EXPENSIVE =
 function refuse({ definition }: BoundTool, problems: readonly Explained[], params: Params): void {
   if (problems.length === 0) return
   const details = {
-    problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
+    ...listedProblems(problems),
     required: requiredParameters(definition.parameters),
   }
   const sentence = problems.map((problem) => problem.message).join(', ')

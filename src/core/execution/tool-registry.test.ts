@@ -195,6 +195,10 @@ describe('ToolRegistry', () => {
     expect(registry.toProviderFormat('anthropic', ['one'])).toEqual([{ ...plain, input_schema: parameters }])
     expect(registry.toProviderFormat('mcp', ['one'])).toEqual([{ ...plain, inputSchema: parameters }])
     expect(registry.toProviderFormat('openai', [])).toEqual([])
+    expect(registry.toProviderFormat('openai', null as never)).toHaveLength(2)
+    expect(() => registry.toProviderFormat('openai', 'one' as never)).toThrow(
+      'The allowed tools must be an array of names, such as ["echo"], not "one"',
+    )
     expect(() => registry.toProviderFormat('constructor')).toThrow('Unknown provider: constructor (known: openai, ')
   })
 })
@@ -236,6 +240,13 @@ describe('a LangChain tool in the registry', () => {
     expect(registry.get('only')).toBe(nameless)
     expect(registry.definitionOf(nameless).name).toBe('only')
     expect([registry.find('search'), registry.find('DocumentSearch')]).toEqual([both, both])
+  })
+
+  test('has its lc_name in the format of Ollama, and its name in others', () => {
+    const registry = new ToolRegistry()
+    registry.register(langchain({ lc_name: 'DocumentSearch' }))
+    const names = ['ollama', 'openai'].map((provider) => Object(registry.toProviderFormat(provider)[0]).function.name)
+    expect(names).toEqual(['DocumentSearch', 'search'])
   })
 
   test('may have a schema that converts itself to JSON Schema', () => {

@@ -6,6 +6,7 @@ import { asText, depthProblem } from '../json/json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
+import { quoted } from '../schema/problem-words.ts'
 import type { Rollout, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import {
@@ -263,11 +264,16 @@ export class ToolRegistry {
 
   /** The definitions for models: without deprecated ones, unless `allowed` names their version, or the run has called it. */
   offered(caller?: CallContext, allowed?: readonly string[]): ToolDefinition[] {
+    // Programs without types pass null for none.
+    const names = allowed ?? undefined
+    if (names !== undefined && !Array.isArray(names)) {
+      throw new TypeError(`The allowed tools must be an array of names, such as ["echo"], not ${quoted(names)}`)
+    }
     const isCurrent = (tool: ToolDefinition): boolean =>
       tool.deprecated === undefined || caller?.versions?.get(tool.name) === versionOf(tool)
-    if (allowed === undefined) return this.definitions(caller).filter(isCurrent)
+    if (names === undefined) return this.definitions(caller).filter(isCurrent)
     const offered = new Map<string, ToolDefinition>()
-    for (const asked of allowed) {
+    for (const asked of names) {
       const tool = this.find(asked, caller)
       const definition = tool && this.definitionOf(tool)
       if (definition === undefined || offered.has(definition.name)) continue
@@ -423,7 +429,8 @@ const openai = ({ name, description, parameters }: ToolDefinition): object => ({
 
 const FORMATS: Readonly<Record<string, (tool: ToolDefinition, invoke: Invoke) => object>> = {
   openai,
-  ollama: openai,
+  // Models of Ollama get the name that LangChain prefers.
+  ollama: (tool) => openai({ ...tool, name: langchainName(tool) ?? tool.name }),
   gemini: ({ name, description, parameters }) => ({ name, description, parameters }),
   anthropic: ({ name, description, parameters }) => ({ name, description, input_schema: parameters }),
   mcp: ({ name, description, parameters }) => ({ name, description, inputSchema: parameters }),

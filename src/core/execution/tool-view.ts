@@ -36,6 +36,8 @@ export const OPEN: unique symbol = Symbol('open')
 /** A definition with the parts that JSON can't hold. */
 export interface ToolView extends ToolDefinition {
   readonly source?: LangchainTool
+  /** What LangChain calls the tool, if that isn't its name. */
+  readonly lc_name?: string
   /** Of a tool in code, made by `tool()`. */
   readonly execute?: Handler | IsolatedHandler
   readonly [REFINEMENT]?: Refinement | undefined
@@ -136,9 +138,11 @@ export function toolView(tool: RegisteredTool, convert?: ConvertSchema): ToolDef
   if (unknown !== undefined) {
     throw new TypeError(`metadata.toolyard has an unknown key "${unknown}": known are ${FIELDS.join(', ')}`)
   }
+  const alias = langchainName(tool)
   const view: ToolView = {
     ...toolyard,
     name,
+    ...(alias !== undefined && alias !== name && { lc_name: alias }),
     description: isAdapted(tool) && !isText(tool.description) ? `The tool ${name}.` : (tool.description ?? ''),
     parameters: jsonSchemaOf(tool.schema, convert) ?? NO_SCHEMA,
     implementation: { type: 'langchain', view: codeVersion() },

@@ -154,7 +154,12 @@ describe('explain', () => {
   it('limits the number and length of problems', () => {
     const schema = { properties: { a: { items: { const: 'x'.repeat(500) } } } }
     const problems = messages(schema, { a: Array.from({ length: 9000 }, (_, n) => n) })
-    expect(problems).toHaveLength(50)
+    expect(problems).toHaveLength(51)
+    expect(problems.at(-1)).toMatch(/^and at least \d+ more$/)
+    const few = { required: Array.from({ length: 100 }, (_, index) => `key${index}`) }
+    expect(messages(few, {}).slice(-2)).toEqual(["missing 'key49'", 'and 50 more'])
+    const exact = { required: few.required.slice(0, 50) }
+    expect(messages(exact, {}).at(-1)).toBe("missing 'key49'")
     expect(Math.max(...problems.map((text) => text.length))).toBeLessThan(120)
     expect(messages({ properties: { a: { enum: Array.from({ length: 300 }, (_, n) => n) } } }, { a: 'x' })[0]).toMatch(
       / 19 and 280 more$/,

@@ -5,6 +5,7 @@ import {
   type Explained,
   type ExplainOptions,
   type Explanation,
+  firstProblems,
   join,
   pathText,
   report,
@@ -80,8 +81,6 @@ function lengthOf(text: string): number {
   return length
 }
 
-const MAX_PROBLEMS = 50
-
 /** An explanation stops after this many schemas or problems. */
 const MAX_STEPS = 200_000
 const MAX_FOUND = 500
@@ -101,7 +100,8 @@ export function explainParams(schema: unknown, params: unknown, options: Explain
     explain: explainValue,
   })
   const seen = new Set<string>()
-  return problems.filter(({ message }) => !seen.has(message) && seen.add(message)).slice(0, MAX_PROBLEMS)
+  const all = problems.filter(({ message }) => !seen.has(message) && seen.add(message))
+  return firstProblems(all, problems.length > MAX_FOUND || steps.count > MAX_STEPS)
 }
 
 function explainValue(schema: unknown, value: unknown, outer: Explanation): Evaluated | undefined {

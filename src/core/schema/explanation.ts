@@ -1,7 +1,9 @@
-import type { Problem } from '../tool-result.ts'
+import type { FailureExtras, Problem } from '../tool-result.ts'
 import type { Pattern } from './linear-pattern.ts'
 import { boundedValue, ruleInWords } from './problem-words.ts'
 import type { SchemaReferences } from './schema-references.ts'
+
+type ProblemDetails = NonNullable<FailureExtras['details']>
 
 export interface ExplainOptions {
   readonly references: SchemaReferences
@@ -43,6 +45,27 @@ export function join({ evaluated }: Explanation, more: Evaluated | undefined): v
 
 export interface Explained extends Problem {
   readonly message: string
+}
+
+const MAX_PROBLEMS = 50
+const MORE = 'more'
+
+/** The first problems and, as the last one, how many more there are. `isCut`: not all were found. */
+export function firstProblems(all: readonly Explained[], isCut = false): Explained[] {
+  const more = all.length - MAX_PROBLEMS
+  if (more <= 0) return [...all]
+  const message = `and ${isCut ? 'at least ' : ''}${more} more`
+  return [...all.slice(0, MAX_PROBLEMS), { path: '', rule: MORE, expected: more, message }]
+}
+
+/** The problems without their messages, and how many more there are. */
+export function listedProblems(problems: readonly Explained[]): Pick<ProblemDetails, 'problems' | 'more_problems'> {
+  const more = problems.find(({ rule }) => rule === MORE)?.expected
+  const listed = problems.filter(({ rule }) => rule !== MORE)
+  return {
+    problems: listed.map(({ path, rule, expected }) => ({ path, rule, expected })),
+    ...(typeof more === 'number' && { more_problems: more }),
+  }
 }
 
 export interface ValuePath {

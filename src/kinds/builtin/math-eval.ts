@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import type {
   BigNumber,
+  BlockNode,
   Complex,
   ConstantNode,
   Fraction,
@@ -59,17 +60,15 @@ const CONSTANTS = words(`
 `)
 
 const REFUSED_SYNTAX: ReadonlyMap<string, string> = new Map([
-  ['AssignmentNode', 'an assignment'],
+  ['AssignmentNode', 'an assignment inside an expression'],
   ['FunctionAssignmentNode', 'a function definition'],
-  ['RangeNode', 'a range'],
   ['AccessorNode', 'access to a part of a value'],
   ['IndexNode', 'an index'],
-  ['BlockNode', 'more than one expression'],
   ['ObjectNode', 'an object'],
 ])
 
 /** Syntax without a name in it: only its parts need a check. */
-const PLAIN_SYNTAX: ReadonlySet<string> = new Set(['ParenthesisNode', 'ArrayNode', 'ConditionalNode'])
+const PLAIN_SYNTAX: ReadonlySet<string> = new Set([...['ParenthesisNode', 'ArrayNode', 'ConditionalNode', 'RangeNode']])
 
 /** Computes `expression`: a calculation with numbers, units, complex numbers and matrices. */
 export function mathEval(params: Params): { result: unknown } {
@@ -81,11 +80,36 @@ export function mathEval(params: Params): { result: unknown } {
     if (expression.trim() === '') throw new Error('the expression is empty')
     const tree = math.parse(expression)
     const isFunctionName = tree.type === 'SymbolNode' && FUNCTIONS.has((tree as SymbolNode).name)
-    if (!isFunctionName) check(tree)
-    return { result: mathResult(tree.evaluate({})) }
+    return { result: isFunctionName ? mathResult(tree.evaluate()) : evaluated(tree) }
   } catch (error) {
     throw new Error(`Math evaluation failed: ${reason(error)}`)
   }
+}
+
+/** The value of the last statement. */
+function evaluated(tree: MathNode): unknown {
+  const statements = tree.type === 'BlockNode' ? (tree as BlockNode).blocks : [{ node: tree }]
+  // A map has no prototype that a name could reach.
+  const variables = new Map<string, unknown>()
+  for (const { node } of statements) {
+    if (node.type !== 'AssignmentNode') check(node, variables)
+    else {
+      const { object, index, value } = node as unknown as Assignment
+      if (index !== null) throw new Error('an assignment to a part of a value is not available')
+      check(value, variables)
+      if (FUNCTIONS.has(object.name)) throw new Error(`"${object.name}" is a function: use another name`)
+      variables.set(object.name, undefined)
+    }
+  }
+  const values = statements.map(({ node }) => node.evaluate(variables))
+  return mathResult(values.at(-1))
+}
+
+interface Assignment {
+  readonly object: SymbolNode
+  /** Null if it assigns a whole value. */
+  readonly index: unknown
+  readonly value: MathNode
 }
 
 function reason(error: unknown): string {
@@ -98,13 +122,13 @@ function reason(error: unknown): string {
  * Refuses everything that is not on the lists. The process is used again for other callers, so an expression must not
  * reach a function that changes mathjs, and no property that leads out of it.
  */
-function check(node: MathNode): void {
+function check(node: MathNode, variables: ReadonlyMap<string, unknown>): void {
   switch (node.type) {
     case 'ConstantNode':
       if ((node as ConstantNode).value === undefined) throw new Error('unknown symbol "undefined"')
       return
     case 'SymbolNode':
-      checkSymbol((node as SymbolNode).name)
+      if (!variables.has((node as SymbolNode).name)) checkSymbol((node as SymbolNode).name)
       return
     case 'OperatorNode': {
       const { fn, op } = node as OperatorNode
@@ -121,14 +145,16 @@ function check(node: MathNode): void {
       if (callee.type !== 'SymbolNode') throw new Error('a call of anything but a named function is not available')
       const { name } = callee as SymbolNode
       if (!FUNCTIONS.has(name)) throw new Error(`function "${name}" is not available`)
-      for (const argument of (node as FunctionNode).args) check(argument)
+      for (const argument of (node as FunctionNode).args) check(argument, variables)
       return
     }
     default:
       if (PLAIN_SYNTAX.has(node.type)) break
       throw new Error(`${REFUSED_SYNTAX.get(node.type) ?? `"${node.type}"`} is not available`)
   }
-  node.forEach(check)
+  node.forEach((part) => {
+    check(part, variables)
+  })
 }
 
 function checkSymbol(name: string): void {

@@ -4,7 +4,7 @@ import type { Handler, IsolatedHandler } from '../../core/handler.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import { suggest, withoutAccents } from '../../core/suggest.ts'
 import type { Effect, Params } from '../../core/tool.ts'
-import type { ToolHandlers } from '../tool-handlers.ts'
+import { ToolHandlers as PlainToolHandlers } from '../tool-handlers.ts'
 import { badParameter, readInteger, readText, requireText } from './read-parameter.ts'
 
 /** The handler of `math_eval`: only the process that runs it loads mathjs. */
@@ -23,7 +23,7 @@ export const SHIPPED_BUILTINS: Readonly<Record<string, Effect>> = {
 }
 
 /** Registers the shipped builtins, except those that the host application registered itself. */
-export function addShippedBuiltins(handlers: ToolHandlers): void {
+export function addShippedBuiltins(handlers: PlainToolHandlers): void {
   const shipped: readonly (readonly [string, Handler | IsolatedHandler])[] = [
     ['math_eval', mathEvalHandler],
     ['echo', echo],
@@ -34,6 +34,14 @@ export function addShippedBuiltins(handlers: ToolHandlers): void {
   for (const [name, handler] of shipped) {
     if (handlers.get(name) === undefined)
       handlers.register(name, handler, { effect: SHIPPED_BUILTINS[name] ?? 'write' })
+  }
+}
+
+/** The handlers of a program, beside the shipped ones. */
+export class ToolHandlers extends PlainToolHandlers {
+  constructor() {
+    super()
+    addShippedBuiltins(this)
   }
 }
 

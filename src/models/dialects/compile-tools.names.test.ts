@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Dialect } from '../provider.ts'
-import { WireNames } from './compile-tools.ts'
+import { compileTools, WireNames } from './compile-tools.ts'
 
 const LEGAL: [Dialect, RegExp][] = [
   ['openai', /^[a-zA-Z0-9_-]{1,64}$/],
@@ -43,6 +43,27 @@ describe('WireNames', () => {
   it('marks a name only where two would be the same', () => {
     expect(new WireNames(['math.sum'], 'anthropic').wireName('math.sum')).toBe('math_sum')
     expect(new WireNames(['math.sum'], 'gemini').wireName('math.sum')).toBe('math.sum')
+  })
+
+  it('gives Ollama the names that LangChain prefers, unless two tools would have the same', () => {
+    const tool = (name: string, lc_name?: string) => ({
+      name,
+      description: '',
+      parameters: {},
+      ...(lc_name && { lc_name }),
+    })
+    const tools = [
+      tool('search', 'DocumentSearch'),
+      tool('a', 'same'),
+      tool('b', 'same'),
+      tool('c', 'a'),
+      tool('d', 'x y'),
+    ]
+    const names = tools.map(({ name }) => name)
+    const ollama = compileTools(tools, 'ollama')
+    expect(ollama.tools.map(({ name }) => name)).toEqual(['DocumentSearch', 'a', 'b', 'c', 'd'])
+    expect(names.map((name) => ollama.toolName(ollama.wireName(name)))).toEqual(names)
+    expect(compileTools(tools, 'openai').tools.map(({ name }) => name)).toEqual(names)
   })
 
   it('gives a name back unchanged that is nobody’s', () => {

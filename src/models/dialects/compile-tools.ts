@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { langchainName } from '../../core/execution/tool-view.ts'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'
@@ -36,11 +37,18 @@ export class WireNames {
   readonly #wire = new Map<string, string>()
   readonly #tool = new Map<string, string>()
 
-  constructor(names: Iterable<string>, dialect: Dialect) {
+  /** `preferred` has other names for some tools, which they get if these fit and no other tool has or prefers them. */
+  constructor(names: Iterable<string>, dialect: Dialect, preferred: ReadonlyMap<string, string> = new Map()) {
     this.#rule = dialect === 'plain' ? undefined : RULES[dialect]
     if (this.#rule === undefined) return
     const { pattern } = this.#rule
-    const all = [...new Set(names)]
+    const given = new Set(names)
+    const claims = Map.groupBy(preferred, ([, alias]) => alias)
+    for (const [alias, [first, ...others]] of claims) {
+      const isFree = pattern.test(alias) && !given.has(alias) && others.length === 0
+      if (first !== undefined && isFree) this.#set(first[0], alias)
+    }
+    const all = [...given].filter((name) => !this.#wire.has(name))
     for (const name of all) if (pattern.test(name)) this.#set(name, name)
     const rest = all.filter((name) => !pattern.test(name)).sort()
     const wanted = Map.groupBy(rest, (name) => this.#fitted(name))
@@ -85,6 +93,15 @@ export class WireNames {
       if (!this.#tool.has(marked)) return marked
     }
   }
+}
+
+/** The names that LangChain prefers, by tool. */
+function aliasesOf(tools: readonly OfferedTool[]): Map<string, string> {
+  const aliases = tools.flatMap((tool) => {
+    const alias = langchainName(tool)
+    return alias === undefined || alias === tool.name ? [] : [[tool.name, alias] as const]
+  })
+  return new Map(aliases)
 }
 
 /** Ollama ignores all other keywords. */
@@ -204,7 +221,7 @@ function compileList(offered: readonly OfferedTool[], dialect: Dialect): Compile
     else if (fit.has(tool.name)) omitted.push({ tool: tool.name, reason: 'another tool has the same name' })
     else fit.set(tool.name, compiled)
   }
-  const names = new WireNames(fit.keys(), dialect)
+  const names = new WireNames(fit.keys(), dialect, dialect === 'ollama' ? aliasesOf(offered) : undefined)
   for (const [name, compiled] of fit) {
     tools.push(named(compiled, names.wireName(name)))
     dropped.push(...compiled.dropped)

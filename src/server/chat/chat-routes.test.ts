@@ -167,6 +167,7 @@ describe('POST /chat', () => {
       [{ message: 'a'.repeat(200_001) }, 'message must have at most 200000 characters'],
       [previous(...Array(201).fill({ role: 'user', content: '' })), 'previous_messages must have at most 200 items'],
       [previous({ role: 'system', content: '' }), 'previous_messages[0].role must be one of: user, assistant'],
+      [previous({}), "missing 'previous_messages[0].content'"],
       [{ message: 'a', model: 'a:b' }, "'model' is not known"],
       [{ message: 'a', tool_params: {} }, 'needs a tool_name'],
     ]

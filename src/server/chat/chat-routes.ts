@@ -67,9 +67,9 @@ const PREVIOUS_MESSAGES = {
   description: 'Earlier messages, oldest first.',
   items: {
     type: 'object',
-    required: ['role', 'content'],
+    required: ['content'],
     additionalProperties: false,
-    properties: { role: { enum: ['user', 'assistant'] }, content: LONG_TEXT },
+    properties: { role: { enum: ['user', 'assistant'], default: 'user' }, content: LONG_TEXT },
   },
 } as const
 

@@ -12,7 +12,7 @@ describe('errors of /v1', () => {
     expect(await error({ model: 'nobody:m' })).toMatchObject({
       status: 404,
       error: {
-        message: 'Provider nobody not found (known: scripted)',
+        message: expect.stringMatching(/^Provider nobody not found \(known: scripted\)\. /),
         type: 'invalid_request_error',
         param: 'model',
         code: 'model_not_found',

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
-import { EMBEDDED_MODEL, EMBEDDED_PROVIDER } from '../../../config/model-settings.ts'
+import { EMBEDDED_MODEL, EMBEDDED_PROVIDER, withUsualProviders } from '../../../config/model-settings.ts'
 import { writeWhole } from '../../../config/write-whole.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { LOCAL_TENANT } from '../../../core/execution/call.ts'
@@ -91,7 +91,8 @@ export async function validate(terminal: Terminal, options: ValidateOptions): Pr
       currency = config.costs?.currency
       configuredIt = Object.hasOwn(config.providers ?? {}, EMBEDDED_PROVIDER)
       listedIt = config.models?.some(({ id }) => id === EMBEDDED) ?? false
-      return asked.suites.every(isBfcl) && !options.generate ? withoutServers(config) : config
+      const needed = asked.suites.every(isBfcl) && !options.generate ? withoutServers(config) : config
+      return withUsualProviders(needed, asked.models)
     },
     record: false,
   })

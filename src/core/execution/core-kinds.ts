@@ -1,0 +1,58 @@
+import type { Kind } from '../handler.ts'
+import { sameJson } from '../json/canonical-text.ts'
+import type { Params } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
+import { viewOf } from './tool-view.ts'
+
+export const CODE = 'code'
+export const DISCOVERY = 'discovery'
+const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by tool() and registered in code'
+
+/** Tools in code. */
+const code: Kind = {
+  effect: () => 'write',
+  fault: (tool) => (viewOf(tool).execute === undefined ? NOT_IN_CODE : undefined),
+  bind(tool) {
+    const { execute } = viewOf(tool)
+    return () => {
+      if (execute === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NOT_IN_CODE)
+      return execute
+    }
+  },
+}
+
+/** A response for calls whose parameters have these values. */
+interface MockCase {
+  readonly when: Params
+  readonly mock_response: unknown
+}
+
+/** Returns the `mock_response` of the first of `cases` that fits the parameters, otherwise that of the implementation. */
+export const mock: Kind = {
+  effect: () => 'read',
+  warning: ({ implementation }) =>
+    'mock_response' in implementation ? undefined : 'Mock tool has no mock_response: it will answer null',
+  bind({ implementation }) {
+    const cases = (implementation.cases ?? []) as readonly MockCase[]
+    const fits = ({ when }: MockCase, params: Params): boolean =>
+      Object.entries(when).every(([name, value]) => Object.hasOwn(params, name) && sameJson(params[name], value))
+    const respond = (params: Params) => (cases.find((one) => fits(one, params)) ?? implementation).mock_response ?? null
+    return () => respond
+  },
+}
+
+/** The kinds that need nothing but their definition. Every executor has them. */
+export const CORE_KINDS: Readonly<Record<string, Kind>> = { [CODE]: code, [DISCOVERY]: code, mock }
+
+/** Stands for a kind that an executor was not given. */
+export function missingKind(type: string): Kind {
+  const fix = 'Pass the kinds: new ToolExecutor(registry, { kinds: kinds(new ToolHandlers()) })'
+  const problem = `Unknown implementation type: ${type}. ${fix}, or use createToolyard()`
+  return {
+    effect: () => 'write',
+    fault: () => problem,
+    bind: () => () => {
+      throw new ToolExecutionError('EXECUTION_ERROR', problem)
+    },
+  }
+}
