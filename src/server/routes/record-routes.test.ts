@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
@@ -18,6 +19,14 @@ async function auditYard() {
 }
 
 describe('GET /audit', () => {
+  test('has the fields of the sample in docs/reference/server.md', async () => {
+    const { call, page, acme } = await auditYard()
+    await call('hello', {}, acme)
+    const text = await readFile(new URL('../../../docs/reference/server.md', import.meta.url), 'utf8')
+    const sample = /^\$ curl -s '[^']+\/audit\?limit=1'\n(.+)$/m.exec(text)?.[1] ?? ''
+    expect(Object.keys(JSON.parse(sample).rows[0])).toEqual(Object.keys((await page('?limit=1')).rows[0] ?? {}))
+  })
+
   test('lists matching calls, newest first', async () => {
     const { call, page, acme, installation } = await auditYard()
     await call('hello', { secret: 'parameter' }, acme)
