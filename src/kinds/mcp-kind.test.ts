@@ -209,6 +209,21 @@ describe('a server that cannot be reached', () => {
   })
 })
 
+test('a server that cannot be reached names the other servers that can', async () => {
+  const missing = { type: 'stdio', command: 'no-such-server', args: [], env: {} } as const
+  const clock = new ManualClock()
+  const { mcp, log, local, names } = mcpYard({ one: hostile(), lost: missing }, { clock })
+  local('echo')
+  const started = mcp.start()
+  await vi.waitFor(() => expect(names()).toContain('noise'))
+  await vi.waitFor(() => {
+    clock.advance(1_000)
+    const message = 'Continuing with local tools (echo) and those of other MCP servers: one'
+    expect(log.lines.map((line) => line.message)).toContain(message)
+  })
+  await started
+})
+
 describe('names', () => {
   test('the bare name belongs to local tools, then to the server that stands first', async () => {
     const { mcp, names, local, registry, call } = mcpYard({ one: hostile(), two: hostile() })

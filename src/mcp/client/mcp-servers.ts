@@ -310,7 +310,11 @@ export class McpServers {
       log.error({ server }, `MCP Server stderr: ${stderr}`)
     }
     log.error({ server }, `Check: ${check}`)
-    log.warn({ server }, `Continuing with local tools only (${local.map(({ name }) => name).join(', ')})`)
+    const others = [...this.#members].filter(([name, member]) => name !== server && member.tools !== undefined)
+    const names = local.map(({ name }) => name).join(', ')
+    const left =
+      others.length === 0 ? '' : ` and those of other MCP servers: ${others.map(([name]) => name).join(', ')}`
+    log.warn({ server }, `Continuing with local tools${left === '' ? ' only' : ''} (${names})${left}`)
   }
 }
 
