@@ -1,6 +1,6 @@
 # docker build -t toolyard .                     with the model mini:v1
 # docker build -t toolyard --build-arg MINI= .   without it
-FROM node:24-bookworm-slim AS build
+FROM node:26-bookworm-slim AS build
 ARG MINI=1
 WORKDIR /src
 COPY . .
@@ -15,7 +15,7 @@ RUN npm install --no-audit --no-fund --omit=dev --omit=peer /packages/*.tgz \
   && find node_modules -name '*.map' -delete \
   && cd node_modules && for build in jsep asyncify jspi; do rm -f onnxruntime-web/dist/ort-wasm-simd-threaded.$build.wasm; done
 
-FROM node:24-bookworm-slim
+FROM node:26-bookworm-slim
 ENV NODE_ENV=production \
   NODE_DISABLE_COMPILE_CACHE=1 \
   TOOLYARD_HOST=0.0.0.0 \

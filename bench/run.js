@@ -1,4 +1,4 @@
-// `npm run bench`: installs what is missing, then runs the bench on the Node 24 of the root package.
+// `npm run bench`: installs what is missing, then runs the bench on the Node of the root package.
 // Plain JavaScript for Node 20, like the set-up that it uses.
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ const bin = join(root, 'node_modules', '.bin')
 
 try {
   await installFolder(root, 'Toolyard', () => requireNode(root))
-  // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
+  // npm has to run on that Node as well: it leaves out what does not fit the Node it runs on.
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
   await installFolder(folder, 'the bench (1.5 GB of peers)', () => {})
 } catch (error) {

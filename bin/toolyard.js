@@ -20,7 +20,7 @@ if (isCheckout && !exists('node_modules/commander/package.json')) {
 }
 if (Number.parseInt(process.versions.node, 10) < 24) {
   const advice = isCheckout
-    ? 'In the folder of this checkout "npm exec toolyard -- …" runs it on the Node 24 among its packages.'
+    ? 'In the folder of this checkout "npm exec toolyard -- …" runs it on the Node among its packages.'
     : 'Install a newer one and try again.'
   stop(`toolyard needs Node 24 or newer, and this is ${process.version}. ${advice}`)
 }

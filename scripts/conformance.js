@@ -1,4 +1,4 @@
-// `npm run conformance`: installs what is missing, then runs the suite on the Node 24 of the root package.
+// `npm run conformance`: installs what is missing, then runs the suite on the Node of the root package.
 // Plain JavaScript for Node 20, like the set-up that it uses.
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -26,7 +26,7 @@ function linkPeers() {
 
 try {
   await installFolder(root, 'Toolyard', () => requireNode(root))
-  // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
+  // npm has to run on that Node as well: it leaves out what does not fit the Node it runs on.
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
   await installFolder(bench, 'the bench (1.5 GB of peers)', () => {})
   linkPeers()

@@ -13,7 +13,7 @@ const bin = join(root, 'node_modules', '.bin')
 
 try {
   await installFolder(root, 'Toolyard', () => requireNode(root))
-  // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
+  // npm has to run on that Node as well: it leaves out what does not fit the Node it runs on.
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
   await installFolder(join(folder, 'suite'), 'the conformance suite (144 MB)', () => {})
 } catch (error) {

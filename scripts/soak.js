@@ -1,4 +1,4 @@
-// `npm run soak`: installs what is missing, then loads a real server for minutes on the Node 24 of the root package.
+// `npm run soak`: installs what is missing, then loads a real server for minutes on the Node of the root package.
 // Plain JavaScript for Node 20, like the set-up that it uses.
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'

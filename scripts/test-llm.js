@@ -22,7 +22,7 @@ try {
   }
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   await installFolder(root, 'Toolyard', () => requireNode(root))
-  // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
+  // npm has to run on that Node as well: it leaves out what does not fit the Node it runs on.
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
   await installFolder(folder, 'the test with a language model (390 MB)', () => {}, [
     `@node-llama-cpp/${machine}@${dependencies['node-llama-cpp']}`,

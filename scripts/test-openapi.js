@@ -12,7 +12,7 @@ const bin = join(root, 'node_modules', '.bin')
 
 try {
   await installFolder(root, 'Toolyard', () => requireNode(root))
-  // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
+  // npm has to run on that Node as well: it leaves out what does not fit the Node it runs on.
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
   await installFolder(join(root, 'bench'), 'the bench and the test of real OpenAPI documents (1.5 GB)', () => {})
 } catch (error) {

@@ -76,7 +76,7 @@ async function install(folder, more) {
     if (there < packages.length) return `${there} of ${packages.length} packages`
     return 'all packages are there; running their install scripts'
   }
-  // --no-save: a set-up changes nothing that git tracks. --include=dev: whatever NODE_ENV says, Node 24 is in there.
+  // --no-save: a set-up changes nothing that git tracks. --include=dev: whatever NODE_ENV says, Node.js is in there.
   const args = ['install', '--no-save', '--include=dev', '--no-audit', '--no-fund', '--loglevel=warn', '--no-progress']
   args.push(...more)
   // A shell, because npm is a batch file on Windows; none of the arguments comes from outside.

@@ -10,6 +10,9 @@ const program = join(import.meta.dirname, `child${extension}`)
 
 let guard: string[] | undefined
 
+/** Whether `--permission` also refuses the network, as from Node.js 25 on. */
+const limitsNetwork = (): boolean => process.allowedNodeEnvironmentFlags.has('--allow-net')
+
 /** The running children of this process, and whether there ever was one. */
 const children = new Set<ChildProcess>()
 let hasLaunched = false
@@ -43,6 +46,7 @@ export function launch({ folders, memoryMb, trusted = false, workers = false }: 
     ...[...readable].map((path) => `--allow-fs-read=${path}`),
     ...(trusted ? ['--allow-addons'] : []),
     ...(workers ? ['--allow-worker'] : []),
+    ...(limitsNetwork() ? ['--allow-net'] : []),
     // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-warnings',

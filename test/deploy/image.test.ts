@@ -11,7 +11,7 @@ import { FULL } from '../setup/full.ts'
 vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 300_000 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const BASE = 'docker.io/library/node:24-bookworm-slim'
+const BASE = 'docker.io/library/node:26-bookworm-slim'
 const run = promisify(execFile)
 
 /** Why the image can't be built here; undefined if it can. */

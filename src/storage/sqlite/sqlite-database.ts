@@ -107,6 +107,8 @@ export class SqliteDatabase {
     if (statement === undefined) {
       statement = this.#database.prepare(sql)
       statement.setReturnArrays(true)
+      // FTS5 leaves ids above 2^53 behind, with which `run` would throw on Node.js 26.
+      if (statement.columns().length === 0) statement.setReadBigInts(true)
       for (const oldest of this.#statements.keys()) {
         if (this.#statements.size < READY_STATEMENTS) break
         this.#statements.delete(oldest)

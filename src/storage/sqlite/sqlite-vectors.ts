@@ -34,7 +34,7 @@ export class SqliteChunkVectors {
     const waited = this.#endWaiting(collection, chunk)
     if (waited) return false
     this.#database.statement('DELETE FROM knowledge_codes WHERE collection = ? AND chunk = ?').run(collection, chunk)
-    return this.#database.statement('DELETE FROM knowledge_vectors WHERE chunk = ?').run(chunk).changes === 1
+    return this.#database.run('DELETE FROM knowledge_vectors WHERE chunk = ?', chunk) === 1
   }
 
   waiting(tenant: string, name: string, most: number): ChunkWithoutVector[] {
@@ -79,7 +79,7 @@ export class SqliteChunkVectors {
 
   #endWaiting(collection: number, chunk: number): boolean {
     const sql = 'DELETE FROM knowledge_waiting WHERE collection = ? AND chunk = ?'
-    return this.#database.statement(sql).run(collection, chunk).changes === 1
+    return this.#database.run(sql, collection, chunk) === 1
   }
 }
 
