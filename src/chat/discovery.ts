@@ -1,4 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
+import { ABOVE_ZERO, checkNumber } from '../core/check-options.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
@@ -70,6 +71,7 @@ export class ToolDiscovery {
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
     this.#settings = { ...DISCOVERY_DEFAULTS, ...parts.settings }
+    checkNumber('discovery', 'max_tool_tokens', this.#settings.max_tool_tokens, ABOVE_ZERO)
     this.offers = new ToolOffer(parts.registry)
     this.#tool = searchTool((params, context) => this.#run(params, context))
     parts.registry.addUnlisted(this.#tool)

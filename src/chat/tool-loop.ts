@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
+import { COUNT, checkNumber } from '../core/check-options.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Budgets } from '../core/costs.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
@@ -11,6 +12,7 @@ import type { Tracer } from '../core/records/tracer.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
+import { checkRequest } from './check-request.ts'
 import { besideClientTools, NO_CLIENT_TOOLS, requireChoice } from './client-tools.ts'
 import { type DiscoverySettings, ToolDiscovery } from './discovery.ts'
 import { calledVersions } from './journal.ts'
@@ -59,8 +61,10 @@ export class ToolLoop {
   readonly #budgets: Budgets | undefined
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
+    const { discovery, maxIterations = DEFAULT_MAX_ITERATIONS, maxParallelCalls = DEFAULT_MAX_PARALLEL_CALLS } = options
+    checkNumber('ToolLoop', 'maxIterations', maxIterations, COUNT)
+    checkNumber('ToolLoop', 'maxParallelCalls', maxParallelCalls, COUNT)
     this.#executor = executor
-    const { discovery } = options
     const isMade = discovery instanceof ToolDiscovery
     this.#discovery = isMade
       ? discovery
@@ -68,9 +72,9 @@ export class ToolLoop {
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#silence = { clock: this.#clock, wheel: new DeadlineWheel(this.#clock) }
-    this.#maxIterations = options.maxIterations ?? DEFAULT_MAX_ITERATIONS
-    this.#maxParallelCalls = options.maxParallelCalls ?? DEFAULT_MAX_PARALLEL_CALLS
-    const recordOptions = { clock: this.#clock, log: this.#log, maxIterations: this.#maxIterations }
+    this.#maxIterations = maxIterations
+    this.#maxParallelCalls = maxParallelCalls
+    const recordOptions = { clock: this.#clock, log: this.#log, maxIterations }
     this.#recordOptions = options.onRun && { onRun: options.onRun, ...recordOptions }
     this.#onCalls = options.onCalls
     this.#gate = options.gate
@@ -91,6 +95,7 @@ export class ToolLoop {
 
   /** Yielding an event costs as much as half a call, so events are only yielded if someone reads them. */
   async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
+    checkRequest(request)
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }

@@ -10,13 +10,23 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void
 }
 
+/** Node.js calls back at once if a timer is longer. */
+const LONGEST_MS = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms)
-    return () => clearTimeout(timer)
-  },
+  after: (ms, callback) => timed(ms, callback),
+}
+
+function timed(ms: number, callback: () => void, isBackground = false): () => void {
+  let timer: NodeJS.Timeout
+  const set = (leftMs: number): void => {
+    timer = setTimeout(leftMs > LONGEST_MS ? () => set(leftMs - LONGEST_MS) : callback, Math.min(leftMs, LONGEST_MS))
+    if (isBackground) timer.unref()
+  }
+  set(ms)
+  return () => clearTimeout(timer)
 }
 
 /** The value of a promise, or undefined if it takes longer. */
@@ -33,10 +43,7 @@ export async function within<Value>(ms: number, promise: Promise<Value>, clock: 
 /** For background work: its timers don't keep the process alive. */
 export const backgroundClock: Clock = {
   ...systemClock,
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms).unref()
-    return () => clearTimeout(timer)
-  },
+  after: (ms, callback) => timed(ms, callback, true),
 }
 
 const TURN_MS = 10

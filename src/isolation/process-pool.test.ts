@@ -255,3 +255,12 @@ describe('modules outside our own code', () => {
     expect(new Set(pids).size).toBe(3)
   })
 })
+
+it.each(['size', 'share', 'memoryMb', 'queue', 'tries', 'callTimeoutMs', 'idleMs'])(
+  'refuses a %s that is not a number in its range',
+  (name) => {
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1, '5', null]) {
+      expect(() => new ProcessPool({ [name]: value })).toThrow(`ProcessPool: ${name} must be `)
+    }
+  },
+)

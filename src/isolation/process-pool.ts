@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { ABOVE_ZERO, COUNT, checkNumber, type NumberRange } from '../core/check-options.ts'
 import { backgroundClock, type Clock } from '../core/clock.ts'
 import { FairPool } from '../core/execution/fair-pool.ts'
 import type { Isolate, IsolatedTask } from '../core/handler.ts'
@@ -39,6 +40,11 @@ export interface ProcessPoolOptions {
 
 const QUEUE = 100
 
+const NUMBERS = {
+  ...{ size: COUNT, share: COUNT, memoryMb: ABOVE_ZERO, tries: COUNT, callTimeoutMs: ABOVE_ZERO },
+  ...{ queue: { integer: true, min: 0 }, idleMs: { min: 0 } },
+} satisfies Partial<Record<keyof ProcessPoolOptions, NumberRange>>
+
 interface WaitingCall extends PendingCall {
   readonly tenant: string
   readonly folder: string
@@ -71,6 +77,10 @@ export class ProcessPool implements Isolate {
   #whenEmpty: (() => void) | undefined
 
   constructor(options: ProcessPoolOptions = {}) {
+    for (const [name, range] of Object.entries(NUMBERS)) {
+      const value = options[name as keyof typeof NUMBERS]
+      if (value !== undefined) checkNumber('ProcessPool', name, value, range)
+    }
     this.#options = options
     this.#size = options.size ?? 2 * Math.max(2, Math.min(7, availableParallelism()))
     this.#places = new FairPool({ size: this.#size, share: options.share, queue: options.queue ?? QUEUE })

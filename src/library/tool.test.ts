@@ -87,12 +87,32 @@ describe('tool', () => {
     [{ name: 5 }, "Tool '5': a name has 1 to 64 letters"],
     [{ description: undefined }, "Tool 'one' needs a description"],
     [{ effect: 'reads' }, "Tool 'one': invalid effect: it must be read, idempotent, write, not reads"],
-    [{ timeoutMs: '5s' }, "Tool 'one': invalid timeoutMs: it must be a number above 0, not 5s"],
+    [{ timeoutMs: '5s' }, `Tool 'one': invalid timeoutMs: it must be a number above 0, not "5s"`],
     [{ retry: 3 }, "Tool 'one': invalid retry: it must be an object with maxAttempts and backoffMs, not 3"],
-    [{ cache: { ttl: 5 } }, "Tool 'one': invalid cache: unknown key 'ttl', known are ttlMs"],
+    [{ cache: { ttl: 5 } }, `Tool 'one': invalid cache: unknown key 'ttl'. Did you mean "ttlMs"?`],
     [{ cache: {} }, "Tool 'one': invalid cache.ttlMs"],
+    [{ retry: { attempts: 3 } }, `Tool 'one': invalid retry: unknown key 'attempts'. Did you mean "maxAttempts"?`],
+    [
+      { retry: { backoffMs: 5 } },
+      "Tool 'one': invalid retry.maxAttempts: it must be an integer of 1 or more, not undefined",
+    ],
+    [
+      { retry: { maxAttempts: 2.5 } },
+      "Tool 'one': invalid retry.maxAttempts: it must be an integer of 1 or more, not 2.5",
+    ],
+    [{ maxConcurrency: 0.5 }, "Tool 'one': invalid maxConcurrency: it must be an integer of 1 or more, not 0.5"],
+    [
+      { rateLimit: { calls: Number.NaN, perMs: 1 } },
+      'invalid rateLimit.calls: it must be an integer from 1 to 100000, not NaN',
+    ],
+    [{ cost: { perCal: 1 } }, `Tool 'one': invalid cost: unknown key 'per_cal'. Did you mean "per_call"?`],
+    [
+      { cost: { perCall: Number.NaN } },
+      "Tool 'one': invalid cost: per_call must be a number from 0 to 1000000, not NaN",
+    ],
+    [{ approval: { expireMs: 1 } }, `Tool 'one': invalid approval: unknown key 'expireMs'. Did you mean "expiresMs"?`],
     [{ rateLimit: { calls: 1 } }, "Tool 'one': invalid rateLimit.perMs"],
-    [{ approval: { expiresMs: 1 } }, "Tool 'one': invalid approval: expiresMs must be a whole number from 1000"],
+    [{ approval: { expiresMs: 1 } }, "Tool 'one': invalid approval: expiresMs must be an integer from 1000"],
     [{ input: v.object({ a: v.string() }) }, 'toStandardJsonSchema of @valibot/to-json-schema'],
   ])('rejects %j', (wrong, message) => {
     const options = { name: 'one', description, input: { type: 'object' }, execute: () => 1, ...wrong }

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { matchesGlobs, shownGlobs } from '../core/execution/permit.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
+import { checkPrices } from './check-numbers.ts'
 import type { Model } from './model.ts'
 import { ModelError, UnknownModelError } from './model-error.ts'
 import { type ModelInfo, splitModelId } from './model-info.ts'
@@ -115,6 +116,8 @@ export class ModelCatalogue {
     this.#isOffered = isOffered
     this.#providers = new Map(Array.from(providers, (provider) => [provider.name, provider]))
     this.#configured = new Map(Array.from(models, (model) => [model.id, model]))
+    for (const { id, prices } of this.#configured.values())
+      if (prices !== undefined) checkPrices(`models ${id}`, prices)
     for (const provider of this.#providers.values()) {
       if (provider.list !== undefined) this.#listings.set(provider.name, new ProviderListing(provider, clock))
     }

@@ -1,7 +1,7 @@
 import { Installation, type InstallationOptions } from '../app/installation.ts'
 import { packageVersion } from '../app/package-version.ts'
 import type { Config } from '../config/config.ts'
-import { checkKeys } from '../core/check-options.ts'
+import { checkKeys, checkNumber } from '../core/check-options.ts'
 import { silentLog } from '../core/log.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { type ServeOptions as ListenOptions, serve as serveInstallation } from './serve.ts'
@@ -33,6 +33,7 @@ export interface Server extends AsyncDisposable {
 export async function serve(options: ServeOptions = {}): Promise<Server> {
   checkKeys('serve', options, OPTIONS)
   const { tools = [], config = {}, log = silentLog, env, host = '127.0.0.1', port = 4747, insecureLocal } = options
+  checkNumber('serve', 'port', port, { integer: true, min: 0, max: 65_535 })
   const prometheus = new Prometheus()
   const installation = await Installation.open({
     ...(typeof config === 'string'

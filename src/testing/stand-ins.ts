@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pause } from '../core/cancellation.ts'
+import { COUNT, checkNumber } from '../core/check-options.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { CallRecord, RecordSink } from '../core/records/recorder.ts'
@@ -66,6 +67,7 @@ export function scripted(...turns: readonly GivenTurn[]): ScriptedModel {
       const given = typeof turn === 'function' ? await turn(request) : turn
       if (given instanceof Error) throw given
       const answer = typeof given === 'string' ? { text: given } : given
+      if (answer.delayMs !== undefined) checkNumber('scripted', 'delayMs', answer.delayMs, { min: 0 })
       if (answer.delayMs !== undefined) await pause(answer.delayMs, answer.clock ?? systemClock, request.signal)
       for (const event of eventsOf(answer, () => `call_${++calls}`)) {
         request.signal?.throwIfAborted()
@@ -248,6 +250,9 @@ export interface WordEmbedderOptions {
  */
 export function wordEmbedder(options: WordEmbedderOptions = {}): WordEmbedder {
   const { id = 'stand-in:words', dimensions = 64, batch = 16, maxCharacters, synonyms = [], before } = options
+  for (const [name, value] of Object.entries({ dimensions, batch, maxCharacters })) {
+    if (value !== undefined) checkNumber('wordEmbedder', name, value, COUNT)
+  }
   const meanings = new Map(synonyms.flatMap((words) => words.map((word) => [word, words[0] ?? word] as const)))
   const requests: (readonly string[])[] = []
   let closed = false

@@ -51,7 +51,7 @@ export function readTimeout(terminal: Terminal, text: string | undefined): numbe
   if (!/^\d+(\.\d+)?$/.test(text) || !Number.isFinite(asked)) {
     throw new UsageError(`--timeout takes a number of milliseconds, not '${printableLine(text)}'.`)
   }
-  const applied = clampTimeout(asked, asked)
+  const applied = clampTimeout(asked)
   if (applied !== asked) {
     terminal.note(`--timeout ${text} is out of range (1000 to 60000): using ${applied} ms.`)
   }

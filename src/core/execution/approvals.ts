@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import { nearest, numberProblem } from '../check-options.ts'
 import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { canonicalText } from '../json/canonical-text.ts'
@@ -61,14 +62,13 @@ export function bindApproval({ name, approval }: ToolDefinition): BoundApproval 
 function ruleProblem(rule: ApprovalRule): string | undefined {
   if (typeof rule !== 'object' || rule === null || Array.isArray(rule)) return 'it must be true or an object'
   const unknown = Object.keys(rule).find((key) => !KEYS.has(key))
-  if (unknown !== undefined) return `unknown key '${unknown}', known are ${[...KEYS].join(', ')}`
+  if (unknown !== undefined) return `unknown key '${unknown}'. ${nearest(unknown, [...KEYS])}`
   const { when, by, self, expires_ms: ms } = rule
   const roles = Array.isArray(by) && by.length > 0 && by.every((role) => typeof role === 'string' && role !== '')
   if (by !== undefined && !roles) return 'by must be a list of roles'
   if (self !== undefined && typeof self !== 'boolean') return 'self must be true or false'
-  if (ms !== undefined && !(Number.isInteger(ms) && ms >= 1_000 && ms <= MAX_EXPIRES_MS)) {
-    return `expires_ms must be a whole number from 1000 to ${MAX_EXPIRES_MS}`
-  }
+  const wrong = ms === undefined ? undefined : numberProblem(ms, { integer: true, min: 1_000, max: MAX_EXPIRES_MS })
+  if (wrong !== undefined) return `expires_ms ${wrong}`
   if (when === undefined) return undefined
   if (typeof when !== 'object' || when === null || Array.isArray(when)) return 'when must be a JSON Schema object'
   // Without the compiler, the first call reports it: a schema that can't be compiled approves nothing.

@@ -1,4 +1,5 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
+import { ABOVE_ZERO, COUNT, type NumberRange, nearest, numberProblem } from '../check-options.ts'
 import type { CompilePath } from '../costs.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
@@ -110,7 +111,9 @@ export class BoundTools {
     if (tool.warning !== undefined) call.warn(tool.warning)
     const asked = call.context.timeoutMs
     if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
-    else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
+    else if (typeof asked !== 'number' || Number.isNaN(asked)) {
+      throw new ToolExecutionError('INVALID_PARAMETERS', `timeoutMs ${numberProblem(asked, {})}`)
+    } else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked)
     if (call.context.parent !== undefined) bindToParent(call, call.context.parent)
     return tool
   }
@@ -207,10 +210,11 @@ function checkParts(tool: ToolDefinition): void {
   for (const [field, keys] of Object.entries(PARTS) as [keyof typeof PARTS, readonly string[]][]) {
     const value: unknown = tool[field]
     if (value === undefined || value === null) continue
-    if (typeof value !== 'object') throw invalid(tool, field, value, `an object with ${keys.join(' and ')}`)
+    if (typeof value !== 'object' || Array.isArray(value))
+      throw invalid(tool, field, value, `an object with ${keys.join(' and ')}`)
     const unknown = Object.keys(value).find((key) => !keys.includes(key))
     if (unknown === undefined) continue
-    const message = `Tool '${tool.name}' has an invalid ${field}: unknown key '${unknown}', known are ${keys.join(', ')}`
+    const message = `Tool '${tool.name}' has an invalid ${field}: unknown key '${unknown}'. ${nearest(unknown, keys)}`
     throw new ToolExecutionError('EXECUTION_ERROR', message)
   }
 }
@@ -244,25 +248,29 @@ function deprecation(tool: ToolDefinition, version: string | undefined): string 
 
 /** Throws if a limit is invalid: it would silently have no effect. */
 function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?: ToolDefinition['retry']): ToolLimits {
-  const given = <Usual>(field: string, value: number | null | undefined, usual: Usual, least = Number.MIN_VALUE) => {
-    if (value === undefined || value === null) return usual
-    if (Number.isFinite(value) && value >= least) return value
-    throw invalid(tool, field, value, least === 0 ? '0 or more' : 'a number above 0')
+  const needed = (field: string, value: number, range: NumberRange): number => {
+    const problem = numberProblem(value, range)
+    if (problem === undefined) return value
+    throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid ${field}: it ${problem}`)
   }
+  const given = (field: string, value: number | null | undefined, usual: number, range: NumberRange) =>
+    value === undefined || value === null ? usual : needed(field, value, range)
   checkParts(tool)
   const { rate_limit: rate, retry = usualRetry, cache } = tool
-  if (rate && !(Number.isInteger(rate.calls) && rate.calls > 0 && rate.calls <= MAX_CALLS)) {
-    throw invalid(tool, 'rate_limit.calls', rate.calls, `a whole number from 1 to ${MAX_CALLS}`)
-  }
   return {
-    timeoutMs: given('timeout_ms', tool.timeout_ms, defaultTimeoutMs),
-    maxResultBytes: given('max_result_bytes', tool.max_result_bytes, LIMITS.resultBytes),
-    maxConcurrency: given('max_concurrency', tool.max_concurrency, Number.POSITIVE_INFINITY),
-    rate: rate ? { calls: rate.calls, perMs: given('rate_limit.per_ms', rate.per_ms ?? Number.NaN, 0) } : undefined,
-    cacheTtlMs: cache ? given('cache.ttl_ms', cache.ttl_ms ?? Number.NaN, undefined) : undefined,
+    timeoutMs: given('timeout_ms', tool.timeout_ms, defaultTimeoutMs, ABOVE_ZERO),
+    maxResultBytes: given('max_result_bytes', tool.max_result_bytes, LIMITS.resultBytes, COUNT),
+    maxConcurrency: given('max_concurrency', tool.max_concurrency, Number.POSITIVE_INFINITY, COUNT),
+    rate: rate
+      ? {
+          calls: needed('rate_limit.calls', rate.calls, { ...COUNT, max: MAX_CALLS }),
+          perMs: needed('rate_limit.per_ms', rate.per_ms, ABOVE_ZERO),
+        }
+      : undefined,
+    cacheTtlMs: cache ? needed('cache.ttl_ms', cache.ttl_ms, ABOVE_ZERO) : undefined,
     retry: retry && {
-      maxAttempts: given('retry.max_attempts', retry.max_attempts, 1),
-      backoffMs: given('retry.backoff_ms', retry.backoff_ms, DEFAULT_BACKOFF_MS, 0),
+      maxAttempts: needed('retry.max_attempts', retry.max_attempts, COUNT),
+      backoffMs: given('retry.backoff_ms', retry.backoff_ms, DEFAULT_BACKOFF_MS, { min: 0 }),
     },
   }
 }

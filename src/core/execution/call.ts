@@ -345,8 +345,7 @@ function identityOf(value: unknown): string | number {
 }
 
 /** The requested timeout, clamped to the allowed range, or `usual` if it isn't a number. */
-export function clampTimeout(ms: number, usual: number): number {
-  if (typeof ms !== 'number' || Number.isNaN(ms)) return usual
+export function clampTimeout(ms: number): number {
   return Math.min(MAX_TIMEOUT_MS, Math.max(MIN_TIMEOUT_MS, ms))
 }
 

@@ -1,3 +1,4 @@
+import { nearest, numberProblem } from '../check-options.ts'
 import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
 import type { CallRecord } from '../records/recorder.ts'
 import type { ToolDefinition } from '../tool.ts'
@@ -69,11 +70,11 @@ export function bindCost(tool: ToolDefinition, compile?: CompilePath): ToolCost 
   }
   if (typeof rule !== 'object' || Object.keys(rule).length === 0) return fail('it must be {per_call?, from_result?}')
   const unknown = Object.keys(rule).find((key) => key !== 'per_call' && key !== 'from_result')
-  if (unknown !== undefined) fail(`unknown key '${unknown}', known are per_call, from_result`)
+  if (unknown !== undefined) fail(`unknown key '${unknown}'. ${nearest(unknown, ['per_call', 'from_result'])}`)
   const { per_call, from_result } = rule as { per_call?: unknown; from_result?: unknown }
   if (per_call !== undefined) {
-    const isNumber = typeof per_call === 'number' && per_call >= 0 && per_call <= MAX_PER_CALL
-    if (!isNumber) fail(`per_call must be a number from 0 to ${MAX_PER_CALL}, not ${String(per_call)}`)
+    const problem = numberProblem(per_call, { min: 0, max: MAX_PER_CALL })
+    if (problem !== undefined) fail(`per_call ${problem}`)
     const isExact = inUnits(toMicros(per_call as number)) === per_call
     if (!isExact) fail(`per_call ${String(per_call)} has more than 6 decimals, which can't be counted exactly`)
   }

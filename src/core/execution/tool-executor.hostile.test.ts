@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import type { CallContext } from '../call-context.ts'
-import { later, never, toolyard } from '../fixtures/code-yard.ts'
+import { later, toolyard } from '../fixtures/code-yard.ts'
 import type { Handler, IsolatedTask } from '../handler.ts'
 import { type ExactQuestion, exactCheck } from '../schema/exact-check.ts'
 import { ToolExecutionError } from '../tool-result.ts'
@@ -105,17 +105,17 @@ describe('returns an envelope for every context', () => {
     expect(await call(signals['no way back'])).toMatchObject({ success: true })
   })
 
-  test.each(['abc', {}, Number.NaN, null, 5n])(
-    'uses the tool’s timeout if the requested one isn’t a number (%s)',
-    async (ms) => {
-      const clock = new ManualClock()
-      const { executor, add } = toolyard({ clock })
-      add('tool', never, { timeout_ms: 400 })
-      const call = executor.execute('tool', {}, { timeoutMs: ms as number })
-      clock.advance(420)
-      expect(await call).toMatchObject({ error: 'Tool execution timed out after 400ms' })
-    },
-  )
+  test.each(['abc', {}, Number.NaN, null, 5n])('refuses a timeout that is not a number (%s)', async (ms) => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(() => 1)
+    add('tool', run)
+    for (const source of ['code', 'job'] as const) {
+      const error = expect.stringMatching(/^timeoutMs must be a finite number, not /)
+      const refused = { error_code: 'INVALID_PARAMETERS', error }
+      expect(await executor.execute('tool', {}, { source, timeoutMs: ms as number })).toMatchObject(refused)
+    }
+    expect(run).not.toHaveBeenCalled()
+  })
 })
 
 test('a definition with invalid limits fails when called', async () => {
@@ -123,13 +123,15 @@ test('a definition with invalid limits fails when called', async () => {
   const run = vi.fn(() => 1)
   const wrong: Record<string, object> = {
     timeout_ms: { timeout_ms: 0 },
-    max_concurrency: { max_concurrency: 0 },
+    max_concurrency: { max_concurrency: 1.5 },
     max_result_bytes: { max_result_bytes: Number.NaN },
     'cache.ttl_ms': { effect: 'read', cache: { ttl_ms: 0 } },
     'rate_limit.calls': { rate_limit: { calls: 0, per_ms: 100 } },
     'rate_limit.per_ms': { rate_limit: { calls: 1 } },
     'retry.max_attempts': { retry: { max_attempts: Number.POSITIVE_INFINITY } },
     'retry.backoff_ms': { retry: { max_attempts: 2, backoff_ms: -1 } },
+    retry: { retry: [] },
+    rate_limit: { rate_limit: [] },
     effect: { effect: 'Read' },
   }
   for (const [field, rest] of Object.entries(wrong)) {
@@ -141,6 +143,15 @@ test('a definition with invalid limits fails when called', async () => {
   }
   expect(run).not.toHaveBeenCalled()
 })
+
+test.each([Number.NaN, 0, -1, Number.POSITIVE_INFINITY, '5000'])(
+  'refuses a default timeout of %s',
+  (defaultTimeoutMs) => {
+    expect(() => toolyard({ defaultTimeoutMs: defaultTimeoutMs as number })).toThrow(
+      'ToolExecutor: defaultTimeoutMs must be a number above 0, not ',
+    )
+  },
+)
 
 test('permissions that are not a list close the tool', async () => {
   const { executor, add } = toolyard()

@@ -1,4 +1,5 @@
 import type { CallContext } from '../call-context.ts'
+import { ABOVE_ZERO, checkNumber } from '../check-options.ts'
 import { type Clock, systemClock, Turns } from '../clock.ts'
 import { type Budgets, inUnits } from '../costs.ts'
 import { asToolError } from '../failure.ts'
@@ -64,6 +65,7 @@ export class ToolExecutor {
     this.#clock = options.clock ?? systemClock
     this.#turns = new Turns(this.#clock)
     const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS } = options
+    checkNumber('ToolExecutor', 'defaultTimeoutMs', defaultTimeoutMs, ABOVE_ZERO)
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
     this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, approvals !== undefined, options.compilePath)

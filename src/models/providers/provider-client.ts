@@ -1,8 +1,10 @@
 import { pause } from '../../core/cancellation.ts'
+import { ABOVE_ZERO, COUNT, checkNumber } from '../../core/check-options.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { LangchainTool } from '../../core/execution/tool-view.ts'
 import type { Log } from '../../core/log.ts'
 import { AbortableStream } from '../abortable-stream.ts'
+import { checkSampling } from '../check-numbers.ts'
 import { acceptedMedia, fittingMessage } from '../content.ts'
 import { type CompiledTools, compileResponse, compileTools, enforcesResponse } from '../dialects/compile-tools.ts'
 import { offeredTools } from '../langchain/offered-tools.ts'
@@ -45,6 +47,8 @@ export class ProviderClient {
     this.name = name
     this.local = wire.local === true
     this.#timeoutMs = timeout_ms ?? DEFAULT_TIMEOUT_MS
+    checkNumber(`providers.${this.name}`, 'timeout_ms', this.#timeoutMs, ABOVE_ZERO)
+    if (around.attempts !== undefined) checkNumber(`providers.${this.name}`, 'attempts', around.attempts, COUNT)
     this.#wire = wire
     this.#around = around
   }
@@ -271,6 +275,7 @@ export async function generateChat(
   options: ChatOptions,
 ): Promise<ChatReply> {
   const { tools = [], ...rest } = options
+  checkSampling('generateChat', rest)
   const request: ModelRequest = { messages, tools: offeredTools(tools), ...rest }
   let text = ''
   const calls: ToolCall[] = []

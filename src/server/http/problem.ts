@@ -13,7 +13,7 @@ import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelValidationError } from '../../validation/model-validation.ts'
 import { SECURITY_HEADERS } from './response-headers.ts'
 
-const OPTIONS = { strict: false, verbose: true, useDefaults: true } as const
+const OPTIONS = { strict: false, strictNumbers: true, verbose: true, useDefaults: true } as const
 
 /** Only values in a URL are coerced, because they are always text. */
 const bodies = new Ajv(OPTIONS)
@@ -32,7 +32,14 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
       httpPart === 'body'
         ? compile(schema, bodies, validators.bodies)
         : compile(schema, addresses, validators.addresses)
-    return validate(value) || { error: validate.errors ?? [] }
+    if (!validate(value)) return { error: validate.errors ?? [] }
+    // Ajv reads "1e999" in a URL as a number without end.
+    const endless = Object.entries(Object(value)).find(([, one]) => typeof one === 'number' && !Number.isFinite(one))
+    return (
+      endless === undefined || {
+        error: [{ instancePath: `/${endless[0]}`, keyword: 'type', schemaPath: '', schema: 'number', params: {} }],
+      }
+    )
   }
 }
 

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { scripted } from '../testing/stand-ins.ts'
+import { GO, loopSetup } from './fixtures/loop-setup.ts'
+
+describe('a run', () => {
+  test.each<[request: object, message: string]>([
+    ...[Number.NaN, Number.POSITIVE_INFINITY, 0, -1, '5', null].flatMap<[object, string]>((number) => [
+      [{ max_iterations: number }, 'max_iterations must be an integer of 1 or more, not '],
+      [{ max_tokens: number }, 'max_tokens must be an integer of 1 or more, not '],
+      [{ budget: { tokens: number } }, 'budget.tokens must be an integer of 1 or more, not '],
+      [{ budget: { cost: number } }, 'budget.cost must be a number above 0, not '],
+      [{ budget: { wall_time_ms: number } }, 'budget.wall_time_ms must be a number above 0, not '],
+    ]),
+    [{ temperature: Number.NaN }, 'temperature must be a number from 0 to 2, not NaN'],
+    [{ budget: null }, 'budget must be an object with wall_time_ms, tokens, cost, not null'],
+    [{ budget: 5 }, 'budget must be an object with wall_time_ms, tokens, cost, not 5'],
+    [{ budget: { wallTimeMs: 5 } }, 'budget: unknown option "wallTimeMs". Did you mean "wall_time_ms"?'],
+    [{ prices: { input: 1 } }, 'prices.output must be a number of 0 or more, not undefined'],
+    [{ prices: { input: Number.NaN, output: 1 } }, 'prices.input must be a number of 0 or more, not NaN'],
+    [{ prices: { input: 1, output: 1, cached: 1 } }, 'prices: unknown option "cached". Did you mean "cached_input"?'],
+  ])('is refused with %j, before the model is asked', async (request, message) => {
+    const { loop } = loopSetup()
+    const model = scripted('Never said.')
+    await expect(loop.answer({ model, messages: GO, ...request })).rejects.toThrow(`ToolLoop.run: ${message}`)
+    expect(model.requests).toEqual([])
+  })
+})
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, 0, '5'])('a loop is not made with limits of %s', (number) => {
+  const words = 'must be an integer of 1 or more, not '
+  expect(() => loopSetup({ maxIterations: number as number })).toThrow(`ToolLoop: maxIterations ${words}`)
+  expect(() => loopSetup({ maxParallelCalls: number as number })).toThrow(`ToolLoop: maxParallelCalls ${words}`)
+  const discovery = { max_tool_tokens: number as number }
+  expect(() => loopSetup({ discovery })).toThrow('discovery: max_tool_tokens must be a number above 0, not ')
+})
