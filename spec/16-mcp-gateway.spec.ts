@@ -180,8 +180,8 @@ describe('MCP gateway', () => {
       redirect_uri: `${PUBLIC_URL}/api/connections/octohub/callback`,
     })
     const answer = await server.allow(url)
-    expect(await server.finish(answer, 'toolyard_connect=other')).toBe('/settings?connection=expired')
-    expect(await server.finish(answer, cookie)).toBe('/settings?connection=connected')
+    expect(await server.finish(answer, 'toolyard_connect=other', ada)).toMatch(/^410 /)
+    expect(await server.finish(answer, cookie, ada)).toBe('connected')
     expect((await server.start(ada, { link })).status).toBe(410)
     const { connections, clock } = server.installation
     const later = vi.spyOn(clock, 'wall').mockImplementation(() => Date.now() + 600_000)

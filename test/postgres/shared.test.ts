@@ -100,7 +100,8 @@ test('a token that two servers need is renewed once', async () => {
   const [one, other] = [await openOne(), await openOne()]
   accounts.issuer.state.tokenSeconds = 20
   const { url: asked, state } = await one.start('acme', 'ann', { provider: 'octohub' })
-  await other.finish('octohub', new URL(await allowAt(asked)).searchParams, state)
+  const ann = { tenant: 'acme', id: 'ann', name: 'Ann' }
+  await other.finish('octohub', new URL(await allowAt(asked)).searchParams, state, ann)
   accounts.issuer.state.tokenSeconds = 3600
   const before = accounts.issuer.asked('POST /token')
   const user = { tenant: 'acme', caller: 'ann' }

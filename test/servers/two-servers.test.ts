@@ -276,9 +276,13 @@ describe('two servers on one Postgres', () => {
     const started = await fetch(`${first.url}/api/connections`, { method: 'POST', headers: headers(), body })
     const { url } = (await started.json()) as { url: string }
     const cookie = started.headers.get('set-cookie')?.split(';')[0] ?? ''
-    const answer = (await allowAt(url)).replace(PUBLIC_URL, second.url)
-    const finished = await fetch(answer, { redirect: 'manual', headers: { cookie } })
-    expect(finished.headers.get('location')).toBe('/settings?connection=connected')
+    const answer = new URL(await allowAt(url)).search
+    const finished = await fetch(`${second.url}/api/connections/octohub/callback`, {
+      method: 'POST',
+      headers: { ...headers(), cookie },
+      body: JSON.stringify({ answer }),
+    })
+    expect(finished.status).toBe(200)
     issuer.state.tokenSeconds = 3600
     const before = issuer.asked('POST /token')
     const calls = Array.from({ length: 20 }, (_, index) => execute(index % 2 ? first.url : second.url, 'write', {}))

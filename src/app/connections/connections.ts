@@ -10,7 +10,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { ConnectionKey, ConnectionStore, StoredConnection, Tokens } from '../../core/storage/connection-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Actor, AuditEvents } from '../callers/audit-events.ts'
-import { LOCAL_CALLER } from '../callers/callers.ts'
+import { type Caller, LOCAL_CALLER } from '../callers/callers.ts'
 import { userId } from '../callers/users.ts'
 import type { TextSeal } from '../durable/sealed-text.ts'
 import { ConnectionProvider, type TokenSet, TokensRefused } from './connection-provider.ts'
@@ -152,13 +152,25 @@ export class Connections implements UserAccounts {
     return { url: await provider.authorizationUrl(state, verifier), state, provider: name }
   }
 
-  /** Takes the answer of a provider. `state` is that of the browser. Rejects with a ConnectError. */
-  async finish(name: string, answer: URLSearchParams, state: string | undefined): Promise<void> {
+  /**
+   * Takes the answer of a provider, for the user who has started it. `state` is that of the browser. Rejects with a
+   * ConnectError.
+   */
+  async finish(
+    name: string,
+    answer: URLSearchParams,
+    state: string | undefined,
+    by: Pick<Caller, 'tenant' | 'id' | 'name'>,
+  ): Promise<void> {
     const { store, seal, clock, events } = this.#parts
     const isOwn = state !== undefined && answer.get('state') === state
     const flow = isOwn ? await store.finish(hash('sha256', state), clock.wall()) : undefined
     if (flow === undefined || flow.provider !== name) {
       throw new ConnectError('expired', 'this browser has not started to connect the account, or too long ago')
+    }
+    if (flow.tenant !== by.tenant || flow.user !== by.id) {
+      const message = 'another user has started to connect the account: sign in as that user and start again'
+      throw new ConnectError('refused', message)
     }
     const provider = this.#provider(name)
     const key = { tenant: flow.tenant, user: flow.user, provider: name }
@@ -171,7 +183,6 @@ export class Connections implements UserAccounts {
         : new ConnectError('unavailable', 'the provider does not answer')
     })
     await store.put(key, this.#seal(key, tokens, provider.settings.scopes?.join(' ')), clock.wall(), MAX_OF_TENANT)
-    const by = { id: key.user, name: key.user }
     await events.record('connection.created', { by, tenant: key.tenant, subject: name })
   }
 

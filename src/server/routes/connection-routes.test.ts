@@ -48,7 +48,7 @@ describe('a call of a tool that uses the account of its user', () => {
 
   test('uses the account of its user, and nobody else sees it', async () => {
     const [ada, bob] = [await newKey(), await newKey()]
-    expect(await server.connect(ada)).toBe('/settings?connection=connected')
+    expect(await server.connect(ada)).toBe('connected')
     expect((await server.call(ada)).envelope).toMatchObject({
       success: true,
       result: { account: 'ada', token: '[redacted]' },
@@ -246,7 +246,7 @@ describe('the connect URL', () => {
         text: expect.stringContaining('for another user'),
       })
     }
-    expect(await server.connect(ada, { link })).toBe('/settings?connection=connected')
+    expect(await server.connect(ada, { link })).toBe('connected')
     expect(await server.start(ada, { link })).toMatchObject({
       status: 410,
       text: expect.stringContaining('used before'),
@@ -278,24 +278,57 @@ describe('the connect URL', () => {
     const mine = await server.start(ada)
     const other = await server.start(bob)
     const address = await server.allow(mine.url)
-    expect(await server.finish(address, other.cookie)).toBe('/settings?connection=expired')
-    expect(await server.finish(address, '')).toBe('/settings?connection=expired')
+    const unknown = '410 this browser has not started to connect the account, or too long ago'
+    expect(await server.finish(address, other.cookie, ada)).toBe(unknown)
+    expect(await server.finish(address, '', ada)).toBe(unknown)
     const elsewhere = address.replace('octohub', 'gitlab')
-    expect(await server.finish(elsewhere, '')).toBe('/settings?connection=expired')
-    expect(await server.finish(address, mine.cookie)).toBe('/settings?connection=connected')
-    expect(await server.finish(address, mine.cookie)).toBe('/settings?connection=expired')
+    expect(await server.finish(elsewhere, '', ada)).toBe(unknown)
+    expect(await server.finish(address, mine.cookie, ada)).toBe('connected')
+    expect(await server.finish(address, mine.cookie, ada)).toBe(unknown)
     expect(await listOf(bob)).toMatchObject([{ status: 'none' }])
+  })
+
+  test('the answer is refused for everybody but the user who asked, and nothing is stored', async () => {
+    const [victim, attacker] = [await newKey(), await newKey()]
+    const subjects = ['victim', 'attacker'].map((sub) => accounts.issuer.token({ sub }))
+    const pairs = [[attacker, victim], [victim, attacker], subjects, [victim, await server.key('globex')]]
+    for (const [starts, finishes] of pairs as [string, string][]) {
+      const { url, cookie } = await server.start(starts)
+      const address = await server.allow(url)
+      const before = accounts.issuer.asked('POST /token')
+      const refused = '403 another user has started to connect the account: sign in as that user and start again'
+      expect(await server.finish(address, cookie, finishes)).toBe(refused)
+      // The answer was seen by another user, so it is worth nothing any more.
+      expect(await server.finish(address, cookie, starts)).toMatch(/^410 /)
+      expect(accounts.issuer.asked('POST /token')).toBe(before)
+      for (const each of [starts, finishes]) expect(await listOf(each)).toMatchObject([{ status: 'none' }])
+    }
+  })
+
+  test('the answer needs a signed-in user, and opening it stores nothing', async () => {
+    const key = await newKey()
+    const { url, cookie } = await server.start(key)
+    const address = await server.allow(url)
+    expect(await server.finish(address, cookie)).toMatch(/^401 /)
+    const { pathname, search } = new URL(address)
+    const opened = await server.ask(pathname + search, { token: key, headers: { cookie } })
+    expect([opened.status, opened.headers.get('location')]).toEqual([
+      302,
+      `/settings#connection=octohub&answer=${encodeURIComponent(search.slice(1))}`,
+    ])
+    expect(await listOf(key)).toMatchObject([{ status: 'none' }])
+    expect(await server.finish(address, cookie, key)).toBe('connected')
   })
 
   test('texts of the provider are not shown', async () => {
     const key = await newKey()
     accounts.issuer.state.denies = true
-    expect(await server.connect(key)).toBe('/settings?connection=denied')
+    expect(await server.connect(key)).toBe('403 the access was not allowed')
     accounts.issuer.state.denies = false
     const { url, cookie } = await server.start(key)
     const address = new URL(await server.allow(url))
     address.searchParams.set('code', '"><script>')
-    expect(await server.finish(address.href, cookie)).toBe('/settings?connection=refused')
+    expect(await server.finish(address.href, cookie, key)).toBe('403 the provider gave no token')
   })
 
   test('a user starts a limited number at a time', async () => {

@@ -25,6 +25,14 @@ const CONNECTION = {
 
 const STATUS = { denied: 403, refused: 403, expired: 410, unavailable: 503 } as const
 
+const MAX_ANSWER_LENGTH = 16_000
+
+/** Nothing that the provider or a stranger wrote is shown. */
+const problemOf = (error: unknown): unknown =>
+  error instanceof ConnectError
+    ? new HttpProblem(STATUS[error.fault], 'The account could not be connected', error.message)
+    : error
+
 /** The accounts that users have connected at OAuth providers. */
 export function connectionRoutes(app: FastifyInstance): void {
   const { installation, authenticator } = app
@@ -73,34 +81,50 @@ export function connectionRoutes(app: FastifyInstance): void {
         reply.header('set-cookie', cookie(raw, state, COOKIE_S))
         return { url, provider: name }
       } catch (error) {
-        if (!(error instanceof ConnectError)) throw error
-        throw new HttpProblem(STATUS[error.fault], 'The account could not be connected', error.message)
+        throw problemOf(error)
       }
     },
   )
 
   app.get<{ Params: { provider: string } }>(
     '/api/connections/:provider/callback',
-    {
-      onRequest: async ({ raw }) => authenticator.countSignIn(raw),
-      ...route(null, 'connections', 'Takes the answer of a provider, and stores the account', {
-        params: pathParameter('provider', 64),
-        response: { 302: { description: 'The web UI', type: 'null' } },
-      }),
+    route(null, 'connections', 'Sends the browser with the answer of a provider to the web UI', {
+      params: pathParameter('provider', 64),
+      response: { 302: { description: 'The web UI, which sends the answer as its user', type: 'null' } },
+    }),
+    // Browsers don't send the session cookie when another site sends them here: it isn't known who this is.
+    async ({ params: { provider }, raw: { url = '' } }, reply) => {
+      const answer = encodeURIComponent(url.split('?').slice(1).join('?'))
+      return reply.redirect(`/settings#connection=${encodeURIComponent(provider)}&answer=${answer}`)
     },
-    async ({ params: { provider }, raw }, reply) => {
+  )
+
+  app.post<{ Params: { provider: string }; Body: { answer: string } }>(
+    '/api/connections/:provider/callback',
+    route('call', 'connections', 'Takes the answer of a provider, and stores your account', {
+      params: pathParameter('provider', 64),
+      body: {
+        ...exactly({
+          answer: {
+            ...TEXT,
+            maxLength: MAX_ANSWER_LENGTH,
+            description: 'The query with which the provider sent the browser back.',
+          },
+        }),
+        required: ['answer'],
+      },
+      response: { 200: object({ provider: TEXT }, 'The account is connected') },
+    }),
+    async ({ caller, params: { provider }, body: { answer }, raw }, reply) => {
       reply.header('set-cookie', cookie(raw, '', 0))
       const isHttps = authenticator.sessions.isHttps(raw)
       const all = [...(raw.headers.cookie ?? '').matchAll(PENDING)]
       const state = all.find(([, host]) => (host !== undefined) === isHttps)?.[2]
       try {
-        const answer = new URL(raw.url ?? '', 'http://localhost').searchParams
-        await connections.finish(provider, answer, state)
-        return reply.redirect('/settings?connection=connected')
+        await connections.finish(provider, new URLSearchParams(answer), state, caller)
+        return { provider }
       } catch (error) {
-        if (!(error instanceof ConnectError)) throw error
-        // The page has a text for each fault: nothing that the provider or a stranger wrote is shown.
-        return reply.redirect(`/settings?connection=${error.fault}`)
+        throw problemOf(error)
       }
     },
   )

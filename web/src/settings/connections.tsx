@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
-import type { ConnectFault, ConnectionView } from '../../../src/app/connections/connections.ts'
+import type { ConnectionView } from '../../../src/app/connections/connections.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { inDate } from '../parts/figures.ts'
@@ -15,15 +15,6 @@ const connectionsQuery = queryOptions({
   queryFn: ({ signal }) => requestJson<{ connections: ConnectionView[] }>('/api/connections', { signal }),
   select: ({ connections }) => connections,
 })
-
-/** Nothing that a provider says is shown. */
-const OUTCOMES: Readonly<Record<ConnectFault | 'connected', string>> = {
-  connected: 'The account is connected.',
-  denied: 'The account is not connected, because the access was not allowed.',
-  expired: 'The account is not connected: it took longer than 10 minutes, or another browser started it. Try again.',
-  refused: 'The account is not connected, because the provider gave no access. Try again.',
-  unavailable: 'The account is not connected, because the provider does not answer. Try again later.',
-}
 
 const STATUS = {
   connected: { text: 'connected', tone: 'good' },
@@ -40,12 +31,35 @@ function useConnect() {
   })
 }
 
+/** Where a provider has sent the browser back to, with its answer. */
+const RETURNED = /^#connection=([^&]*)&answer=([^&]*)$/
+
+/** Sends the answer of a provider to the server, as the signed-in user. Another user has not asked for it. */
+function useReturned() {
+  const client = useQueryClient()
+  const { mutate, isSuccess, error } = useMutation({
+    mutationFn: ({ provider, answer }: { readonly provider: string; readonly answer: string }) =>
+      requestJson(`/api/connections/${provider}/callback`, {
+        method: 'POST',
+        body: { answer: decodeURIComponent(answer) },
+      }),
+    onSuccess: () => client.invalidateQueries({ queryKey: connectionsQuery.queryKey }),
+  })
+  useEffect(() => {
+    const { hash, pathname, search } = window.location
+    const [, provider, answer] = RETURNED.exec(hash) ?? []
+    if (provider === undefined || answer === undefined) return
+    window.history.replaceState(null, '', pathname + search)
+    mutate({ provider, answer })
+  }, [mutate])
+  return { isConnected: isSuccess, error }
+}
+
 /** The accounts of the user at OAuth providers; nothing if none is configured. */
 export function Connections() {
   const client = useQueryClient()
   const { data: connections = [], error, refetch } = useQuery(connectionsQuery)
-  const [search] = useSearchParams()
-  const outcome = search.get('connection') ?? ''
+  const returned = useReturned()
   const connect = useConnect()
   const revoke = useMutation({
     mutationFn: (provider: string) =>
@@ -53,13 +67,13 @@ export function Connections() {
     onSuccess: () => client.invalidateQueries({ queryKey: connectionsQuery.queryKey }),
   })
   const isPending = connect.isPending || revoke.isPending
-  const problem = connect.error ?? revoke.error
+  const problem = connect.error ?? revoke.error ?? returned.error
   if (connections.length === 0 && !error) return null
   return (
     <Section title="Connections" about="Tools call these services with your account. Other users can’t use it.">
-      {Object.hasOwn(OUTCOMES, outcome) && (
-        <Note tone={outcome === 'connected' ? 'good' : 'bad'} role="status">
-          {OUTCOMES[outcome as ConnectFault]}
+      {returned.isConnected && (
+        <Note tone="good" role="status">
+          The account is connected.
         </Note>
       )}
       {problem && (
