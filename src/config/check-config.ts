@@ -104,21 +104,42 @@ function configProblems(config: Config): string[] {
 }
 
 function signInProblems({ auth, server }: Config): string[] {
-  const { issuer } = auth?.oidc ?? {}
+  const { issuer, tokens, introspection } = auth?.oidc ?? {}
   const url = server?.public_url
-  const isIssuer = issuer === undefined || (isSafeAddress(URL.parse(issuer)) && !/[?#]/.test(issuer))
   const isOrigin = url === undefined || (isWebAddress(url) && URL.parse(url)?.origin === url)
   return [
-    ...(isIssuer
+    ...addressProblem('auth.oidc.issuer', issuer, /[?#]/),
+    ...addressProblem('auth.oidc.introspection.endpoint', introspection?.endpoint, /#/),
+    ...(issuer === undefined || !NO_ISSUER.test(issuer)
       ? []
       : [
-          `auth.oidc.issuer ${JSON.stringify(issuer)} must be an https address, such as https://login.example.com, or one of this machine.`,
+          `auth.oidc.issuer ${JSON.stringify(issuer)} stands for many tenants of Entra ID: write the id of yours, as in https://login.microsoftonline.com/<id>/v2.0.`,
         ]),
+    ...(introspection === undefined ||
+    hasVariable(introspection.client_secret) ||
+    hasSourced(introspection.client_secret)
+      ? []
+      : [
+          'auth.oidc.introspection.client_secret contains a secret: put it into an environment variable, and write "${NAME}".',
+        ]),
+    ...(tokens === undefined || introspection?.jwt !== true
+      ? []
+      : ['auth.oidc.tokens has no effect, because auth.oidc.introspection.jwt is true: remove one of them.']),
     ...(isOrigin
       ? []
       : [
           `server.public_url ${JSON.stringify(url)} must be an origin without a path, such as "https://tools.example.com".`,
         ]),
+  ]
+}
+
+/** Anyone could get a token from one of these. */
+const NO_ISSUER = /[{}]|\bmicrosoftonline\.[^/]+\/(?:common|organizations|consumers)(?:\/|$)/
+
+function addressProblem(place: string, address: string | undefined, refused: RegExp): string[] {
+  if (address === undefined || (isSafeAddress(URL.parse(address)) && !refused.test(address))) return []
+  return [
+    `${place} ${JSON.stringify(address)} must be an https address, such as https://login.example.com, or one of this machine.`,
   ]
 }
 

@@ -131,10 +131,28 @@ export interface OidcConfig {
   readonly client_id: string
   /** `${VAR}` is replaced from the environment. */
   readonly client_secret?: string
+  /** Default: `jwt`. */
+  readonly tokens?: 'jwt' | 'rfc9068'
+  readonly introspection?: IntrospectionConfig
+  /** Default: `sub`. */
+  readonly user_claim?: string
   readonly tenant_claim: string
-  readonly role_claim: string
+  readonly role_claim: string | readonly string[]
   /** The role of each value of the claim. */
   readonly roles: Readonly<Record<string, string>>
+}
+
+/** How the issuer is asked about tokens (RFC 7662). */
+export interface IntrospectionConfig {
+  readonly client_id: string
+  /** `${VAR}` is replaced from the environment. */
+  readonly client_secret: string
+  /** Default: as the discovery document has it. */
+  readonly endpoint?: string
+  /** Asks about JWTs, too. */
+  readonly jwt?: boolean
+  readonly cache_ms?: number
+  readonly timeout_ms?: number
 }
 
 interface ServerConfig {

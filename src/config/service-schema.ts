@@ -2,6 +2,8 @@ import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
 import { CONNECTIONS_SCHEMA } from './connection-config.ts'
 import { ROLES_SCHEMA } from './roles.ts'
 
+const CLAIM = { type: 'string', minLength: 1, maxLength: 200 } as const
+
 /** What one tenant may store. */
 const QUOTA = {
   queued_jobs: {
@@ -143,8 +145,43 @@ export const SERVICE_SCHEMA = {
           },
           client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
           client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
-          tenant_claim: { type: 'string', minLength: 1, description: 'The claim that has the tenant.' },
-          role_claim: { type: 'string', minLength: 1, description: 'The claim that has one or more values of roles.' },
+          tokens: {
+            enum: ['jwt', 'rfc9068'],
+            description: 'Access tokens that count: all signed ones (jwt, the default), or only those by RFC 9068.',
+          },
+          introspection: {
+            type: 'object',
+            description: 'Asks the issuer about tokens that are not JWTs (RFC 7662).',
+            required: ['client_id', 'client_secret'],
+            additionalProperties: false,
+            properties: {
+              client_id: { type: 'string', minLength: 1, description: 'The client that may ask the issuer.' },
+              client_secret: { type: 'string', minLength: 1, description: 'As "${NAME}", not the secret itself.' },
+              endpoint: { type: 'string', minLength: 1, description: 'Default: as the discovery document has it.' },
+              jwt: {
+                type: 'boolean',
+                description: 'Asks about JWTs, too, instead of verifying them here. Default: false.',
+              },
+              cache_ms: {
+                type: 'integer',
+                minimum: 0,
+                maximum: 3_600_000,
+                description: 'An answer counts for so long, at most until the token expires. Default: 60000.',
+              },
+              timeout_ms: { type: 'integer', minimum: 100, maximum: 30_000, description: 'Default: 5000.' },
+            },
+          },
+          user_claim: { ...CLAIM, description: 'The claim that identifies a user. Default: sub.' },
+          tenant_claim: { ...CLAIM, description: 'The claim that has the tenant.' },
+          role_claim: {
+            type: ['string', 'array'],
+            minLength: 1,
+            maxLength: 200,
+            minItems: 1,
+            maxItems: 20,
+            items: CLAIM,
+            description: 'The claim that has one or more values of roles, or several claims.',
+          },
           roles: {
             type: 'object',
             minProperties: 1,

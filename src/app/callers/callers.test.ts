@@ -245,6 +245,7 @@ describe('users', () => {
     ['the audience', { audience: 'b' }],
     ['the claim of the tenant', { tenant_claim: 'org' }],
     ['the claim of the role', { role_claim: 'groups' }],
+    ['the claim of the user', { user_claim: 'oid' }],
     ['the role of the claim', { roles: { staff: 'operator', operators: 'user' } }],
     ['that the claim has a role', { roles: { operators: 'user' } }],
   ])('end if the configuration changes %s', async (_what, change) => {

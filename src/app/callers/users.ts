@@ -26,8 +26,9 @@ export const tenantOfUser = (id: string): string | undefined => USER_ID.exec(id)
 
 /** What the role of a user comes from: if any of it changes, the user has to sign in again. */
 export function basisOf(settings: OidcConfig, claim: string): string {
-  const { issuer, audience, client_id, tenant_claim, role_claim } = settings
-  return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim]))
+  const { issuer, audience, client_id, tenant_claim, role_claim, user_claim } = settings
+  const others = user_claim === undefined ? [] : [user_claim]
+  return hash('sha256', JSON.stringify([issuer, audience, client_id, tenant_claim, role_claim, claim, ...others]))
 }
 
 /** A user whose token or sign-in was verified. */

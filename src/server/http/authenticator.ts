@@ -7,9 +7,10 @@ import type { Config } from '../../config/config.ts'
 import { isFromChild } from '../../isolation/launch.ts'
 import { BrowserSessions } from './browser-sessions.ts'
 import { TrustedProxies, UnknownCallers } from './client-address.ts'
-import { Issuer, SignInError } from './issuer.ts'
+import { Issuer } from './issuer.ts'
 import { HttpProblem } from './problem.ts'
 import type { NeededScope } from './route.ts'
+import { SignInError } from './sign-in-error.ts'
 
 const LOOPBACK = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(?::\d{1,5})?$/i
 
@@ -173,7 +174,7 @@ export class Authenticator {
     const caller = key === undefined ? undefined : this.#installation.callers.find(key)
     if (caller !== undefined) return caller
     const { issuer } = this
-    if (issuer !== undefined && key !== undefined && request.headers.authorization && Issuer.isToken(key)) {
+    if (issuer !== undefined && key !== undefined && request.headers.authorization && issuer.takes(key)) {
       return issuer.known(key, mcpPath) ?? this.#verify(issuer, key, request, mcpPath)
     }
     // Without keys, any key is ignored: many clients can't send none.
@@ -200,8 +201,9 @@ export class Authenticator {
   /** Clients of /mcp learn where they get a token (RFC 9728). */
   #challenge(request: IncomingMessage, path: string | undefined, sentToken = false): string {
     const origin = path === undefined || this.issuer === undefined ? undefined : this.publicUrl(request.headers)
-    if (origin === undefined) return 'Bearer'
-    return `Bearer ${sentToken ? 'error="invalid_token", ' : ''}resource_metadata="${origin}${RESOURCE_METADATA}${path}"`
+    const problem = sentToken ? ['error="invalid_token"'] : []
+    const metadata = origin === undefined ? [] : [`resource_metadata="${origin}${RESOURCE_METADATA}${path}"`]
+    return `Bearer ${[...problem, ...metadata].join(', ')}`.trimEnd()
   }
 
   #orLocal(caller: Caller | undefined, { socket }: IncomingMessage): Caller | undefined {

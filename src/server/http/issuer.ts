@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { JWTVerifyGetKey } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { AuthorizationServer, Client } from 'oauth4webapi'
 import type { Caller } from '../../app/callers/callers.ts'
@@ -8,59 +9,40 @@ import type { Installation } from '../../app/installation.ts'
 import type { OidcConfig } from '../../config/config.ts'
 import { expandVariables, variableProblem } from '../../core/environment.ts'
 import { writeLog } from '../../core/log.ts'
-import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
-import { boundedFetch } from '../../mcp/client/bounded-fetch.ts'
-import { HttpProblem } from './problem.ts'
+import {
+  ALGORITHMS,
+  audiencesOf,
+  checkAnswer,
+  checkClaims,
+  checkHeader,
+  isJwt,
+  otherAudience,
+  readToken,
+} from './access-token.ts'
+import { type Claims, claimOf, isLeftOut, issuedAt, nameOf, valuesOf } from './claims.ts'
+import { Introspection } from './introspection.ts'
+import { IssuerEndpoints } from './issuer-endpoints.ts'
+import { refused, SignInError, shownValue, unavailable } from './sign-in-error.ts'
 
-const TIMEOUT_MS = 10_000
-/** After a failure, an endpoint of the issuer is not asked again for so long: anyone can send tokens. */
-const PAUSE_MS = 5_000
-/** While the issuer fails, its signing keys count for so long after they were read. */
-const STALE_KEYS_MS = 3_600_000
 const METADATA_MS = 3_600_000
+/** While the issuer fails, its older configuration counts. */
+const RETRY_MS = 5_000
+const KEYS_MS = 300_000
+/** Tokens with unknown keys may come from anyone. */
+const KEYS_PAUSE_MS = 60_000
 /** A verified token is not verified again for so long. A withdrawn signing key counts until then. */
 const VERIFIED_MS = 300_000
 // Used as `maxSize`: `max` would reserve the memory at the start.
 const MAX_VERIFIED = 10_000
 const TOLERANCE_S = CLOCK_TOLERANCE_MS / 1_000
-const MAX_NAME_LENGTH = 100
-const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 export const SIGN_IN_SCOPE = 'openid profile'
-
-type Claims = Readonly<Record<string, unknown>>
-type Fetch = (url: string, init: RequestInit) => Promise<Response>
-/** A failure of one says nothing about the others. */
-type Endpoint = 'discovery' | 'keys' | 'token'
 
 /** What the browser keeps between the start and the end of a sign-in. */
 export interface SignInSecrets {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
-}
-
-/** Why a user can't sign in. */
-export type SignInFault = 'expired' | 'no_role' | 'no_tenant' | 'refused' | 'unavailable'
-
-export class SignInError extends Error {
-  readonly fault: SignInFault
-
-  constructor(fault: SignInFault, message: string) {
-    super(message)
-    this.fault = fault
-  }
-
-  /** As an answer to a request with a token. */
-  problem(challenge: string): HttpProblem {
-    const { fault, message } = this
-    if (fault === 'unavailable') {
-      return new HttpProblem(503, 'The token could not be checked', message, { 'retry-after': '5' })
-    }
-    const title = 'The token is not valid here'
-    if (fault !== 'refused' && fault !== 'expired') return new HttpProblem(403, title, message)
-    return new HttpProblem(401, title, message, { 'www-authenticate': challenge })
-  }
 }
 
 interface Verified {
@@ -70,64 +52,32 @@ interface Verified {
   readonly until: number
 }
 
-/** The configured OpenID Connect issuer: verifies access tokens, and signs users of the web UI in. */
+/** The claims of a token that is valid now, for some audience. */
+type Checked = Pick<Verified, 'audiences' | 'until'> & { readonly claims: Claims }
+
+/** The configured OpenID Connect issuer: checks access tokens, and signs users of the web UI in. */
 export class Issuer {
   readonly settings: OidcConfig
   readonly #installation: Installation
-  readonly #fetches: Readonly<Record<Endpoint, Fetch>>
+  readonly #endpoints: IssuerEndpoints
+  readonly #introspection: Introspection | undefined
   readonly #verified = new LRUCache<string, Verified>({ maxSize: MAX_VERIFIED, sizeCalculation: () => 1 })
   #metadata: { readonly found: Promise<AuthorizationServer>; readonly until: number } | undefined
-  readonly #pausedUntil = new Map<Endpoint, number>()
-  #keys: { readonly text: string; readonly at: number } | undefined
+  #keys: { readonly uri: string; readonly find: JWTVerifyGetKey } | undefined
 
   constructor(settings: OidcConfig, installation: Installation) {
     this.settings = settings
     this.#installation = installation
-    const send = boundedFetch(guardedFetch(new URL(settings.issuer), installation.config.http?.allow_private))
-    const to =
-      (endpoint: Endpoint): Fetch =>
-      async (url, init) => {
-        const { clock, log } = installation
-        if (clock.now() < (this.#pausedUntil.get(endpoint) ?? 0)) throw unavailable()
-        try {
-          const response = await send(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
-          if (response.status < 500) return response
-          throw new Error(`it answered with status ${response.status}`)
-        } catch (error) {
-          this.#pausedUntil.set(endpoint, clock.now() + PAUSE_MS)
-          const { message } = error as Error
-          const details = { issuer: settings.issuer, endpoint, problem: message }
-          writeLog(log, 'warn', details, 'The OpenID Connect issuer failed')
-          throw unavailable()
-        }
-      }
-    const keys = to('keys')
-    this.#fetches = {
-      discovery: to('discovery'),
-      token: to('token'),
-      keys: (...request) => this.#keysBy(keys, request),
-    }
-  }
-
-  /** The signing keys, or the last ones while the issuer fails. */
-  async #keysBy(fetch: Fetch, request: Parameters<Fetch>): Promise<Response> {
-    const now = this.#installation.clock.wall()
-    try {
-      const response = await fetch(...request)
-      const text = await response.text()
-      if (response.status === 200 && isKeySet(text)) this.#keys = { text, at: now }
-      else if (this.#keys === undefined) return new Response(text, response)
-    } catch (error) {
-      if (this.#keys === undefined) throw error
-    }
-    const { text, at } = this.#keys
-    if (now - at >= STALE_KEYS_MS) throw unavailable()
-    return new Response(text, { headers: { 'content-type': 'application/json' } })
+    this.#endpoints = new IssuerEndpoints(settings, installation)
+    const { introspection } = settings
+    this.#introspection = introspection && new Introspection(introspection, installation, this.#endpoints)
   }
 
   /** Whether a text may be a token, and not a key. */
-  static isToken(text: string): boolean {
-    return JWT.test(text)
+  takes(text: string): boolean {
+    if (isJwt(text)) return true
+    // A former key is not shown to the issuer.
+    return this.#introspection?.takes(text) === true && this.#installation.callers.former(text) === undefined
   }
 
   /** The caller of a token that was verified before, and is for this path. */
@@ -138,41 +88,105 @@ export class Issuer {
     return this.#installation.callers.isRevoked(known.caller.id, known.issuedAt) ? undefined : known.caller
   }
 
-  /** Verifies an access token (RFC 9068) for a path of MCP, or for all others. Rejects with a SignInError. */
+  /** Checks an access token for a path of MCP, or for all others. Rejects with a SignInError. */
   async verify(token: string, path?: string): Promise<Caller> {
-    const oauth = await import('oauth4webapi')
+    const id = hash('sha256', token)
+    try {
+      const { claims, audiences, until } = this.#introspection?.takes(token)
+        ? await this.#introspected(token, id, this.#introspection)
+        : await this.#verifiedJwt(token)
+      if (this.#audienceOf(audiences, path) === undefined) {
+        throw otherAudience(claims, this.settings.client_id, this.#audiencesAt(path))
+      }
+      const caller = await this.#callerOf(claims, (Number(claims.exp) + TOLERANCE_S) * 1_000)
+      this.#verified.set(id, { caller, audiences, issuedAt: issuedAt(claims), until })
+      return caller
+    } catch (error) {
+      throw this.#logged(error, 'A token was refused')
+    }
+  }
+
+  async #verifiedJwt(token: string): Promise<Checked> {
+    const { client_id, tokens = 'jwt' } = this.settings
     const server = await this.#server()
-    // The library takes the token from a request.
-    const request = new Request(this.settings.issuer, { headers: { authorization: `Bearer ${token}` } })
-    const audience = this.#audienceOf(audiencesOf(unverified(token)), path)
-    if (audience === undefined) throw new SignInError('refused', 'it is for another audience')
-    const claims = await oauth
-      .validateJwtAccessToken(server, request, audience, {
-        ...(await this.#options('keys')),
-        [oauth.clockSkew]: this.#skew(),
-        [oauth.clockTolerance]: TOLERANCE_S,
-      })
-      .catch((error: unknown) => {
-        throw faultOf(error)
-      })
-    const now = this.#installation.clock.wall()
-    const expiresAt = (claims.exp + TOLERANCE_S) * 1_000
-    const caller = await this.#callerOf(claims, expiresAt)
-    this.#verified.set(hash('sha256', token), {
-      caller,
-      audiences: audiencesOf(claims),
-      issuedAt: issuedAt(claims),
-      until: Math.min(expiresAt, now + VERIFIED_MS),
+    const rules = { issuer: server.issuer, tokens }
+    const read = readToken(token)
+    checkHeader(read, rules)
+    const jose = await import('jose')
+    const keys = await this.#keysOf(server)
+    await jose.compactVerify(token, keys, { algorithms: [...ALGORITHMS] }).catch((error: unknown) => {
+      throw this.#signatureFault(error, read.header)
     })
-    return caller
+    const { claims, header } = read
+    const now = this.#installation.clock.wall()
+    checkClaims(claims, rules, now)
+    const until = Math.min((Number(claims.exp) + TOLERANCE_S) * 1_000, now + VERIFIED_MS)
+    return { claims, audiences: audiencesOf(claims, client_id, header), until }
+  }
+
+  /** Why a signature doesn't count. */
+  #signatureFault(error: unknown, { kid, alg }: Claims): Error {
+    if (error instanceof SignInError) return error
+    const { code = '', name } = error as { readonly code?: string; readonly name: string }
+    if (/^ERR_(?:JWS|JOSE_ALG|JOSE_NOT)_/.test(code)) {
+      return refused('its signature is wrong', { header: 'kid', actual: kid })
+    }
+    if (code === 'ERR_JWKS_NO_MATCHING_KEY') {
+      return refused('the issuer has no such signing key', {
+        header: kid === undefined ? 'alg' : 'kid',
+        actual: kid ?? alg,
+      })
+    }
+    if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') {
+      return refused('it does not say by which key it is signed', { header: 'kid', actual: kid })
+    }
+    return this.#endpoints.failed('keys', `a signing key can't be used: ${code || name}`, 0)
+  }
+
+  async #introspected(token: string, id: string, introspection: Introspection): Promise<Checked> {
+    const server = await this.#server()
+    const { claims, until } = await introspection.ask(token, id, server)
+    checkAnswer(claims, server.issuer, this.#installation.clock.wall())
+    return { claims, audiences: audiencesOf(claims, this.settings.client_id), until }
+  }
+
+  async #keysOf({ jwks_uri = '' }: AuthorizationServer): Promise<JWTVerifyGetKey> {
+    if (this.#keys?.uri === jwks_uri) return this.#keys.find
+    const jose = await import('jose')
+    const url = URL.parse(jwks_uri)
+    // As for the issuer: over http, anyone on the way could replace the keys.
+    const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && this.settings.issuer.startsWith('http:'))
+    if (url === null || !isSafe) throw this.#endpoints.failed('keys', 'it names no https address of its keys')
+    const find = jose.createRemoteJWKSet(url, {
+      [jose.customFetch]: this.#endpoints.fetch('keys'),
+      cacheMaxAge: KEYS_MS,
+      cooldownDuration: KEYS_PAUSE_MS,
+    })
+    this.#keys = { uri: jwks_uri, find }
+    return find
+  }
+
+  /** Tells the operator which check failed. Users learn less. */
+  #logged(error: unknown, message: string): SignInError {
+    const fault = faultOf(error)
+    if (fault.fault === 'unavailable') return fault
+    const shown = Object.entries(fault.mismatch).map(([key, value]) => [key, shownValue(value)])
+    const details = { problem: fault.message, ...Object.fromEntries(shown), issuer: this.settings.issuer }
+    writeLog(this.#installation.log, 'warn', details, message)
+    return fault
   }
 
   /** The audience by which a token counts at a path. Those of `/mcp/<name>` count there only. */
   #audienceOf(audiences: readonly string[], path: string | undefined): string | undefined {
+    const allowed = this.#audiencesAt(path)
+    return audiences.find((one) => allowed.includes(one))
+  }
+
+  #audiencesAt(path: string | undefined): readonly string[] {
     const { public_url } = this.#installation.config.server ?? {}
-    const own = public_url === undefined || path === undefined ? undefined : `${public_url}${path}`
+    const own = public_url === undefined || path === undefined ? [] : [`${public_url}${path}`]
     const allowed = [this.settings.audience].flat().filter((one) => [undefined, path].includes(partOf(one)))
-    return audiences.find((one) => one === own || allowed.includes(one))
+    return [...own, ...allowed]
   }
 
   /** The address at the issuer where a user signs in. */
@@ -220,49 +234,59 @@ export class Issuer {
         parameters,
         redirectUri,
         secrets.verifier,
-        await this.#options('token'),
+        await this.#endpoints.options('token'),
       )
       const checks = { expectedNonce: secrets.nonce, requireIdToken: true }
       const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, checks)
-      await oauth.validateApplicationLevelSignature(server, response, await this.#options('keys'))
+      await oauth.validateApplicationLevelSignature(server, response, await this.#endpoints.options('keys'))
       const claims = oauth.getValidatedIdTokenClaims(tokens) as Claims
       return await this.#callerOf(claims, Number.POSITIVE_INFINITY)
     } catch (error) {
-      throw faultOf(error)
+      throw this.#logged(error, 'A sign-in was refused')
     }
   }
 
   /** Maps claims to a tenant and a role, and remembers the user. */
   async #callerOf(claims: Claims, expiresAt: number): Promise<Caller> {
-    const { tenant_claim, role_claim, roles } = this.settings
+    const { tenant_claim, role_claim, roles, user_claim = 'sub' } = this.settings
     const { callers, storage, log } = this.#installation
-    const subject = claims.sub
+    const subject = claimOf(claims, user_claim)
     if (
       typeof subject !== 'string' ||
       subject === '' ||
       subject.length > MAX_SUBJECT_LENGTH ||
       !subject.isWellFormed()
     ) {
-      throw new SignInError('refused', 'its claim "sub" is not valid')
+      throw refused(`its claim "${user_claim}" is not valid`, { claim: user_claim, expected: 'the id of a user' })
     }
     const tenant = claimOf(claims, tenant_claim)
     if (typeof tenant !== 'string' || !TENANT_NAME.test(tenant)) {
-      throw new SignInError('no_tenant', `its claim "${tenant_claim}" has no valid name of a tenant`)
+      const mismatch = { claim: tenant_claim, expected: 'the name of a tenant', actual: tenant }
+      throw new SignInError('no_tenant', `its claim "${tenant_claim}" has no valid name of a tenant`, mismatch)
     }
-    const values = [claimOf(claims, role_claim)].flat()
-    const [claim, role] = Object.entries(roles).find(([value]) => values.includes(value)) ?? []
+    const values = valuesOf(claims, role_claim)
+    const [claim, role] = Object.entries(roles).find(([value]) => values.has(value)) ?? []
+    const noRole = () => this.#noRole(claims, values)
     const issued_at = issuedAt(claims)
     if (callers.isRevoked(userId(tenant, subject), issued_at)) {
       throw new SignInError('refused', 'an administrator has signed the user out since: sign in again')
     }
     const store = (user: Parameters<typeof storage.keys.putUser>[0]) =>
       storage.keys.putUser(user).catch((err: unknown) => writeLog(log, 'error', { err }, 'A user could not be stored'))
-    if (claim === undefined || role === undefined) throw noRole(role_claim)
+    if (claim === undefined || role === undefined) throw noRole()
     const basis = basisOf(this.settings, claim)
     const user = { tenant, subject, name: nameOf(claims, subject), role, basis, issued_at }
     const caller = await callers.signIn(user, expiresAt, store)
-    if (caller === undefined) throw noRole(role_claim)
+    if (caller === undefined) throw noRole()
     return caller
+  }
+
+  #noRole(claims: Claims, values: ReadonlySet<string>): SignInError {
+    const { role_claim, roles } = this.settings
+    const claim = [role_claim].flat().join('" or "')
+    const why = isLeftOut(claims, role_claim) ? 'the issuer has left out' : 'no role is mapped to'
+    const mismatch = { claim: role_claim, expected: Object.keys(roles), actual: [...values] }
+    return new SignInError('no_role', `${why} its claim "${claim}"`, mismatch)
   }
 
   /** The discovery document. An older one is used while the issuer can't be reached. */
@@ -272,7 +296,7 @@ export class Issuer {
     if (before !== undefined && now < before.until) return before.found
     // Requests that come meanwhile get the older one as well, if this fails.
     const found = this.#discover().catch((error: unknown) => {
-      this.#metadata = before && { ...before, until: this.#installation.clock.now() + PAUSE_MS }
+      this.#metadata = before && { ...before, until: this.#installation.clock.now() + RETRY_MS }
       if (before === undefined) throw error
       return before.found
     })
@@ -284,24 +308,11 @@ export class Issuer {
     const oauth = await import('oauth4webapi')
     const issuer = new URL(this.settings.issuer)
     try {
-      const response = await oauth.discoveryRequest(issuer, await this.#options('discovery'))
+      const response = await oauth.discoveryRequest(issuer, await this.#endpoints.options('discovery'))
       return await oauth.processDiscoveryResponse(issuer, response)
     } catch (error) {
       if (error instanceof SignInError) throw error
-      const { log, clock } = this.#installation
-      this.#pausedUntil.set('discovery', clock.now() + PAUSE_MS)
-      const problem = (error as Error).message
-      writeLog(log, 'warn', { issuer: issuer.href, problem }, 'The OpenID Connect issuer has no usable configuration')
-      throw unavailable()
-    }
-  }
-
-  async #options(endpoint: Endpoint) {
-    const oauth = await import('oauth4webapi')
-    return {
-      [oauth.customFetch]: this.#fetches[endpoint] as never,
-      // The configuration allows http for issuers on this machine only.
-      [oauth.allowInsecureRequests]: this.settings.issuer.startsWith('http:'),
+      throw this.#endpoints.failed('discovery', `it has no usable configuration: ${(error as Error).message}`)
     }
   }
 
@@ -320,17 +331,6 @@ export class Issuer {
   }
 }
 
-const unavailable = (why = 'the issuer does not answer; try again later, or use an API key'): SignInError =>
-  new SignInError('unavailable', why)
-
-function isKeySet(text: string): boolean {
-  try {
-    return Array.isArray(JSON.parse(text)?.keys)
-  } catch {
-    return false
-  }
-}
-
 /** The path of a part of the tools, if an audience is one, however the configuration spells it. */
 function partOf(audience: string): string | undefined {
   if (!/^https?:/i.test(audience)) return undefined
@@ -342,44 +342,9 @@ function pathOf(url: string): string {
   try {
     return decodeURIComponent(new URL(url).pathname)
   } catch {
-    // No path: this audience counts nowhere.
-    return '/mcp//'
+    // The path of no part: this audience counts nowhere.
+    return '/mcp/%'
   }
-}
-
-const audiencesOf = ({ aud }: Claims): readonly string[] => [aud].flat().filter((one) => typeof one === 'string')
-
-/** Only to choose what to verify. */
-function unverified(token: string): Claims {
-  try {
-    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {}
-  } catch {
-    return {}
-  }
-}
-
-const noRole = (claim: string): SignInError => new SignInError('no_role', `no role is mapped to its claim "${claim}"`)
-
-const issuedAt = ({ iat }: Claims): number => Number(iat) * 1_000 || 0
-
-/** A claim by its name, or by its path such as `realm_access.roles`. */
-function claimOf(claims: Claims, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name]
-  return name
-    .split('.')
-    .reduce<unknown>(
-      (at, step) =>
-        typeof at === 'object' && at !== null && Object.hasOwn(at, step) ? (at as Claims)[step] : undefined,
-      claims,
-    )
-}
-
-function nameOf({ name, preferred_username, email }: Claims, subject: string): string {
-  const given = [name, preferred_username, email, subject].find((one) => typeof one === 'string' && one.trim() !== '')
-  return String(given)
-    .replace(/\p{Cc}/gu, ' ')
-    .toWellFormed()
-    .slice(0, MAX_NAME_LENGTH)
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -400,5 +365,5 @@ function faultOf(error: unknown): SignInError {
   if (/NOT_CONFORM|NOT_JSON|METADATA|FORBIDDEN/.test(code)) return unavailable()
   const claim = String(cause?.claim ?? '')
   const why = CLAIM_REASONS[claim] ?? REASONS[code] ?? 'its form or its signature is wrong'
-  return new SignInError(claim === 'exp' ? 'expired' : 'refused', why)
+  return new SignInError(claim === 'exp' ? 'expired' : 'refused', why, claim === '' ? {} : { claim })
 }

@@ -4,9 +4,10 @@ import { type Caller, LOCAL_CALLER, SCOPES } from '../../app/callers/callers.ts'
 import { tenantOfUser } from '../../app/callers/users.ts'
 import { RESOURCE_METADATA } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
-import { type Issuer, SIGN_IN_SCOPE, SignInError, type SignInFault, type SignInSecrets } from '../http/issuer.ts'
+import { type Issuer, SIGN_IN_SCOPE, type SignInSecrets } from '../http/issuer.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { exactly, list, object, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
+import { SignInError, type SignInFault } from '../http/sign-in-error.ts'
 import type { Session, ShownUser } from '../http/views.ts'
 
 /** A small limit, because these requests need no key. */

@@ -1,0 +1,112 @@
+import { LRUCache } from 'lru-cache'
+import type { AuthorizationServer } from 'oauth4webapi'
+import type { Installation } from '../../app/installation.ts'
+import type { IntrospectionConfig } from '../../config/config.ts'
+import { expandVariables, variableProblem } from '../../core/environment.ts'
+import { isJwt } from './access-token.ts'
+import type { Claims } from './claims.ts'
+import type { IssuerEndpoints } from './issuer-endpoints.ts'
+import { SignInError, unavailable } from './sign-in-error.ts'
+
+const CACHE_MS = 60_000
+/** A token that is not active may only be new. */
+const INACTIVE_MS = 10_000
+const MAX_ANSWER = 65_536
+/** Of all stored answers, in characters. */
+const MAX_CACHE = 8_388_608
+const ENTRY_SIZE = 500
+/** Anyone can send tokens that the issuer doesn't know. */
+const MAX_PENDING = 100
+/** As RFC 6750 has them. Toolyard's own keys are never sent anywhere. */
+const TOKEN = /^(?!ty_)[\w.~+/-]{1,4096}=*$/
+
+/** An answer of the issuer about a token. It counts for a while. */
+interface Answer {
+  readonly claims: Claims
+  /** Milliseconds since 1970. */
+  readonly until: number
+}
+
+/** Asks the issuer about tokens (RFC 7662). */
+export class Introspection {
+  readonly #settings: IntrospectionConfig
+  readonly #installation: Installation
+  readonly #endpoints: IssuerEndpoints
+  /** By the hash of the token. */
+  readonly #answers: LRUCache<string, Answer>
+  readonly #pending = new Map<string, Promise<Answer>>()
+
+  constructor(settings: IntrospectionConfig, installation: Installation, endpoints: IssuerEndpoints) {
+    this.#settings = settings
+    this.#installation = installation
+    this.#endpoints = endpoints
+    this.#answers = new LRUCache({ maxSize: MAX_CACHE })
+  }
+
+  /** Whether the issuer is asked about a token. Never about one that can be verified here, unless it is configured. */
+  takes(token: string): boolean {
+    return isJwt(token) ? this.#settings.jwt === true : TOKEN.test(token)
+  }
+
+  /** What the issuer says about a token with this hash. Requests that come meanwhile share the answer. */
+  async ask(token: string, hash: string, server: AuthorizationServer): Promise<Answer> {
+    const known = this.#answers.get(hash)
+    if (known !== undefined && known.until > this.#installation.clock.wall()) return known
+    const pending = this.#pending.get(hash)
+    if (pending !== undefined) return pending
+    if (this.#pending.size >= MAX_PENDING) throw unavailable('too many tokens are being checked; try again later')
+    const asked = this.#ask(token, hash, server).finally(() => this.#pending.delete(hash))
+    this.#pending.set(hash, asked)
+    return asked
+  }
+
+  async #ask(token: string, hash: string, server: AuthorizationServer): Promise<Answer> {
+    const { endpoint, cache_ms = CACHE_MS } = this.#settings
+    const { claims, size } = await this.#send(
+      token,
+      endpoint ? { ...server, introspection_endpoint: endpoint } : server,
+    )
+    const now = this.#installation.clock.wall()
+    const end = claims.active === true ? Number(claims.exp) * 1_000 || now : now + INACTIVE_MS
+    const answer = { claims, until: Math.min(end, now + cache_ms) }
+    this.#answers.set(hash, answer, { size: ENTRY_SIZE + size })
+    return answer
+  }
+
+  async #send(token: string, server: AuthorizationServer): Promise<{ readonly claims: Claims; readonly size: number }> {
+    const oauth = await import('oauth4webapi')
+    const client = { client_id: this.#expanded('client_id') }
+    const secret = this.#expanded('client_secret')
+    const { introspection_endpoint_auth_methods_supported: methods = [] } = server
+    const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic')
+    const authentication = isPosted ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret)
+    const options = {
+      ...(await this.#endpoints.options('introspection')),
+      additionalParameters: { token_type_hint: 'access_token' },
+    }
+    try {
+      const response = await oauth.introspectionRequest(server, client, authentication, token, options)
+      const text = await response.text()
+      // It is about this token only: those of others are asked about meanwhile.
+      if (response.status === 400) throw this.#endpoints.failed('introspection', 'it answered with status 400', 0)
+      if (response.status !== 200) throw new Error(`it answered with status ${response.status}`)
+      if (text.length > MAX_ANSWER) throw new Error(`it answered with ${text.length} characters`)
+      // Not as a JWT, whose signature the library would leave to us.
+      const json = new Response(text, { headers: { 'content-type': 'application/json' } })
+      return { claims: await oauth.processIntrospectionResponse(server, client, json), size: text.length }
+    } catch (error) {
+      if (error instanceof SignInError) throw error
+      throw this.#endpoints.failed('introspection', (error as Error).message)
+    }
+  }
+
+  #expanded(key: 'client_id' | 'client_secret'): string {
+    const { env } = this.#installation
+    const text = this.#settings[key]
+    const problem = variableProblem(text, env)
+    if (problem !== undefined) {
+      throw this.#endpoints.failed('introspection', `auth.oidc.introspection.${key}: ${problem}`)
+    }
+    return expandVariables(text, env).text
+  }
+}
