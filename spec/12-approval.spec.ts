@@ -224,11 +224,12 @@ describe('Approval', () => {
   })
 
   test('[12.1-15] toolyard approvals list|approve|reject lists and decides approvals', async () => {
-    const [one, two] = [await ask('pay', params()), await ask('pay', params())]
     // The store is that of the server; the command has the tool from its own configuration.
     const env = { TOOLYARD_DATA: server.folder, TOOLYARD_CONFIG: `${server.folder}/approvals.json` }
-    const { run: _, ...definition } = TOOLS.pay
-    const mock = { name: 'pay', description: 'Pays', implementation: { type: 'mock', mock_response: 1 }, ...definition }
+    const { run: _, ...definition } = pay({ implementation: { type: 'mock', mock_response: 1 } })
+    const mock = { name: 'pay_mock', description: 'Pays', ...definition }
+    server.installation.manager.getRegistry().register(mock as never)
+    const [one, two] = [await ask('pay_mock', params()), await ask('pay_mock', params())]
     const { writeFile } = await import('node:fs/promises')
     await writeFile(env.TOOLYARD_CONFIG, JSON.stringify({ tools: { enabled: true, registry: [mock] } }))
     expect((await toolyard(['approvals', 'list', '--tenant', 'acme'], { env })).out).toContain(one)

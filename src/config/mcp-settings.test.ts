@@ -19,8 +19,13 @@ describe('configurations of other clients', () => {
   test('Claude Desktop: a program', () => {
     const args = ['-y', '@modelcontextprotocol/server-filesystem', '/tmp']
     const { servers, skipped, warnings } = one({ command: 'npx', args, env: { DEBUG: '1', PORT: 3000, GONE: null } })
+    const identity = expect.objectContaining({ command: 'npx', args })
     const reach = { type: 'stdio', command: 'npx', args, env: { DEBUG: '1', PORT: '3000' }, cwd: FOLDER }
-    expect({ servers, skipped, warnings }).toEqual({ servers: [{ name: 'one', reach }], skipped: [], warnings: [] })
+    expect({ servers, skipped, warnings }).toEqual({
+      servers: [{ name: 'one', reach, identity }],
+      skipped: [],
+      warnings: [],
+    })
   })
 
   test.each([
@@ -36,7 +41,11 @@ describe('configurations of other clients', () => {
     )
     const headers = { Authorization: 'Bearer t0k' }
     expect(servers).toEqual([
-      { name: 'one', reach: { type: expected, url: 'https://x.example/mcp', headers, fetch: expect.any(Function) } },
+      {
+        name: 'one',
+        reach: { type: expected, url: 'https://x.example/mcp', headers, fetch: expect.any(Function) },
+        identity: expect.objectContaining({ headers: { Authorization: 'Bearer ${TOKEN}' } }),
+      },
     ])
   })
 

@@ -5,6 +5,7 @@ import { type Environment, missingVariable, SOURCED_ELSEWHERE, variableIn } from
 import { redact } from '../core/records/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
+import { publicText, publicValue } from '../kinds/http/definition/secret-values.ts'
 import type { HttpReach, McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
 import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
 import { CONFIG_SCHEMA, MAX_TIMER_MS } from './config-schema.ts'
@@ -54,6 +55,47 @@ function lookUp(inside: string, scope: McpScope): Found | undefined {
   const value = variableIn(scope.env, name) ?? fallback
   if (value !== undefined) return { value }
   return { problem: missingVariable(name, `: set it, or write \${${name}:-} for an empty one`) }
+}
+
+/** As it is used, but without secrets and without the folders of this machine. */
+function publicMcpText(text: string, scope: McpScope, place = ''): string {
+  const shown = text.replaceAll(VARIABLE, (whole, inside: string) => {
+    const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
+    if (name === undefined || placeCalled(inside, scope) !== undefined) return whole
+    return publicValue(name, variableIn(scope.env, name) ?? fallback, place)
+  })
+  return publicText(shown, place)
+}
+
+const namesOnly = (text: string, place: string): string =>
+  publicText(
+    text.replaceAll(VARIABLE, (whole, inside: string) => {
+      const [, name] = FROM_ENVIRONMENT.exec(inside) ?? []
+      return name === undefined ? whole : `\${${name}}`
+    }),
+    place,
+  )
+
+/** Variables of the environment count by their names: many have other values on other machines. */
+function identityOf({ server }: McpEntry, scope: McpScope): unknown {
+  const { type, command, args = [], env, cwd, url, headers, oauth, auth, parameter_names } = server
+  const shown = (text: string | undefined) => (text === undefined ? undefined : publicMcpText(text, scope))
+  const each = (values: Readonly<Record<string, unknown>> = {}, show: (text: string, name: string) => string) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, show(String(value), name)]))
+  return {
+    ...{
+      isSse: type === 'sse',
+      command: shown(command),
+      args: args.map(shown),
+      cwd,
+      url: shown(url),
+      auth,
+      parameter_names,
+    },
+    env: each(env, namesOnly),
+    headers: each(headers, (text, name) => publicMcpText(text, scope, name)),
+    oauth: oauth && each(oauthKeys(oauth), namesOnly),
+  }
 }
 
 function placeCalled(name: string, { folder }: McpScope): string | undefined {
@@ -156,7 +198,8 @@ export function readMcpServers(config: Config, env: Environment, folder = proces
   return reading
 }
 
-function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems: string[]): McpServerSettings {
+function settingsOf(entry: McpEntry, scope: McpScope, problems: string[]): McpServerSettings {
+  const { name, place, server } = entry
   const filled = (text: string, key: string, taken: RegExp): string => {
     const expanded = expandMcpText(text, scope)
     for (const problem of expanded.problems) problems.push(`${place}.${key}: ${problem}`)
@@ -179,6 +222,7 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
     ...(check !== undefined && { check }),
     ...(parameter_names !== undefined && { parameterNames: parameter_names }),
     ...(forward !== undefined && { forward }),
+    identity: identityOf(entry, scope),
   }
   const account = server.auth?.type === 'user_oauth' ? String(server.auth.provider) : undefined
   if (command !== undefined) {

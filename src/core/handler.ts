@@ -55,6 +55,8 @@ export type Handler = (params: Params, context: HandlerContext) => unknown
 export interface IsolatedHandler {
   readonly module: string
   readonly export: string
+  /** The text of the module. Identifies the code; without it, `module` does. */
+  source?(): string
 }
 
 /** A task for a child process. */
@@ -101,6 +103,14 @@ export interface ToolHealth {
   readonly concurrency?: { readonly most: number; readonly running: number }
 }
 
+/** What calls of a tool do, as JSON: an approval holds only as long as it is the same. */
+export interface Identity {
+  /** With the values of variables, but without secrets: those may be replaced at any time. */
+  readonly implementation: unknown
+  /** The tools that it calls, whose identities belong to it. */
+  readonly calls?: readonly string[]
+}
+
 /** A way to implement tools, selected by `implementation.type`. */
 export interface Kind {
   /** The JSON Schema of `implementation`. A definition with keys that it doesn't declare is skipped. */
@@ -131,6 +141,8 @@ export interface Kind {
   retry?(tool: ToolDefinition): ToolDefinition['retry']
   /** The circuit of a tenant; without one, the worst of all tenants. */
   circuit?(tool: ToolDefinition, tenant?: string): CircuitState | undefined
+  /** Default: `implementation` as it is written, and the callees. Rejects if it isn't known yet. */
+  identity?(tool: ToolDefinition): Identity | Promise<Identity>
   /** Renames parameters to the names that the tool's server expects, before validation. */
   rename?(tool: ToolDefinition, params: Params): Params
   /** Prepares a tool once. The returned function runs at every call, and throws if there is no handler. */

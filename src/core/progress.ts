@@ -1,5 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { canonicalText } from './json/canonical-text.ts'
+import type { HashedTool } from './tool.ts'
 import type { ToolErrorCode, ToolFailure, ToolResult } from './tool-result.ts'
 
 type Make<Options> = (name: string, params: unknown, options?: Options) => Promise<ToolResult>
@@ -32,6 +33,8 @@ interface ProgressRoot {
   readonly repeats: boolean
   /** Set when a call inside has asked for approval. */
   asked: boolean
+  /** The definition of the tool. */
+  hashed(): Promise<HashedTool>
 }
 
 /**
@@ -138,12 +141,19 @@ export class NewRoot implements ProgressRoot {
   asked = false
   readonly #keyOf: () => string | undefined
   readonly #hashOf: () => string
+  readonly hashed: () => Promise<HashedTool>
   #key: string | undefined
 
-  constructor(repeats: boolean, keyOf: () => string | undefined, hashOf: () => string) {
+  constructor(
+    repeats: boolean,
+    keyOf: () => string | undefined,
+    hashOf: () => string,
+    hashed: () => Promise<HashedTool>,
+  ) {
     this.repeats = repeats
     this.#keyOf = keyOf
     this.#hashOf = hashOf
+    this.hashed = hashed
   }
 
   get key(): string {

@@ -60,6 +60,9 @@ export interface Rollout {
   readonly guard?: { readonly min_calls?: number; readonly max_error_increase?: number }
 }
 
+/** A version of a tool, as `name@version`, and the hash of its definition. */
+export type HashedTool = readonly [tool: string, hash: string]
+
 /** A tool definition, with the keys of the configuration file. */
 export interface ToolDefinition {
   readonly name: string

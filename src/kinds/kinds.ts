@@ -1,4 +1,5 @@
 import { mock as coreMock } from '../core/execution/core-kinds.ts'
+import { codeIdentity } from '../core/execution/definition-hash.ts'
 import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
 import type { HandlerContext, Kind } from '../core/handler.ts'
 import { asText } from '../core/json/json-depth.ts'
@@ -65,6 +66,7 @@ const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itsel
 export const langchainKind = (log: Log = silentLog): Kind => ({
   effect: (tool) => annotatedEffect(sourceOf(tool)),
   fault: (tool) => (sourceOf(tool) === undefined ? NOT_IN_CODE : undefined),
+  identity: (tool) => ({ implementation: codeIdentity(tool, ...functionsOf(sourceOf(tool))) }),
   rename(tool, params) {
     const source = sourceOf(tool)
     if (source === undefined || !isAdapted(source)) return params
@@ -78,6 +80,13 @@ export const langchainKind = (log: Log = silentLog): Kind => ({
     }
   },
 })
+
+/** What the user of LangChain wrote: a function, or the method of a class. */
+const functionsOf = (source: LangchainTool | undefined): ((...given: never) => unknown)[] =>
+  ['func', '_call', 'invoke'].flatMap((key) => {
+    const code: unknown = source && Reflect.get(source, key)
+    return typeof code === 'function' ? [code as (...given: never) => unknown] : []
+  })
 
 /** The effect that an MCP server declares; other tools may write. */
 function annotatedEffect(tool: LangchainTool | undefined): Effect {

@@ -21,6 +21,10 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
     servers.names.includes(String(implementation.server))
       ? undefined
       : `MCP server '${implementation.server}' is not configured`,
+  async identity(tool) {
+    const { implementation } = tool
+    return { implementation: [implementation, await servers.identity(String(implementation.server), toolOf(tool))] }
+  },
   rename(tool, params) {
     const server = String(tool.implementation.server)
     const settings = servers.names.includes(server) ? servers.connection(server).settings : undefined

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { codeIdentity } from '../core/execution/definition-hash.ts'
 import type { Handler, IsolatedHandler, Kind } from '../core/handler.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
@@ -50,7 +52,7 @@ export function isolated(url: string | URL, name: string): IsolatedHandler {
   if (protocol !== 'file:') {
     throw new TypeError(`An isolated handler needs a file: URL, not "${href}": use new URL('./x.ts', import.meta.url)`)
   }
-  return { module: href, export: name }
+  return { module: href, export: name, source: () => readFileSync(new URL(href), 'utf8') }
 }
 
 const isIsolated = (value: unknown): boolean =>
@@ -63,6 +65,7 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
     schema: { properties: { type: {}, handler: {} } },
     effect: (tool) => slotOf(tool).effect ?? 'write',
     fault: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
+    identity: (tool) => ({ implementation: [tool.implementation, codeIdentity(tool, slotOf(tool).handler)] }),
     bind(tool): () => Handler | IsolatedHandler {
       const slot = slotOf(tool)
       return () => {

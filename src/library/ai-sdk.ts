@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { WRAPPED } from '../core/execution/tool-view.ts'
 import { asText } from '../core/json/json-depth.ts'
 import { mediaKind, readMedia, splitMedia, ToolExecutionError } from '../core/tool-result.ts'
 import { type AdapterOptions, adapterContext, failureOf, type HandedOut, handOut } from './adapter.ts'
@@ -174,7 +175,7 @@ function codeTool(name: string, given: GivenAiSdkTool, { modelOutput: isForModel
   const show = toModelOutput as ((options: object) => unknown) | undefined
   // A function decides by code that only the AI SDK runs: every call then needs approval, unless `fields` has a rule.
   const { approval = (needsApproval ?? false) !== false } = fields
-  return tool({
+  const made = tool({
     ...fields,
     ...(approval !== false && { approval }),
     name,
@@ -188,6 +189,7 @@ function codeTool(name: string, given: GivenAiSdkTool, { modelOutput: isForModel
       return plainOutput(await show({ toolCallId, input, output }))
     },
   })
+  return Object.freeze({ ...made, [WRAPPED]: [run, ...(show === undefined ? [] : [show])] })
 }
 
 /** Values of an async iterable are progress; the last one is the result. */

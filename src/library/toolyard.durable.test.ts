@@ -84,6 +84,43 @@ test('resume uses the flags of now, and a rejected call is told to the model', a
   expect([execute.mock.calls.length, model.requests.length]).toEqual([0, 4])
 })
 
+test.each(['before', 'after'])(
+  'a call of a run whose tool changed %s it was decided does not run, and is asked for again',
+  async (when) => {
+    const ran: string[] = []
+    const open = async (storage: string, execute: () => unknown, turns: readonly GivenTurn[]) => {
+      const pay = tool({ name: 'pay', description: 'Pays.', input, approval: true, execute })
+      const yard = await createToolyard({ tools: [pay], storage, models: { m: scripted(...turns) } })
+      onTestFinished(() => yard.close())
+      return yard
+    }
+    const folder = await newFolder()
+    const first = await open(folder, () => ran.push('former'), [call])
+    const { run_id = '', approvals: [{ id = '' } = {}] = [] } = await first.run({ model: 'm', prompt: 'Pay' })
+    if (when === 'after') await first.decide(id, { decision: 'approve' })
+    await first.close()
+    const second = await open(folder, () => ran.push('new'), [call, 'It is paid.'])
+    if (when === 'before') {
+      await expect(second.decide(id, { decision: 'approve' })).rejects.toThrow(
+        "Tool 'pay', or a tool that it calls, has changed since the approval was asked for: reject it",
+      )
+      await second.decide(id, { decision: 'reject' })
+    }
+    const again = await second.resume(run_id)
+    expect(again).toMatchObject({ status: 'waiting', approvals: [{ tool: 'pay' }] })
+    const next = again.approvals?.[0]?.id ?? ''
+    expect(next).not.toBe(id)
+    await second.decide(next, { decision: 'approve' })
+    const { content, tool_calls } = await second.resume(run_id)
+    const reason = when === 'after' ? 'has changed since the approval was asked for' : 'was rejected'
+    expect(tool_calls.map(({ result }) => result)).toMatchObject([
+      { error_code: 'PERMISSION_DENIED', error: expect.stringContaining(reason) },
+      { success: true },
+    ])
+    expect([content, ran]).toEqual(['It is paid.', ['new']])
+  },
+)
+
 test('a durable run has the id that it was given, so that another process can continue it', async () => {
   const folder = await newFolder()
   const { yard } = await opened(folder, [call])

@@ -318,6 +318,7 @@ describe('with keys', () => {
         root_key: null,
         subject: null,
         root_hash: null,
+        definitions: null,
         ...times,
       },
       1,

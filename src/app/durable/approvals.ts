@@ -1,6 +1,6 @@
 import type { CallContext } from '../../core/call-context.ts'
-import type { Clock } from '../../core/clock.ts'
-import { refuseLong, USABLE_MS } from '../../core/execution/approvals.ts'
+import { type Clock, within } from '../../core/clock.ts'
+import { changedText, refuseLong, USABLE_MS } from '../../core/execution/approvals.ts'
 import { matchesGlobs, missingPermission } from '../../core/execution/permit.ts'
 import { pinnedName } from '../../core/execution/tool-view.ts'
 import { asToolError } from '../../core/failure.ts'
@@ -45,6 +45,8 @@ export interface ApprovalView {
   readonly reason: string | null
   /** Why this caller may not decide; null if it may, or if it is decided. */
   readonly refused: string | null
+  /** Why a call that has not run can only be rejected, or asked for again; null if it can run. */
+  readonly changed: string | null
 }
 
 export interface ApprovalDecision {
@@ -89,6 +91,7 @@ interface ApprovalsOptions {
 const APPROVERS: readonly string[] = ['operator', 'admin']
 const NO_RULE: ApprovalRule = {}
 const OWN_WISH: ApprovalRule = { self: true }
+const SHOWN_WITHIN_MS = 1_000
 
 /** Lists and decides approvals. Undefined in place of a caller stands for the user of this machine. */
 export class Approvals {
@@ -100,7 +103,8 @@ export class Approvals {
 
   async list(filter: Omit<PauseFilter, 'now'>, caller?: Caller) {
     const { pauses, next } = await this.#options.pauses.list({ ...filter, now: this.#now() })
-    return { approvals: pauses.map((pause) => this.#view(pause, caller)), ...(next !== undefined && { next }) }
+    const approvals = await Promise.all(pauses.map((pause) => this.#view(pause, caller)))
+    return { approvals, ...(next !== undefined && { next }) }
   }
 
   async get(tenant: string, id: string, caller?: Caller): Promise<ApprovalView | undefined> {
@@ -140,7 +144,8 @@ export class Approvals {
     const detail = { tool: pause.tool, ...(asked ?? { changed }), decision, ...(reason !== undefined && { reason }) }
     await events.record('approval.decided', { by, tenant, subject: id, detail, content: params })
     const view = (await this.get(tenant, id, caller)) as ApprovalView
-    this.#tell('approval.decided', view)
+    const { tool, status, requested_at, expires_at, decided_at } = view
+    this.#options.tell({ type: 'approval.decided', id, tenant, tool, status, requested_at, expires_at, decided_at })
     return view
   }
 
@@ -180,12 +185,9 @@ export class Approvals {
     // The row of the call says over which interface.
     const by = { id: caller, name: this.#options.callers.nameOf(caller), source: null }
     void this.#options.events.record('approval.asked', { by, tenant, subject: id, detail, content: params })
-    this.#tell('approval.asked', this.#view(pause, undefined))
-  }
-
-  #tell(type: ApprovalNews['type'], view: ApprovalView): void {
-    const { id, tenant, tool, status, requested_at, expires_at, decided_at } = view
-    this.#options.tell({ type, id, tenant, tool, status, requested_at, expires_at, decided_at })
+    const requested_at = isoTime(pause.requested_at)
+    const news = { id, tenant, tool, status: 'pending', requested_at, decided_at: null } as const
+    this.#options.tell({ type: 'approval.asked', ...news, expires_at: isoTime(pause.expires_at) })
   }
 
   async #pending(tenant: string, id: string): Promise<Pause> {
@@ -235,6 +237,8 @@ export class Approvals {
       throw conflict(`tool '${tool}' ${pause.version} doesn't exist here. Was it removed, or is it in another program?`)
     const broken = manager().getRegistry().brokenReason(definition)
     if (broken !== undefined) throw conflict(broken)
+    const unfit = await this.#changed(pause).catch((error: unknown) => asToolError(error, tool).message)
+    if (unfit !== undefined) throw conflict(unfit)
     // A program knows its users: it passes their rights when the call runs.
     const isUser = source === 'code' && !callers.isKnown(caller)
     if (!isUser && caller !== '' && !callers.isValid(caller))
@@ -258,7 +262,28 @@ export class Approvals {
     return tool && registry.definitionOf(tool)
   }
 
-  #view(pause: Pause, caller: Caller | undefined): ApprovalView {
+  /** Why the definition isn't the one that was asked about. Throws if that isn't known. */
+  async #changed(pause: Pause): Promise<string | undefined> {
+    const changed = await this.#options.manager().getExecutor().changedSince(pause)
+    if (changed === undefined) return undefined
+    const fix = pause.decision === null ? 'reject it, and the caller can' : 'the call does not run, and its caller can'
+    return `${changedText(changed)}: ${fix} ask again`
+  }
+
+  /** Undefined also if the tool isn't here: in another program, it may be. */
+  async #shownChange(pause: Pause): Promise<string | undefined> {
+    const isOpen = pause.begun_at === null && pause.decision !== 'reject' && pause.expires_at > this.#now()
+    const definition = pause.kind === 'approval' && isOpen ? this.#definition(pause) : undefined
+    if (definition === undefined || this.#options.manager().getRegistry().brokenReason(definition)) return undefined
+    // It may depend on an MCP server that is starting. A list does not wait for that.
+    return within(
+      SHOWN_WITHIN_MS,
+      this.#changed(pause).catch(() => undefined),
+      this.#options.clock,
+    )
+  }
+
+  async #view(pause: Pause, caller: Caller | undefined): Promise<ApprovalView> {
     const { id, tenant, tool, params, decided_params, run_id, decided_by, decided_by_name, decided_at, reason } = pause
     const status = pauseStatus(pause, this.#now())
     const question = questionOf(pause)
@@ -280,6 +305,7 @@ export class Approvals {
       decided_at: decided_at === null ? null : isoTime(decided_at),
       reason,
       refused: status === 'pending' ? (this.#refused(pause, caller) ?? null) : null,
+      changed: (await this.#shownChange(pause)) ?? null,
     }
   }
 

@@ -55,7 +55,7 @@ export class Questions implements PersonInbox {
         // Each question is one of its own, whatever it asks.
         params_hash: id,
         subject: user ?? null,
-        ...{ root_hash: null, run_id: null, call_id: null, root_key: null },
+        ...{ root_hash: null, definitions: null, run_id: null, call_id: null, root_key: null },
         ...{ requested_at: now, expires_at: now + ANSWER_MS },
       },
       MAX_PENDING,

@@ -159,6 +159,7 @@ export function assemble(
     ...parts,
     kinds: table,
     compilePath: (path) => new JsonPath(path),
+    settled: () => servers.settled,
     isolate,
     log,
     clock,

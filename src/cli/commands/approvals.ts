@@ -80,8 +80,9 @@ async function approvalsList(terminal: Terminal, options: ListOptions): Promise<
 }
 
 const rowOf = (approval: ApprovalView): string[] => {
-  const { id, status, tenant, caller_name, tool, params, approved_params, expires_at } = approval
-  return [id, status, tenant, caller_name, tool, JSON.stringify(approved_params ?? params), expires_at]
+  const { id, status, tenant, caller_name, tool, params, approved_params, expires_at, changed } = approval
+  const shown = changed === null ? status : `${status}, changed`
+  return [id, shown, tenant, caller_name, tool, JSON.stringify(approved_params ?? params), expires_at]
 }
 
 /** `toolyard approvals approve` and `reject`. The user of this machine may decide about every call. */

@@ -6,9 +6,10 @@ import { canonicalText } from '../json/canonical-text.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
-import type { ApprovalRule, Effect, Params, ToolDefinition } from '../tool.ts'
+import type { ApprovalRule, Effect, HashedTool, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { type Call, waitingPlace } from './call.ts'
+import { hashedText, readHashed } from './definition-hash.ts'
 import { versionOf } from './tool-view.ts'
 
 const HOUR_MS = 3_600_000
@@ -134,10 +135,12 @@ export interface ApprovalParts {
 export class Approvals {
   readonly #parts: ApprovalParts | undefined
   readonly #clock: Clock
+  readonly #hashOf: (tool: ToolDefinition) => Promise<HashedTool>
 
-  constructor(parts: ApprovalParts | undefined, clock: Clock) {
+  constructor(parts: ApprovalParts | undefined, clock: Clock, hashOf: (tool: ToolDefinition) => Promise<HashedTool>) {
     this.#parts = parts
     this.#clock = clock
+    this.#hashOf = hashOf
   }
 
   /**
@@ -159,7 +162,8 @@ export class Approvals {
     // A tool that calls others hands the approval to all of them.
     const isForAnother = named === undefined || (call.context.parent !== undefined && !isSame(named, asked))
     const repeats = needed && mayRepeat(call) && callId === undefined
-    const pause = isForAnother && repeats ? await pauses.open(asked, now).catch(unavailable) : named
+    const find = async () => pauses.open(await this.#callOf(call, tool, snapshot.params), now).catch(unavailable)
+    const pause = isForAnother && repeats ? await find() : named
     // An approval of another caller does not exist for this one.
     const isOwn =
       pause?.kind === asked.kind &&
@@ -169,6 +173,8 @@ export class Approvals {
     // A direct call whose approval has expired would ask again.
     const isOver = !needed && run_id === null && pause !== undefined && pause.expires_at <= now
     if (isOwn && pause.run_id === run_id && pause.call_id === call_id && !isOver) call.approval = pause
+    // A call that began has an answer, whatever the definition is now.
+    if (call.approval?.begun_at === null) await this.#callOf(call, tool, snapshot.params)
     return needed || call.approval !== undefined
   }
 
@@ -176,7 +182,14 @@ export class Approvals {
   isCounted(call: Call, tool: GuardedTool, params: Params): boolean {
     const { approval } = call
     if (approval?.decision !== 'approve' || approval.begun_at !== null) return false
+    if (approval.definitions !== call.definitions) return false
     return approval.expires_at > this.#clock.wall() && isSame(approval, callOf(call, tool, params))
+  }
+
+  /** Whether the approved call began before: it has an answer already, whatever has become of the tool since. */
+  hasBegun(call: Call, tool: GuardedTool, params: Params): boolean {
+    const { approval } = call
+    return approval !== undefined && approval.begun_at !== null && isSame(approval, callOf(call, tool, params))
   }
 
   /** Throws unless the call was approved. Returns the parameters to run with, if they were changed. */
@@ -187,7 +200,8 @@ export class Approvals {
     // A direct call must name its approval. A call of a run has its own.
     if (asked?.run_id === null) throw required(call, tool, asked)
     const approval = call.approval as Pause
-    if (!isSame(approval, callOf(call, tool, params))) {
+    const same = await this.#callOf(call, tool, params)
+    if (!isSame(approval, same)) {
       const message = `The approval '${approval.id}' is for another call: leave approval_id out to ask for this one`
       throw new ToolExecutionError('INVALID_PARAMETERS', message)
     }
@@ -196,6 +210,8 @@ export class Approvals {
       const reason = approval.reason === null ? '' : `: ${approval.reason}`
       throw new ToolExecutionError('PERMISSION_DENIED', `The call of tool '${tool.name}' was rejected${reason}`)
     }
+    // An approval that has expired is asked for again anyway.
+    if (approval.expires_at > now) refuseChanged(approval, same)
     if (status === 'pending') throw required(call, tool, approval)
     // A run asks once.
     if (approval.expires_at <= now && approval.run_id !== null) {
@@ -218,7 +234,7 @@ export class Approvals {
     const { root } = call.context.parent?.progress ?? {}
     if (root !== undefined) root.asked = true
     const request = {
-      ...callOf(call, tool, params),
+      ...(await this.#callOf(call, tool, params)),
       id: randomUUID(),
       subject: call.context.user ?? null,
       params,
@@ -231,6 +247,15 @@ export class Approvals {
     call.approval = pause
     if (isNew) onAsk?.(pause)
     return pause
+  }
+
+  /** With the definitions of the tool, and of that of the outermost call, as they are now. */
+  async #callOf(call: Call, tool: GuardedTool, params: Params): Promise<PausedCall> {
+    if (call.definitions === undefined) {
+      const root = await call.context.parent?.progress?.root.hashed()
+      call.definitions = hashedText([await this.#hashOf(tool.definition), ...(root === undefined ? [] : [root])])
+    }
+    return callOf(call, tool, params)
   }
 
   #store({ name }: GuardedTool): ApprovalParts {
@@ -264,8 +289,28 @@ function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
     version: versionOf(tool.definition),
     params_hash,
     root_hash,
+    definitions: call.definitions ?? null,
   }
 }
+
+/** Throws if a definition is not the one that was asked about. */
+function refuseChanged(pause: Pause, now: PausedCall): void {
+  const { tool, definitions } = pause
+  if (definitions !== null && definitions === now.definitions) return
+  const before = readHashed(definitions) ?? []
+  const [changed] = (readHashed(now.definitions) ?? []).find(([, hash], at) => before[at]?.[1] !== hash) ?? [tool]
+  throw changedSince(changed, pause)
+}
+
+export function changedSince(changed: string, { id, run_id }: Pause): ToolExecutionError {
+  const how = run_id === null ? 'leave approval_id out' : 'repeat the call'
+  const message = `${changedText(changed)} (approval '${id}'). The call did not run: ${how} to ask again`
+  return new ToolExecutionError('PERMISSION_DENIED', message)
+}
+
+/** `tool`: as `name@version`. */
+export const changedText = (tool: string): string =>
+  `Tool '${tool.replace(/@0\.0\.0$/, '')}', or a tool that it calls, has changed since the approval was asked for`
 
 /** The run and the call that wait. A direct call is repeated by its caller. */
 function placeOf({ context }: Call): Pick<Pause, 'run_id' | 'call_id'> {

@@ -9,12 +9,14 @@ import { counted, periodInWords, shortened } from '../schema/problem-words.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
+import type { Pause } from '../storage/pause-store.ts'
 import { suggest } from '../suggest.ts'
-import type { Effect, JsonSchema, Params, ToolDefinition } from '../tool.ts'
+import type { Effect, HashedTool, JsonSchema, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { approvalFault, type BoundApproval, bindApproval } from './approvals.ts'
 import { type Call, clampTimeout } from './call.ts'
 import { CODE, CORE_KINDS, missingKind } from './core-kinds.ts'
+import { definitionHash, readHashed } from './definition-hash.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
 import { toolHash } from './result-cache.ts'
@@ -70,6 +72,7 @@ export class BoundTools {
   /** Whether there is a store for approvals. */
   readonly #canAsk: boolean
   readonly #compilePath: CompilePath | undefined
+  readonly #settled: () => Promise<void>
   /** By name, if there is only one version. */
   readonly #tools = new Map<string, BoundTool>()
   readonly #bound = new Map<ToolDefinition, BoundTool>()
@@ -80,8 +83,10 @@ export class BoundTools {
     defaultTimeoutMs: number,
     canAsk: boolean,
     compilePath: CompilePath | undefined,
+    settled: () => Promise<void> = async () => {},
   ) {
     this.#compilePath = compilePath
+    this.#settled = settled
     this.#registry = registry
     this.#canAsk = canAsk
     this.#kinds = new Map(Object.entries({ ...CORE_KINDS, ...kinds }))
@@ -150,6 +155,26 @@ export class BoundTools {
       const circuit = tool.circuit(tenant)
       if (circuit !== undefined) yield [tool.name, circuit]
     }
+  }
+
+  async hashOf(tool: ToolDefinition): Promise<HashedTool> {
+    const parts = {
+      kindOf: ({ implementation }: ToolDefinition) => this.#kinds.get(implementation?.type),
+      reachable: (name: string) => this.#registry.reachable(name),
+      settled: this.#settled,
+    }
+    return [pinnedName(tool), await definitionHash(tool, parts)]
+  }
+
+  /** The first tool, as `name@version`, whose definition is not the one that was approved, or isn't known. */
+  async changed({ tool: asked, definitions }: Pick<Pause, 'tool' | 'definitions'>): Promise<string | undefined> {
+    for (const [name, hash] of readHashed(definitions) ?? [[asked, '']]) {
+      const at = name.lastIndexOf('@')
+      const tool = this.#registry.at({ name: name.slice(0, at), version: name.slice(at + 1) })
+      const now = tool && (await this.hashOf(this.#registry.definitionOf(tool)))
+      if (now?.[1] !== hash) return name
+    }
+    return undefined
   }
 
   /** Binds a tool that may not be registered. */

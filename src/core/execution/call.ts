@@ -55,6 +55,8 @@ export class Call extends DeadlineEntry implements CallRecord {
   snapshot: ParamsSnapshot | undefined = undefined
   /** The approval that the call asked for or uses. */
   approval: Pause | undefined = undefined
+  /** The definitions that a person would approve, as text; undefined until they are compared. */
+  definitions: string | undefined = undefined
   /** Only of tools that call others. */
   progress: Progress | undefined = undefined
   /** The key of identical calls, for tools that can share results. */

@@ -2,37 +2,51 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { NewRoot, Progress } from '../progress.ts'
 import type { Pause, StoredProgress } from '../storage/pause-store.ts'
-import type { Params } from '../tool.ts'
+import type { HashedTool, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { type ApprovalParts, mayRepeat, unavailable } from './approvals.ts'
+import { type ApprovalParts, changedSince, mayRepeat, unavailable } from './approvals.ts'
 import type { Call } from './call.ts'
 import { callKey } from './result-cache.ts'
 
 /** What one call may store until it continues. */
 const MAX_CHARACTERS = 1024 * 1024
 
+/** The definitions of tools, as they are now. */
+export interface Definitions {
+  hashOf(tool: ToolDefinition): Promise<HashedTool>
+  /** The first tool, as `name@version`, whose definition is not the one that was approved. */
+  changed(pause: Pick<Pause, 'tool' | 'definitions'>): Promise<string | undefined>
+}
+
 /** Stores what tools that call others have done when one of their calls needs approval, and finds it when they continue. */
 export class Continuations {
   readonly #parts: ApprovalParts
   readonly #clock: Clock
+  readonly #definitions: Definitions
 
-  constructor(parts: ApprovalParts, clock: Clock) {
+  constructor(parts: ApprovalParts, clock: Clock, definitions: Definitions) {
     this.#parts = parts
     this.#clock = clock
+    this.#definitions = definitions
   }
 
   /** What the call has done. */
-  async progressOf(call: Call, params: Params): Promise<Progress> {
+  async progressOf(call: Call, tool: ToolDefinition, params: Params): Promise<Progress> {
     const { parent, callId, idempotencyKey: key } = call.context
     if (parent?.progress !== undefined) return parent.progress.inner(parent.step ?? callId)
     const hashOf = () => hash('sha256', callKey(call.tool, call.userScope, params))
     const found = await this.#find(call, hashOf)
+    let known: Promise<HashedTool> | undefined
+    const hashed = () => {
+      known ??= this.#definitions.hashOf(tool)
+      return known
+    }
     if (found === undefined) {
       const keyOf = () => key ?? (call.approval && ownKey(call.approval.id))
-      return new Progress(new NewRoot(mayRepeat(call), keyOf, hashOf))
+      return new Progress(new NewRoot(mayRepeat(call), keyOf, hashOf, hashed))
     }
     const { root_key, root_hash, progress } = found
-    const root = { key: root_key, hash: root_hash, resumed: true, repeats: mayRepeat(call), asked: false }
+    const root = { key: root_key, hash: root_hash, resumed: true, repeats: mayRepeat(call), asked: false, hashed }
     return Progress.parse(this.#parts.seal?.open(progress, root_key) ?? progress, root)
   }
 
@@ -56,6 +70,13 @@ export class Continuations {
     }
   }
 
+  /** Before anything runs: continuing ends with a call that can't be made. What began has an answer. */
+  async #refuseChanged(pause: Pause, now: number): Promise<void> {
+    if (pause.decision === 'reject' || pause.begun_at !== null || pause.expires_at <= now) return
+    const changed = await this.#definitions.changed(pause)
+    if (changed !== undefined) throw changedSince(changed, pause)
+  }
+
   /** By the approval that the call names, by its idempotency key, or by its parameters if its caller can only repeat it. */
   async #find(call: Call, hashOf: () => string): Promise<StoredProgress | undefined> {
     const { pauses } = this.#parts
@@ -68,7 +89,10 @@ export class Continuations {
       const rootKey = own && (own.root_key ?? ownKey(own.id))
       const known = rootKey && (await pauses.progress(tenant, caller, rootKey).catch(unavailable))
       const problem = problemOf(call, { id, own, known, hash: hashOf(), now })
-      if (problem === undefined) return known || undefined
+      if (problem === undefined) {
+        await this.#refuseChanged(own as Pause, now)
+        return known || undefined
+      }
       // A tool in code hands the approval to all tools that it calls.
       if (parent === undefined) throw new ToolExecutionError('INVALID_PARAMETERS', problem)
     }

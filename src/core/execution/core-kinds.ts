@@ -2,7 +2,8 @@ import type { Kind } from '../handler.ts'
 import { sameJson } from '../json/canonical-text.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { viewOf } from './tool-view.ts'
+import { codeIdentity } from './definition-hash.ts'
+import { viewOf, WRAPPED } from './tool-view.ts'
 
 export const CODE = 'code'
 export const DISCOVERY = 'discovery'
@@ -12,6 +13,7 @@ const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by t
 const code: Kind = {
   effect: () => 'write',
   fault: (tool) => (viewOf(tool).execute === undefined ? NOT_IN_CODE : undefined),
+  identity: (tool) => ({ implementation: codeIdentity(tool, viewOf(tool).execute, ...(viewOf(tool)[WRAPPED] ?? [])) }),
   bind(tool) {
     const { execute } = viewOf(tool)
     return () => {

@@ -52,12 +52,25 @@ export class Once {
     return this.#run(call, tool, this.#keyClaim(call, tool, asked), signal, approved)
   }
 
-  /** The stored answer of the idempotency key, without claiming the key. */
-  async look(call: Call, tool: BoundTool, params: Params, signal: CancelSignal): Promise<unknown> {
-    const claim = this.#keyClaim(call, tool, params)
-    const store = this.#storeFor(call, tool)
-    const known = await this.#await(call, claim, () => store.look(claim), signal)
-    return known && { result: replay(known) }
+  /** The stored answer of the idempotency key, or of the approval if its call has begun, without claiming the key. */
+  async look(
+    call: Call,
+    tool: BoundTool,
+    params: Params,
+    hasBegun: boolean,
+    signal: CancelSignal,
+  ): Promise<Known | undefined> {
+    const { approval, idempotencyKey } = call
+    const claims = [
+      ...(idempotencyKey === undefined ? [] : [this.#keyClaim(call, tool, params)]),
+      ...(hasBegun && approval ? [this.#claimOf(call, tool, approval.params, approvalKey(approval.id))] : []),
+    ]
+    for (const claim of claims) {
+      const store = this.#storeFor(call, tool, claim)
+      const known = await this.#await(call, claim, () => store.look(claim), signal)
+      if (known !== undefined) return { result: replay(known) }
+    }
+    return undefined
   }
 
   /**
@@ -71,8 +84,8 @@ export class Once {
     throw unknownOutcome('The call began before the run continued, and its result is not known')
   }
 
-  #storeFor({ context: { once } }: Call, { effect, approval }: BoundTool): OnceStore {
-    return effect === 'write' || approval !== undefined ? (once ?? this.#store) : this.#memory
+  #storeFor({ context: { once } }: Call, { effect, approval }: BoundTool, claim: OnceClaim): OnceStore {
+    return effect === 'write' || approval !== undefined || isOfApproval(claim) ? (once ?? this.#store) : this.#memory
   }
 
   async #run(
@@ -82,7 +95,7 @@ export class Once {
     signal: CancelSignal,
     work: () => unknown,
   ): Promise<unknown> {
-    const store = this.#storeFor(call, tool)
+    const store = this.#storeFor(call, tool, claim)
     const known = await this.#await(call, claim, () => store.claim(claim), signal)
     if (known !== undefined) return replay(known)
     if (signal.aborted) {

@@ -45,6 +45,8 @@ export interface ToolExecutorOptions {
   readonly once?: OnceStore
   /** Stores approvals. Without it, tools that need approval can't be called. Needs `once`. */
   readonly approvals?: ApprovalParts
+  /** Resolves when the tools that other servers list are known, or those servers have failed. Default: at once. */
+  readonly settled?: () => Promise<void>
   /** The accounts of users. Without it, tools that use them can't be called. */
   readonly accounts?: UserAccounts
   /** Shared result cache. Default: one of this executor. */
@@ -149,12 +151,12 @@ export class Runner {
     }
   }
 
-  /** The stored answer of the call's idempotency key. Throws it if the answer is a failure. */
-  async stored(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
-    if (call.idempotencyKey === undefined) return undefined
+  /** The stored answer of the call's idempotency key, or of its approval. Throws it if the answer is a failure. */
+  async stored(call: Call, tool: BoundTool, params: Params, hasBegun: boolean): Promise<Known | undefined> {
+    if (call.idempotencyKey === undefined && !hasBegun) return undefined
     const execution = call.join(new Execution(tool, params, call, this.#parts))
     const known = await this.outcomeOf(
-      call.follow(execution, this.#once.look(call, tool, params, execution.cancellation)),
+      call.follow(execution, this.#once.look(call, tool, params, hasBegun, execution.cancellation)),
     )
     call.execution = undefined
     return known as Known | undefined

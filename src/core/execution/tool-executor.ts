@@ -13,6 +13,7 @@ import type { Tracer } from '../records/tracer.ts'
 import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
 import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
+import type { Pause } from '../storage/pause-store.ts'
 import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import { Approvals, mayNeedApproval } from './approvals.ts'
@@ -64,19 +65,20 @@ export class ToolExecutor {
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#turns = new Turns(this.#clock)
-    const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS } = options
+    const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS, compilePath, settled } = options
     checkNumber('ToolExecutor', 'defaultTimeoutMs', defaultTimeoutMs, ABOVE_ZERO)
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
-    this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, approvals !== undefined, options.compilePath)
+    const canAsk = approvals !== undefined
+    this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, canAsk, compilePath, settled)
     this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.#call(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
-    this.#approvals = new Approvals(approvals, this.#clock)
+    this.#approvals = new Approvals(approvals, this.#clock, (tool) => this.#tools.hashOf(tool))
     let loaded: Continuations | undefined
     this.#continuations =
       approvals &&
       (async () => {
-        loaded ??= new (await import('./continuations.ts')).Continuations(approvals, this.#clock)
+        loaded ??= new (await import('./continuations.ts')).Continuations(approvals, this.#clock, this.#tools)
         return loaded
       })
     this.#cache = options.cache ?? new ResultCache(this.#clock)
@@ -122,7 +124,7 @@ export class ToolExecutor {
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
       if (tool.callsOthers && this.#continuations !== undefined) {
-        call.progress = await (await this.#continuations()).progressOf(call, snapshot.params)
+        call.progress = await (await this.#continuations()).progressOf(call, tool.definition, snapshot.params)
       }
       // The approval of a call that a tool makes is for that call.
       const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
@@ -135,8 +137,11 @@ export class ToolExecutor {
       // Nobody is asked to approve a call that can't run.
       if (tool.account !== undefined) await this.#accounts?.require(tool.account, call.context, call.tool)
       // The caller may have lost an answer that is paid and approved.
+      const hasBegun = guarded && this.#approvals.hasBegun(call, tool, snapshot.params)
       const stored =
-        guarded || tool.cost !== undefined ? await this.#runner.stored(call, tool, snapshot.params) : undefined
+        guarded || tool.cost !== undefined
+          ? await this.#runner.stored(call, tool, snapshot.params, hasBegun)
+          : undefined
       const free =
         stored ?? (tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true)))
       if (guarded && free === undefined) await this.#approve(call, tool, snapshot.params)
@@ -322,6 +327,11 @@ export class ToolExecutor {
     const snapshot = this.#check.read(call, tool, params)
     await this.#check.validate(call, tool, snapshot)
     return snapshot.params
+  }
+
+  /** The first tool, as `name@version`, whose definition is not the one that an approval was asked for. */
+  changedSince(pause: Pick<Pause, 'tool' | 'definitions'>): Promise<string | undefined> {
+    return this.#tools.changed(pause)
   }
 
   /** Compiles a tool's schema. Returns the problem, if there is one. */

@@ -32,6 +32,7 @@ export const REFINEMENT: unique symbol = Symbol('refinement')
 export const RESULT: unique symbol = Symbol('result')
 export const PACKAGE: unique symbol = Symbol('package')
 export const OPEN: unique symbol = Symbol('open')
+export const WRAPPED: unique symbol = Symbol('wrapped')
 
 /** A definition with the parts that JSON can't hold. */
 export interface ToolView extends ToolDefinition {
@@ -43,6 +44,8 @@ export interface ToolView extends ToolDefinition {
   readonly [REFINEMENT]?: Refinement | undefined
   readonly [RESULT]?: ReadSchema | undefined
   readonly [PACKAGE]?: string | undefined
+  /** The functions that `execute` calls, if it is one of ours. */
+  readonly [WRAPPED]?: readonly ((...given: never) => unknown)[]
   /** Of a tool of ours that only reads what its caller may see: keys that are limited to some tools have it too. */
   readonly [OPEN]?: true
 }

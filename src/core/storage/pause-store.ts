@@ -17,6 +17,8 @@ export interface PausedCall {
   readonly params_hash: string
   /** The hash of the outermost call of a tool that calls others, if one made this call. */
   readonly root_hash: string | null
+  /** The definitions that a person sees: of the tool, and of that of the outermost call. Null: not known, or a question. */
+  readonly definitions: string | null
 }
 
 /** Times are milliseconds since 1970. */

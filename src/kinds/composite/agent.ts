@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext, ParentCall } from '../../core/call-context.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
-import type { Handler, HandlerContext, IsolatedHandler, Kind } from '../../core/handler.ts'
+import type { Handler, HandlerContext, Identity, IsolatedHandler, Kind } from '../../core/handler.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { Effect, Implementation, Params, ToolDefinition } from '../../core/tool.ts'
@@ -138,6 +138,13 @@ export class AgentKind implements Kind {
     const { tools = [] } = agentOf(tool)
     const names = this.#parts.registry.definitions().map(({ name }) => name)
     return names.filter((name) => name !== tool.name && matchesGlobs(tools, name))
+  }
+
+  async identity(tool: ToolDefinition): Promise<Identity> {
+    const { url, api_key: _secret, ...implementation } = agentOf(tool)
+    if (url === undefined) return { implementation, calls: this.callees(tool) }
+    const request = await this.#parts.http.identity?.(remoteTool(tool))
+    return { implementation: [implementation, request?.implementation] }
   }
 
   bind(tool: ToolDefinition): () => Handler {

@@ -4,7 +4,7 @@ import { extname } from 'node:path'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { pinnedName, RESULT, viewOf } from '../../core/execution/tool-view.ts'
-import type { Handler, HandlerContext, Isolate, IsolatedTask, Kind } from '../../core/handler.ts'
+import type { Handler, HandlerContext, Identity, Isolate, IsolatedTask, Kind } from '../../core/handler.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
@@ -84,6 +84,11 @@ export class CodeModeKind implements Kind {
 
   fault(): string | undefined {
     return isInstalled() ? undefined : 'Code mode needs the package run: npm install run'
+  }
+
+  /** Not the tools: the code, which is a parameter, says which of them it calls. */
+  identity(): Identity {
+    return { implementation: this.#limits }
   }
 
   callees(): readonly string[] {

@@ -1,9 +1,10 @@
 import { NO_ACCOUNTS } from '../../core/execution/user-accounts.ts'
-import type { CircuitState, Handler, Kind } from '../../core/handler.ts'
+import type { CircuitState, Handler, Identity, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'
 import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
+import { withoutSecrets } from './request/expand-implementation.ts'
 import { effectOf, expandedUrl, problemOf, reachFault, warningOf } from './request/http-problem-of.ts'
 
 interface Loaded {
@@ -55,6 +56,10 @@ export class HttpKind implements Kind {
 
   retry(tool: ToolDefinition): ToolDefinition['retry'] {
     return httpOf(tool).retry
+  }
+
+  identity(tool: ToolDefinition): Identity {
+    return { implementation: withoutSecrets(httpOf(tool), this.#parts.env) }
   }
 
   circuit(tool: ToolDefinition, tenant?: string): CircuitState | undefined {

@@ -21,8 +21,10 @@ import { type MemberUser, ServerMember } from './server-member.ts'
 import {
   forwardedCapabilities,
   forwardingOf,
+  MCP_CONNECT_TIMEOUT,
   MCP_RETRY_ATTEMPTS,
   type McpServerSettings,
+  serverIdentity,
   type TokenSupply,
 } from './server-settings.ts'
 
@@ -140,6 +142,7 @@ export class McpServers {
   readonly #parts: McpServersParts
   readonly #joined: JoinedTools
   readonly #user: MemberUser
+  #settled: Promise<void> | undefined
   readonly library: ServerLibrary
 
   /** `former`: the servers of the configuration before. Those that did not change keep their connections and tools. */
@@ -178,7 +181,14 @@ export class McpServers {
   /** Connects to all servers; resolves when each is connected or given up. */
   async start(): Promise<void> {
     this.#join()
-    await Promise.all([...this.#members.values()].map((member) => member.start()))
+    const started = Promise.all([...this.#members.values()].map((member) => member.start()))
+    this.#settled ??= started.then(() => {})
+    await started
+  }
+
+  /** Resolves when each server was connected or given up for the first time. */
+  get settled(): Promise<void> {
+    return this.#settled ?? Promise.resolve()
   }
 
   /** `name`: that of the tool in the registry. */
@@ -244,6 +254,22 @@ export class McpServers {
   asksPeople(server: string): boolean {
     const settings = this.#members.get(server)?.connection.settings
     return settings !== undefined && asksPeople(settings)
+  }
+
+  /** How a server is reached and lists a tool. Rejects if it has never listed its tools. */
+  async identity(server: string, tool: string): Promise<unknown> {
+    const connection = this.connection(server)
+    const member = this.#members.get(server) as ServerMember
+    if (member.tools === undefined && connection.failure === undefined) {
+      await connection.client(AbortSignal.timeout(MCP_CONNECT_TIMEOUT)).catch(() => {})
+    }
+    if (member.tools === undefined) {
+      const message = `MCP server '${server}' has not listed its tools yet: try again when it is connected`
+      throw new ToolExecutionError('SERVICE_UNAVAILABLE', message)
+    }
+    const { inputSchema, outputSchema, annotations } = member.tools.find(({ name }) => name === tool)?.raw ?? {}
+    const { title: _title, ...hints } = Object(annotations) as Record<string, unknown>
+    return [serverIdentity(connection.settings), inputSchema, outputSchema, hints]
   }
 
   connection(server: string): McpConnection {

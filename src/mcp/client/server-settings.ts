@@ -15,6 +15,15 @@ export interface McpServerSettings {
   readonly forward?: Partial<Forwarding>
   /** What Toolyard declares to the server. Default: what `forward` allows. */
   readonly capabilities?: ClientCapabilities
+  /** Which server this is, without secrets: equal on every machine. */
+  readonly identity?: unknown
+}
+
+/** Which server calls reach: if it changes, approvals of its tools are asked for again. */
+export function serverIdentity({ identity, reach }: McpServerSettings): unknown {
+  if (identity !== undefined) return identity
+  if (reach.type === 'stdio') return [reach.command, reach.args, Object.keys(reach.env).sort(), reach.cwd ?? null]
+  return [reach.type, reach.url, Object.keys(reach.headers).sort(), reach.account ?? null]
 }
 
 /** What clients get of a server besides its tools, and what the server may ask them during a call. */

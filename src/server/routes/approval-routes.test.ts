@@ -391,7 +391,7 @@ describe('deciding', () => {
     define('pay_odd', { permissions: ['payments'] })
     await refused(odd, 'no permission')
     define('pay_odd', { parameters: { ...AMOUNT, required: ['account'] } })
-    await refused(odd, "missing 'account'")
+    await refused(odd, "Tool 'pay_odd', or a tool that it calls, has changed since the approval was asked for")
     server.installation.manager.getRegistry().unregister('pay_odd')
     await refused(odd, "doesn't exist here")
     expect((await decide(odd, { decision: 'reject' })).status).toBe(200)

@@ -35,6 +35,10 @@ const APPROVAL = {
   decided_at: TIME_OR_NULL,
   reason: TEXT_OR_NULL,
   refused: { ...TEXT_OR_NULL, description: 'Why you may not decide; null if you may.' },
+  changed: {
+    ...TEXT_OR_NULL,
+    description: 'Why a call that has not run can only be rejected and asked for again: its tool has changed.',
+  },
 }
 
 const ID = pathParameter('id', 64)

@@ -353,4 +353,9 @@ export const additions: readonly { readonly sqlite: string; readonly postgres: s
     sqlite: 'ALTER TABLE pauses ADD COLUMN subject TEXT',
     postgres: 'ALTER TABLE toolyard.pauses ADD COLUMN subject text;',
   },
+  // The definitions that a person approves. Approvals from before have none.
+  {
+    sqlite: 'ALTER TABLE pauses ADD COLUMN definitions TEXT',
+    postgres: 'ALTER TABLE toolyard.pauses ADD COLUMN definitions text;',
+  },
 ]

@@ -28,24 +28,26 @@ const COLUMNS = [
   'root_key',
   'root_hash',
   'subject',
+  'definitions',
   'requested_at',
   'expires_at',
 ] as const satisfies (keyof PauseRequest)[]
 
 /** All but the progress, which may be large. */
 const PAUSE = `id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key, root_hash,
-  subject, requested_at, expires_at, decision, decided_params, decided_by, decided_by_name, decided_at, reason, begun_at`
+  subject, definitions, requested_at, expires_at, decision, decided_params, decided_by, decided_by_name, decided_at,
+  reason, begun_at`
 const INSERT = [
   `INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id, root_key,
-    root_hash, subject, requested_at, expires_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING`,
+    root_hash, subject, definitions, requested_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING`,
   PAUSE,
 ].join(' ')
 const SELECT = ['SELECT', PAUSE, 'FROM toolyard.pauses'].join(' ')
 const OPEN = [
   SELECT,
   `WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
-    AND root_hash IS NOT DISTINCT FROM ?
+    AND root_hash IS NOT DISTINCT FROM ? AND definitions = ?
     AND expires_at > ? AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
   ORDER BY requested_at DESC, id DESC LIMIT 1`,
 ].join(' ')
@@ -191,8 +193,8 @@ export class Pauses implements PauseStore {
 }
 
 const openValues = (call: PausedCall, now: number): readonly unknown[] => {
-  const { tenant, caller, params_hash, tool, version, kind, root_hash } = call
-  return [tenant, caller, params_hash, tool, version, kind, root_hash, now]
+  const { tenant, caller, params_hash, tool, version, kind, root_hash, definitions } = call
+  return [tenant, caller, params_hash, tool, version, kind, root_hash, definitions, now]
 }
 
 const readPause = (row: PauseRow): Pause => ({

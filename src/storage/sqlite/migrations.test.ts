@@ -217,8 +217,8 @@ test('approvals from before calls could continue stay', () => {
     VALUES ('p', 'approval', 't', 'c', 'pay', '0.0.0', 'h', '{}', 1, 2)`)
   migrate(database)
   expect(layout(database)).toEqual(layout(freshDatabase()))
-  expect(database.all('SELECT id, root_hash, progress FROM pauses')).toEqual([
-    { id: 'p', root_hash: null, progress: null },
+  expect(database.all('SELECT id, root_hash, progress, definitions FROM pauses')).toEqual([
+    { id: 'p', root_hash: null, progress: null, definitions: null },
   ])
 })
 

@@ -126,6 +126,7 @@ describe('the sweep', () => {
           root_key: null,
           root_hash: null,
           subject: null,
+          definitions: 'd',
           ...times,
         },
         9,

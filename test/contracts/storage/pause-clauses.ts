@@ -18,6 +18,7 @@ export const pauseRequest = (id: string, more: Partial<PauseRequest> = {}): Paus
   root_key: null,
   root_hash: null,
   subject: UNICODE,
+  definitions: 'd',
   requested_at: NOW,
   expires_at: NOW + 1_000,
   ...more,
@@ -75,6 +76,8 @@ export const pauseClauses: Clauses = {
       { tenant: 'other' },
       { run_id: 'r' },
       { root_hash: 'h' },
+      { definitions: 'e' },
+      { definitions: null },
     ]
     for (const [index, more] of others.entries()) {
       const request = pauseRequest(`p${index}`, { params_hash: 'same', ...more })

@@ -68,7 +68,7 @@ export function ApprovalPage({ id }: { readonly id: string }) {
 
 /** The parameters, to be approved as they are or changed, and the decision. */
 function Decide({ approval }: { readonly approval: ApprovalView }) {
-  const { id, tool, refused } = approval
+  const { id, tool, refused, changed: stale } = approval
   const ids = useId()
   const { data: definition } = useQuery(toolQuery(tool))
   const [params, setParams] = useState<Record<string, unknown>>(approval.params)
@@ -81,6 +81,11 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
   const said = reason.trim() === '' ? {} : { reason: reason.trim() }
   return (
     <>
+      {stale !== null && (
+        <div className="mt-4">
+          <Note tone="warn">{stale}.</Note>
+        </div>
+      )}
       <div className="mt-4 grid gap-4 md:grid-cols-2">
         <div className="panel min-w-0 p-4">
           <h2 className="mb-3 text-sm font-medium text-muted">Parameters</h2>
@@ -113,7 +118,7 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
       <div className="mt-4 flex flex-wrap items-center gap-3">
         <Button
           look="main"
-          disabled={isPending || refused !== null || !readable}
+          disabled={isPending || refused !== null || stale !== null || !readable}
           onClick={() => mutate({ decision: 'approve', ...(changed && { params }), ...said })}
         >
           {changed ? 'Approve with changes' : 'Approve'}
@@ -139,7 +144,8 @@ function Decide({ approval }: { readonly approval: ApprovalView }) {
 }
 
 const Decided = ({ approval }: { readonly approval: ApprovalView }) => {
-  const { status, params, approved_params, decided_by, decided_by_name, decided_at, reason, question } = approval
+  const { status, params, approved_params, decided_by, decided_by_name, decided_at, reason, question, changed } =
+    approval
   // Nobody decided: the call ended first.
   const isWithdrawn = question !== null && decided_by === ''
   const words = question === null ? status : status === 'approved' ? 'answered' : 'declined'
@@ -159,6 +165,7 @@ const Decided = ({ approval }: { readonly approval: ApprovalView }) => {
         )}
         {reason !== null && !isWithdrawn ? `: ${reason}` : decided_at !== null && '.'}
       </Note>
+      {changed !== null && <Note tone="warn">{changed}.</Note>}
       {isQuestion(approval) ? (
         <Panel title="Question">
           <p className="whitespace-pre-line wrap-anywhere">{questionText(approval)}</p>

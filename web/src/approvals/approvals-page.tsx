@@ -78,6 +78,7 @@ const Entry = ({ approval }: { readonly approval: ApprovalView }) => (
       {approval.status === 'pending' &&
         (approval.question === null ? <Decide approval={approval} /> : <AnswerLink approval={approval} />)}
     </div>
+    {approval.changed !== null && <p className="mt-1 text-sm wrap-anywhere">{approval.changed}.</p>}
     {isQuestion(approval) ? (
       <p className="mt-1 line-clamp-3 text-sm wrap-anywhere">{questionText(approval)}</p>
     ) : (
@@ -97,7 +98,7 @@ const AnswerLink = ({ approval: { id, tool } }: { readonly approval: ApprovalVie
 )
 
 /** Decides about the call as it is. The entry goes at once, and returns if the server refuses. */
-function Decide({ approval: { id, tool, refused } }: { readonly approval: ApprovalView }) {
+function Decide({ approval: { id, tool, refused, changed } }: { readonly approval: ApprovalView }) {
   const client = useQueryClient()
   const { queryKey } = approvalsQuery(true)
   const { mutate, isPending } = useDecision(id, {
@@ -117,7 +118,11 @@ function Decide({ approval: { id, tool, refused } }: { readonly approval: Approv
   if (refused !== null) return <span className="text-sm text-muted sm:ml-auto">{refused}</span>
   return (
     <span className="flex gap-2 sm:ml-auto">
-      <Button aria-label={`Approve ${tool}`} disabled={isPending} onClick={() => mutate({ decision: 'approve' })}>
+      <Button
+        aria-label={`Approve ${tool}`}
+        disabled={isPending || changed !== null}
+        onClick={() => mutate({ decision: 'approve' })}
+      >
         Approve
       </Button>
       <Button

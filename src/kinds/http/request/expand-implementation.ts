@@ -1,6 +1,6 @@
 import { type Environment, splitAtVariables, variableIn } from '../../../core/environment.ts'
 import type { HttpAuth, HttpImplementation } from '../definition/http-implementation.ts'
-import { literalSecrets } from '../definition/secret-values.ts'
+import { literalSecrets, publicText, publicValue, SECRET_AUTH } from '../definition/secret-values.ts'
 import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
 import { unfitImplementation } from './request-errors.ts'
 
@@ -34,6 +34,26 @@ export function expandImplementation(written: HttpImplementation, env: Environme
     }, '')
   }
   return { implementation: mapTexts(written, expandAddress, expandText), secrets }
+}
+
+/** With the values of the variables, but without secrets: a secret that is replaced changes nothing. */
+export function withoutSecrets(written: HttpImplementation, env: Environment): HttpImplementation {
+  const shown = (text: string, place: string): string => {
+    const name = place.slice(place.lastIndexOf('.') + 1)
+    const isSecret = place.startsWith('implementation.auth.') && SECRET_AUTH.has(name)
+    const parts = splitAtVariables(text).map((part, at) => {
+      if (at % 2 === 0) return part
+      return isSecret ? `\${${part}}` : publicValue(part, variableIn(env, part), name)
+    })
+    if (isSecret) return text.includes('${') ? parts.join('') : ''
+    return publicText(parts.join(''), name)
+  }
+  const shownUrl = (text: string): string => {
+    const expanded = expandUrl(text, (name) => publicValue(name, variableIn(env, name))).text
+    const secrets = literalSecrets({ type: 'http', url: expanded })
+    return publicText(secrets.reduce((url, { value }) => url.replaceAll(value, ''), expanded))
+  }
+  return mapTexts(written, shownUrl, shown)
 }
 
 /** Applies functions to all texts that may contain a `${VAR}`. */

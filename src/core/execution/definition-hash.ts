@@ -1,0 +1,74 @@
+import { hash } from 'node:crypto'
+import type { Identity, IsolatedHandler, Kind } from '../handler.ts'
+import { canonicalText } from '../json/canonical-text.ts'
+import type { HashedTool, ToolDefinition } from '../tool.ts'
+import { pinnedName } from './tool-view.ts'
+
+/** Where the parts of a definition come from. */
+export interface DefinitionParts {
+  kindOf(tool: ToolDefinition): Kind | undefined
+  /** The versions of a tool that callers may get. */
+  reachable(name: string): readonly ToolDefinition[]
+  /** Resolves when the tools that other servers list are known, or those servers have failed. */
+  settled(): Promise<void>
+}
+
+export const hashedText = (tools: readonly HashedTool[]): string => JSON.stringify(tools)
+
+/** Undefined if the text can't be read: then nothing is known about the definitions. */
+export function readHashed(text: string | null): readonly HashedTool[] | undefined {
+  return text === null ? undefined : JSON.parse(text)
+}
+
+/**
+ * The hash of what calls of a tool do: kind, implementation, parameters, effect and version, of the tool and of all tools that
+ * it may call. Equal on every server with the same configuration. Rejects if a part isn't known yet.
+ */
+export async function definitionHash(tool: ToolDefinition, parts: DefinitionParts): Promise<string> {
+  const found = new Map<string, unknown>()
+  const waiting = [tool]
+  // Each tool once: tools may call each other.
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    const name = pinnedName(one)
+    if (found.has(name)) continue
+    const kind = parts.kindOf(one)
+    if (kind?.callees !== undefined) await parts.settled()
+    const { implementation, calls = [] } = await identityOf(one, kind)
+    // The effect of a tool that calls others follows from theirs.
+    const effect = one.effect ?? (kind?.callees === undefined ? kind?.effect(one) : undefined)
+    found.set(name, [one.implementation?.type, implementation, one.parameters, effect, one.version, calls])
+    for (const callee of calls) waiting.push(...parts.reachable(callee))
+  }
+  const others = [...found].filter(([name]) => name !== pinnedName(tool)).sort(([a], [b]) => (a < b ? -1 : 1))
+  return hash('sha256', canonicalText([found.get(pinnedName(tool)), others]))
+}
+
+async function identityOf(tool: ToolDefinition, kind: Kind | undefined): Promise<Identity> {
+  if (kind?.identity !== undefined) return kind.identity(tool)
+  const calls = kind?.problem?.(tool) === undefined ? kind?.callees?.(tool) : undefined
+  const implementation = Object.entries(tool.implementation ?? {}).map(([key, value]) => [
+    key,
+    typeof value === 'function' ? codeText(value as Code) : value,
+  ])
+  return { implementation: Object.fromEntries(implementation), ...(calls && { calls }) }
+}
+
+type Code = ((...given: never) => unknown) | IsolatedHandler
+
+/** What identifies a tool in code: its version, else the text of its functions. */
+export const codeIdentity = (
+  { version }: Pick<ToolDefinition, 'version'>,
+  ...code: readonly (Code | undefined)[]
+): string | readonly (string | null)[] => version ?? code.map((one) => (one === undefined ? null : codeText(one)))
+
+const NATIVE = '[native code]'
+
+function codeText(code: Code): string {
+  if (typeof code === 'function') {
+    const text = Function.prototype.toString.call(code)
+    // The text of a bound function is that of all others.
+    return text.includes(NATIVE) ? `${code.name} ${text}` : text
+  }
+  const { module, export: name, source } = code
+  return JSON.stringify([name, source === undefined ? module : source()])
+}

@@ -1,0 +1,391 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { Installation } from '../app/installation.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../core/environment.ts'
+import type { Handler } from '../core/handler.ts'
+import type { Params, ToolDefinition } from '../core/tool.ts'
+import type { ToolResult } from '../core/tool-result.ts'
+import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { captureLog } from '../testing/stand-ins.ts'
+import { tool } from './tool.ts'
+
+const ann = { id: 'ann', name: 'ann', source: 'cli' } as const
+const CHANGED = 'has changed since the approval was asked for'
+const SERVER = new URL('../kinds/fixtures/mcp-traced-server.ts', import.meta.url).pathname
+const RUN_TS = ['--conditions=toolyard-source', SERVER]
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-definitions-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+interface Setting {
+  readonly registry?: readonly Partial<ToolDefinition>[]
+  readonly config?: Config
+  readonly handlers?: Readonly<Record<string, Handler>>
+  readonly tools?: readonly ToolDefinition[]
+  readonly env?: Environment
+}
+
+const approvalOf = (result: ToolResult): string => (!result.success && result.details?.approval?.id) || 'none'
+
+/** An installation with a configuration, over a store that others may have open. */
+async function open(folder: string, { registry = [], config, handlers = {}, tools = [], env }: Setting) {
+  const own = new ToolHandlers()
+  for (const [name, handler] of Object.entries(handlers)) own.register(name, handler)
+  const definitions = registry.map((one) => ({ description: 'A tool', parameters: { type: 'object' }, ...one }))
+  const installation = await Installation.open({
+    config: {
+      http: { allow_private: ['127.0.0.1'] },
+      ...config,
+      tools: { enabled: true, registry: definitions as ToolDefinition[] },
+    },
+    ...{ handlers: own, tools, log: captureLog(), env: { TOOLYARD_DATA: folder, ...env } },
+  })
+  onTestFinished(() => installation.close())
+  await installation.manager.getMcpServers().settled
+  const { approvals, manager } = installation
+  const call = (name: string, approvalId?: string, params: Params = {}, more = {}): Promise<ToolResult> =>
+    manager.getExecutor().execute(name, params, { tenant: 'local', ...(approvalId && { approvalId }), ...more })
+  return {
+    installation,
+    call,
+    ask: async (name: string, params?: Params): Promise<string> => approvalOf(await call(name, undefined, params)),
+    approve: (id: string, params?: Params) =>
+      approvals.decide('local', id, { decision: 'approve', ...(params && { params }) }, ann),
+    shown: async (id: string) => (await approvals.get('local', id))?.changed,
+  }
+}
+
+/** A service on this machine that counts its requests, with what they sent. */
+async function listen(): Promise<{ readonly url: string; readonly requests: string[] }> {
+  const requests: string[] = []
+  const server = createServer(({ method, url }, response) => {
+    requests.push(`${method} ${url}`)
+    response.setHeader('content-type', 'application/json').end('{"paid":true}')
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}
+
+const http = (implementation: object, more: object = {}): Partial<ToolDefinition> => ({
+  name: 'pay',
+  approval: true,
+  implementation: { type: 'http', method: 'POST', ...implementation },
+  ...more,
+})
+
+const code = (execute: () => unknown, version?: string): Setting => ({
+  tools: [
+    tool({
+      ...{ name: 'pay', description: 'Pays.', input: { type: 'object' }, approval: true, execute },
+      ...(version !== undefined && { version }),
+    }),
+  ],
+})
+
+const mcp = (args: readonly string[], env: object = {}): Setting => ({
+  registry: [{ name: 'pay', approval: true, implementation: { type: 'mcp', server: 'bank', tool: 'echo' } }],
+  config: { mcpServers: { bank: { command: process.execPath, args: [...RUN_TS, ...args], env } } } as Config,
+})
+
+const notify = (url: string) => ({ name: 'notify', implementation: { type: 'http', url } })
+const pipeline = (url: string, steps = ['notify']): Setting => ({
+  registry: [
+    notify(url),
+    {
+      name: 'pay',
+      approval: true,
+      implementation: { type: 'pipeline', steps: steps.map((name, at) => ({ id: `s${at}`, tool: name })) },
+    },
+  ],
+})
+const agent = (url: string, more: object = {}): Setting => ({
+  registry: [
+    notify(url),
+    {
+      name: 'pay',
+      approval: true,
+      implementation: { type: 'agent', model: 'none:none', prompt: 'Pay', tools: ['notify'], ...more },
+    },
+  ],
+})
+const mock = (mock_response: unknown, more: object = {}): Setting => ({
+  registry: [{ name: 'pay', approval: true, implementation: { type: 'mock', mock_response }, ...more }],
+})
+const here = 'http://127.0.0.1:1'
+
+const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting])[] = [
+  ['the URL', { registry: [http({ url: `${here}/a` })] }, { registry: [http({ url: `${here}/b` })] }],
+  [
+    'a variable of the URL',
+    { registry: [http({ url: '${BASE}/a' })], env: { BASE: here } },
+    { registry: [http({ url: '${BASE}/a' })], env: { BASE: 'http://127.0.0.1:2' } },
+  ],
+  [
+    'the method',
+    { registry: [http({ url: here }, { effect: 'write' })] },
+    { registry: [http({ url: here, method: 'DELETE' }, { effect: 'write' })] },
+  ],
+  [
+    'the value of a header',
+    { registry: [http({ url: here, headers: { 'x-account': '${ACCOUNT}' } })], env: { ACCOUNT: 'ours' } },
+    { registry: [http({ url: here, headers: { 'x-account': '${ACCOUNT}' } })], env: { ACCOUNT: 'theirs' } },
+  ],
+  [
+    'the name of a secret',
+    { registry: [http({ url: here, auth: { type: 'bearer', token: '${ONE}' } })], env: { ONE: 'same-value' } },
+    { registry: [http({ url: here, auth: { type: 'bearer', token: '${TWO}' } })], env: { TWO: 'same-value' } },
+  ],
+  ['the arguments of a command', mcp(['--one']), mcp(['--other'])],
+  ['the environment of a command', mcp([], { PAY_URL: here }), mcp([], { PAY_URL: 'http://127.0.0.1:2' })],
+  ['the code', code(() => 'paid'), code(() => 'paid twice')],
+  [
+    'the code of a handler',
+    {
+      registry: [{ name: 'pay', approval: true, implementation: { type: 'internal', handler: 'pay' } }],
+      handlers: { pay: () => 1 },
+    },
+    {
+      registry: [{ name: 'pay', approval: true, implementation: { type: 'internal', handler: 'pay' } }],
+      handlers: { pay: () => 2 },
+    },
+  ],
+  ['the steps of a pipeline', pipeline(here), pipeline(here, ['notify', 'notify'])],
+  ['the tool of a step', pipeline(here), pipeline(`${here}/other`)],
+  ['the prompt of an agent', agent(here), agent(here, { prompt: 'Pay twice' })],
+  ['a tool of an agent', agent(here), agent(`${here}/other`)],
+  ['the kind', mock('paid'), code(() => 'paid')],
+  ['the parameters', mock('paid'), mock('paid', { parameters: { type: 'object', properties: { to: {} } } })],
+  ['the effect', mock('paid'), mock('paid', { effect: 'write' })],
+]
+
+describe.each(CHANGES)('if %s changes', (_what, before, after) => {
+  test('a pending call can not be approved, an approved one does not run, and both can be asked for again', async () => {
+    const folder = await newFolder()
+    const first = await open(folder, before)
+    const [pending, approved] = [await first.ask('pay', { n: 1 }), await first.ask('pay', { n: 2 })]
+    await first.approve(approved)
+    expect([await first.shown(pending), await first.shown(approved)]).toEqual([null, null])
+    await first.installation.close()
+
+    const second = await open(folder, after)
+    const changed = expect.stringContaining(CHANGED)
+    expect([await second.shown(pending), await second.shown(approved)]).toEqual([changed, changed])
+    await expect(second.approve(pending)).rejects.toMatchObject({ status: 409, message: changed })
+    for (const [id, n] of [[pending, 1] as const, [approved, 2] as const]) {
+      const refused = await second.call('pay', id, { n })
+      expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED', error: changed })
+      const again = await second.ask('pay', { n })
+      expect([pending, approved]).not.toContain(again)
+      expect(await second.approve(again)).toMatchObject({ status: 'approved', changed: null })
+    }
+  })
+})
+
+const paid = vi.fn(() => 'paid')
+const TOKEN = { type: 'bearer', token: '${BANK}' }
+const TWO = { a: mock('a').registry?.[0], b: { ...mock('b').registry?.[0], name: 'other' } }
+const SAME: readonly (readonly [what: string, before: (url: string) => Setting, after: (url: string) => Setting])[] = [
+  ['nothing', (url) => ({ registry: [http({ url })] }), (url) => ({ registry: [http({ url })] })],
+  [
+    'the value of a secret',
+    (url) => ({ registry: [http({ url, auth: TOKEN })], env: { BANK: 'first-secret' } }),
+    (url) => ({ registry: [http({ url, auth: TOKEN })], env: { BANK: 'second-secret' } }),
+  ],
+  [
+    'a secret in a header and in the path',
+    (url) => ({
+      registry: [http({ url: `${url}/\${HOOK_KEY}`, headers: { Authorization: 'Bearer ${BANK}' } })],
+      env: { BANK: 'first-secret', HOOK_KEY: 'first-key' },
+    }),
+    (url) => ({
+      registry: [http({ url: `${url}/\${HOOK_KEY}`, headers: { Authorization: 'Bearer ${BANK}' } })],
+      env: { BANK: 'second-secret', HOOK_KEY: 'second-key' },
+    }),
+  ],
+  ['the description', () => mock('paid', { description: 'Pays' }), () => mock('paid', { description: 'Pays now' })],
+  [
+    'the order of the tools',
+    () => ({ registry: [TWO.a as Partial<ToolDefinition>, TWO.b] }),
+    () => ({ registry: [TWO.b, TWO.a as Partial<ToolDefinition>] }),
+  ],
+  ['code that has a version', () => code(paid, '1.0.0'), () => code(() => 'paid now', '1.0.0')],
+  ['the secret of an MCP server', () => mcp([], { KEY: '${BANK}' }), () => mcp([], { KEY: '${BANK}' })],
+  ['nothing in a pipeline', pipeline, pipeline],
+]
+
+test.each(SAME)('if %s changes, an approved call runs after a restart', async (_what, before, after) => {
+  const folder = await newFolder()
+  const { url } = await listen()
+  const bank = { BANK: 'first-secret' }
+  const first = await open(folder, { ...before(url), env: { ...bank, ...before(url).env } })
+  const [id, pending] = [await first.ask('pay', { n: 1 }), await first.ask('pay', { n: 2 })]
+  await first.approve(id)
+  await first.installation.close()
+  const second = await open(folder, { ...after(url), env: { BANK: 'second-secret', ...after(url).env } })
+  expect(await second.call('pay', id, { n: 1 })).toMatchObject({ success: true })
+  expect(await second.approve(pending)).toMatchObject({ status: 'approved', changed: null })
+})
+
+test('two servers with different configurations run what was approved for their own, and ask once each', async () => {
+  const folder = await newFolder()
+  const { url, requests } = await listen()
+  const [former, next] = [
+    await open(folder, { registry: [http({ url: `${url}/old` })] }),
+    await open(folder, { registry: [http({ url: `${url}/new` })] }),
+  ]
+  const [old, recent] = [await former.ask('pay'), await next.ask('pay')]
+  expect(old).not.toBe(recent)
+  await expect(next.approve(old)).rejects.toThrow(CHANGED)
+  await former.approve(old)
+  await next.approve(recent)
+  expect(await next.call('pay', old)).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+  expect(await former.call('pay', recent)).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+  expect(requests).toEqual([])
+  expect(await former.call('pay', old)).toMatchObject({ success: true })
+  // Begun on a server, its answer is known on all.
+  expect(await next.call('pay', old)).toMatchObject({ success: true })
+  expect(await next.call('pay', recent)).toMatchObject({ success: true })
+  expect(requests).toEqual(['POST /old', 'POST /new'])
+})
+
+test('a caller that repeats its call asks again when the definition has changed', async () => {
+  const folder = await newFolder()
+  const repeats = { repeats: true }
+  const first = await open(folder, mock('paid'))
+  const id = approvalOf(await first.call('pay', undefined, {}, repeats))
+  await first.approve(id)
+  await first.installation.close()
+  const second = await open(folder, mock('paid twice'))
+  const again = approvalOf(await second.call('pay', undefined, {}, repeats))
+  expect(['none', id]).not.toContain(again)
+  await second.approve(again)
+  expect(await second.call('pay', undefined, {}, repeats)).toMatchObject({ success: true, result: 'paid twice' })
+})
+
+test('an approval from before definitions were stored is asked for again', async () => {
+  const folder = await newFolder()
+  const first = await open(folder, mock('paid'))
+  const [pending, approved] = [await first.ask('pay', { n: 1 }), await first.ask('pay', { n: 2 })]
+  await first.approve(approved)
+  await first.installation.close()
+  const database = new DatabaseSync(join(folder, 'toolyard.db'))
+  database.exec('UPDATE pauses SET definitions = NULL')
+  database.close()
+  const second = await open(folder, mock('paid'))
+  expect(await second.shown(pending)).toContain(CHANGED)
+  await expect(second.approve(pending)).rejects.toThrow(CHANGED)
+  expect(await second.call('pay', approved, { n: 2 })).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+  expect([pending, approved, 'none']).not.toContain(await second.ask('pay', { n: 1 }))
+})
+
+test('an approved call that began returns its answer, whatever the definition is now', async () => {
+  const folder = await newFolder()
+  const first = await open(folder, mock('paid'))
+  const id = await first.ask('pay')
+  await first.approve(id)
+  await first.call('pay', id)
+  await first.installation.close()
+  const second = await open(folder, mock('paid twice'))
+  expect(await second.call('pay', id)).toMatchObject({ success: true, result: 'paid' })
+  expect(await second.shown(id)).toBe(null)
+})
+
+test('an approved call that began without an answer does not run with another definition', async () => {
+  const folder = await newFolder()
+  const first = await open(folder, mock('paid'))
+  const id = await first.ask('pay')
+  await first.approve(id)
+  await first.installation.storage.pauses.begin('local', id, Date.now())
+  await first.installation.close()
+  const second = await open(folder, mock('paid twice'))
+  expect(await second.call('pay', id)).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+})
+
+test('parameters that an approver changed are validated again: a rule of the schema may have become stricter', async () => {
+  const folder = await newFolder()
+  const execute = vi.fn(({ amount }: { amount: number }) => ({ paid: amount }))
+  // Equal as JSON Schema, so that the definition is the same.
+  const limited = (most: number): Setting => {
+    const input = z.object({ amount: z.number().refine((amount) => amount <= most, `At most ${most}`) })
+    return { tools: [tool({ name: 'pay', description: 'Pays.', input, approval: true, execute })] }
+  }
+  const first = await open(folder, limited(1_000))
+  const [large, small] = [await first.ask('pay', { amount: 1 }), await first.ask('pay', { amount: 2 })]
+  await first.approve(large, { amount: 500 })
+  await first.approve(small, { amount: 50 })
+  await first.installation.close()
+  const second = await open(folder, limited(100))
+  expect(await second.call('pay', large, { amount: 1 })).toMatchObject({
+    error_code: 'INVALID_PARAMETERS',
+    error: expect.stringContaining('At most 100'),
+  })
+  expect(execute).not.toHaveBeenCalled()
+  expect(await second.call('pay', small, { amount: 2 })).toMatchObject({ success: true, result: { paid: 50 } })
+})
+
+describe('a call inside of another', () => {
+  const pay = (mock_response: unknown) => ({ ...mock(mock_response).registry?.[0] })
+  const outer = (steps: readonly string[]): Partial<ToolDefinition> => ({
+    name: 'pay_all',
+    // One after the other.
+    implementation: {
+      type: 'pipeline',
+      steps: steps.map((name, at) => ({
+        ...{ id: `s${at}`, tool: name },
+        ...(at > 0 && { when: { properties: { steps: { required: [`s${at - 1}`] } } } }),
+      })),
+    },
+  })
+  const setting = (url: string, steps: readonly string[], answer: unknown = 'paid'): Setting => ({
+    registry: [notify(url), pay(answer), outer(steps)],
+  })
+
+  test.each<[what: string, after: (url: string) => Setting, named: string]>([
+    ['its own definition', (url) => setting(url, ['notify', 'pay'], 'paid twice'), "Tool 'pay'"],
+    ['a step of the outermost tool', (url) => setting(url, ['notify', 'notify', 'pay']), "Tool 'pay_all'"],
+    ['a tool of such a step', (url) => setting(`${url}/other`, ['notify', 'pay']), "Tool 'pay_all'"],
+  ])('is not approved and does not run if %s has changed', async (_what, after, named) => {
+    const folder = await newFolder()
+    const { url, requests } = await listen()
+    const first = await open(folder, setting(url, ['notify', 'pay']))
+    const [pending, approved] = [await first.ask('pay_all', { n: 1 }), await first.ask('pay_all', { n: 2 })]
+    await first.approve(approved)
+    await first.installation.close()
+    const asked = [...requests]
+    const second = await open(folder, after(url))
+    expect(await second.shown(pending)).toContain(named)
+    await expect(second.approve(pending)).rejects.toThrow(CHANGED)
+    for (const [id, n] of [[pending, 1] as const, [approved, 2] as const]) {
+      const refused = await second.call('pay_all', id, { n })
+      expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED', error: expect.stringContaining(named) })
+    }
+    // Nothing of the call ran before it was refused.
+    expect(requests).toEqual(asked)
+    const again = await second.ask('pay_all', { n: 2 })
+    await second.approve(again)
+    expect(await second.call('pay_all', again, { n: 2 })).toMatchObject({ success: true })
+  })
+
+  test('continues after a restart if nothing has changed, and repeats none of its calls', async () => {
+    const folder = await newFolder()
+    const { url, requests } = await listen()
+    const first = await open(folder, setting(url, ['notify', 'pay']))
+    const id = await first.ask('pay_all')
+    await first.approve(id)
+    await first.installation.close()
+    const second = await open(folder, setting(url, ['notify', 'pay']))
+    expect(await second.call('pay_all', id)).toMatchObject({ success: true, result: 'paid' })
+    expect(requests).toHaveLength(1)
+  })
+})
