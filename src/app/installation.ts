@@ -49,6 +49,7 @@ import { readConfig } from './read-config.ts'
 import { Secrets } from './secrets.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
 import { StoredPins } from './stored-pins.ts'
+import { StoredToolNames } from './stored-tool-names.ts'
 import type { Parts } from './tools/assemble.ts'
 import { ToolManager } from './tools/tool-manager.ts'
 import { Rollouts } from './versions/rollouts.ts'
@@ -408,7 +409,7 @@ export class Installation {
       approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause), seal: this.seal },
       questions: this.#questions,
       cache: this.#cache,
-      pins: this.pins,
+      ...{ pins: this.pins, names: new StoredToolNames(this.storage.settings) },
       knowledge: async () => this.#knowledge,
       onRun: (run, stored) => this.#recordRun(run, config, stored),
       toolUse: this.toolUse,

@@ -3,7 +3,7 @@ import { type DiscoverySettings, ToolDiscovery } from '../../chat/discovery.ts'
 import { ToolLoop } from '../../chat/tool-loop.ts'
 import type { ToolGate } from '../../chat/tool-offer.ts'
 import type { Config } from '../../config/config.ts'
-import { readMcpServers } from '../../config/mcp-settings.ts'
+import { mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Budgets } from '../../core/costs.ts'
 import { dataFolder, type Environment } from '../../core/environment.ts'
@@ -38,6 +38,7 @@ import { McpServers } from '../../mcp/client/mcp-servers.ts'
 import type { PersonInbox } from '../../mcp/client/person-client.ts'
 import { PinFile, type PinStore } from '../../mcp/client/pinned-tools.ts'
 import type { McpServerSettings } from '../../mcp/client/server-settings.ts'
+import type { ToolNames } from '../../mcp/client/tool-names.ts'
 import { tokenFile } from '../../mcp/oauth/token-file.ts'
 import { convertZod } from '../../models/langchain/offered-tools.ts'
 import type { ModelCatalogue } from '../../models/model-catalogue.ts'
@@ -71,6 +72,8 @@ export interface Parts {
   readonly accounts?: UserAccounts
   /** Stores which tools of MCP servers were approved. */
   readonly pins?: PinStore
+  /** Stores which MCP server has which tool name. Without it, names are remembered until the process ends. */
+  readonly names?: ToolNames
   /** Shared result cache. */
   readonly cache?: ResultCache
   readonly tracer?: Tracer
@@ -130,6 +133,7 @@ export function assemble(
     clock,
     env,
     pins: parts.pins ?? new PinFile(dataFolder(env)),
+    names: parts.names,
     questions: parts.questions,
     accounts: parts.accounts,
     former,
@@ -229,6 +233,7 @@ interface ServerParts {
   readonly clock: Clock
   readonly env: Environment
   readonly pins: PinStore
+  readonly names: ToolNames | undefined
   readonly accounts: UserAccounts | undefined
   readonly questions: PersonInbox | undefined
   readonly former: McpServers | undefined
@@ -248,5 +253,6 @@ function openServers(config: Config, { env, former, ...parts }: ServerParts): Mc
     return serverAuthorization(settings, tokens)
   }
   const isEnabled = config.tools?.enabled === true
-  return new McpServers(servers, { ...parts, authProvider }, isEnabled ? former : undefined)
+  const configured = mcpEntries(config).map(({ name }) => name)
+  return new McpServers(servers, { ...parts, configured, authProvider }, isEnabled ? former : undefined)
 }

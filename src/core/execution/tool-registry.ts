@@ -217,6 +217,11 @@ export class ToolRegistry {
     return false
   }
 
+  /** Whether a name is another name of a tool. */
+  isAlias(name: string): boolean {
+    return this.#aliases.has(name)
+  }
+
   has(name: string): boolean {
     return this.#tools.has(name)
   }

@@ -1,8 +1,18 @@
 /**
  * Settings that can change while servers run. `copy` marks a store that a copy has not filled yet. `alerts` is the state of
- * alerts: servers read it when they need it, and are not told about changes. `stored_secret` is encrypted.
+ * alerts, and `tool_names` says which MCP server has which name: servers read them when they need them, and are not told
+ * about changes. `stored_secret` is encrypted.
  */
-export type SettingKind = 'tenant' | 'limits' | 'pin' | 'rollout' | 'secret' | 'stored_secret' | 'copy' | 'alerts'
+export type SettingKind =
+  | 'tenant'
+  | 'limits'
+  | 'pin'
+  | 'rollout'
+  | 'secret'
+  | 'stored_secret'
+  | 'copy'
+  | 'alerts'
+  | 'tool_names'
 
 export interface Setting {
   readonly kind: SettingKind

@@ -101,6 +101,8 @@ export interface ConnectionParts {
   /** Called with every new connection before calls use it. */
   readonly onConnected: (client: Client, signal: AbortSignal) => Promise<void>
   readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
+  /** Called after every failed attempt. */
+  readonly onFailed?: () => void
   readonly onGivenUp: (failure: ConnectFailure) => void
   readonly authProvider?: (() => Promise<TokenSupply | undefined>) | undefined
   readonly extend?: ((client: Client) => void) | undefined
@@ -368,6 +370,7 @@ export class McpConnection {
       this.#era = nextEra(this.settings, this.#era, failure)
       this.#lastFailure = { error: failure, atMs: clock.now() }
       this.#record.failed(failure)
+      this.#parts.onFailed?.()
       throw failure
     }
   }

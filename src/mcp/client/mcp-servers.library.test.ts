@@ -113,6 +113,7 @@ function fake(name: string, lists: Record<string, unknown>, forward = {}) {
 const libraryOf = (...servers: ReturnType<typeof fake>[]) =>
   new ServerLibrary({
     connections: () => servers.map(({ connection }) => connection),
+    configured: servers.map(({ connection }) => connection.settings.name),
     isUsable: (connection, { tools }) => tools === undefined || tools.includes(connection.settings.name),
     log: silentLog,
     clock: systemClock,
@@ -246,6 +247,7 @@ test('lists are named once for each change, and callers with the same servers sh
       asked++
       return servers.map(({ connection }) => connection)
     },
+    configured: servers.map(({ connection }) => connection.settings.name),
     isUsable: (connection, { tools }) => tools === undefined || tools.includes(connection.settings.name),
     log: silentLog,
     clock: systemClock,
@@ -276,4 +278,29 @@ test('lets the process do other work between the checks of listed tools', async 
     expect(read).not.toHaveBeenCalled()
     read.mockRestore()
   }
+})
+
+test('a prompt with the prefix of a configured server is not given to another one', async () => {
+  const prompts = (...names: string[]) => ({ 'prompts/list': { prompts: names.map((name) => ({ name })) } })
+  const a = fake('a', prompts('b__ask', 'c__ask', 'ask'))
+  const found = new ServerLibrary({
+    connections: () => [a.connection],
+    // Those that are down, disabled, or share no prompts.
+    configured: ['a', 'a__b', 'c'],
+    isUsable: () => true,
+    log: silentLog,
+    clock: systemClock,
+    followed: new FollowedResources(systemClock),
+  })
+  expect((await found.listPrompts()).map(({ name }) => name)).toEqual(['b__ask', 'a__c__ask', 'ask'])
+  const two = fake('two', prompts('b__ask'))
+  const both = new ServerLibrary({
+    connections: () => [two.connection, a.connection],
+    configured: ['two', 'a', 'a__b'],
+    isUsable: () => true,
+    log: silentLog,
+    clock: systemClock,
+    followed: new FollowedResources(systemClock),
+  })
+  expect((await both.listPrompts()).map(({ name }) => name)).toEqual(['b__ask', 'c__ask', 'ask'])
 })

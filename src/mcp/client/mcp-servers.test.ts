@@ -1,11 +1,11 @@
 import type { Client } from '@modelcontextprotocol/client'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { PACKAGE } from '../../core/execution/tool-view.ts'
 import { toolyard } from '../../core/fixtures/code-yard.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { captureLog } from '../../testing/stand-ins.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { serveHttp } from '../server/fixtures/serve-http.ts'
 import { ToolServer } from '../server/tool-server.ts'
 import { McpServers } from './mcp-servers.ts'
@@ -54,12 +54,47 @@ test('a program may add to each client before it connects', async () => {
   expect(servers.connection('web').connected).toBe(true)
 })
 
-test('a tool of a package gives way to a tool of a server, a local one does not', async () => {
+test('a server takes no name of a local tool or a tool of a package', async () => {
   const definition = { description: 'Local.', parameters: { type: 'object' }, implementation: { type: 'mock' } }
   const local = { ...definition, name: 'local' }
   const packaged = { ...definition, name: 'packaged', [PACKAGE]: '@acme/tools' }
   const { registry, names } = await yardWith({ local: {}, packaged: {} }, undefined, [local, packaged])
-  expect(names.sort()).toEqual(['local', 'packaged', 'web__local'])
+  expect(names.sort()).toEqual(['local', 'packaged', 'web__local', 'web__packaged'])
   expect(registry.get('local')).toBe(local)
-  expect(registry.get('packaged')).toMatchObject({ implementation: { type: 'mcp', server: 'web' } })
+  expect(registry.get('packaged')).toBe(packaged)
+})
+
+test('without a store, names are remembered as long as configurations follow each other', async () => {
+  const { servers: first, registry } = await yardWith({ transfer: {} })
+  const [{ settings }] = [first.connection('web')]
+  const pins = { read: async () => undefined, write: async () => {} }
+  const parts = { registry: new ToolRegistry(), log: captureLog(), clock: systemClock, pins }
+  const servers = new McpServers([{ ...settings, name: 'bad' }], { ...parts, configured: ['bad', 'web'] }, first)
+  onTestFinished(() => servers.close())
+  await servers.start()
+  expect(registry.has('transfer')).toBe(true)
+  expect(parts.registry.definitions().map(({ name }) => name)).toEqual(['bad__transfer'])
+})
+
+test('the connection fails, and is tried again, if the names of tools cannot be claimed', async () => {
+  const { servers: first } = await yardWith({ transfer: {} })
+  const pins = { read: async () => undefined, write: async () => {} }
+  const parts = { registry: new ToolRegistry(), log: captureLog(), clock: new ManualClock(), pins }
+  let isDown = true
+  const names = {
+    read: async () => new Map<string, string>(),
+    claim: async (wanted: ReadonlyMap<string, string>) => {
+      if (isDown) throw new Error('The store is away')
+      return wanted
+    },
+  }
+  const servers = new McpServers([first.connection('web').settings], { ...parts, names })
+  onTestFinished(() => servers.close())
+  const started = servers.start()
+  await vi.waitFor(() => expect(servers.connection('web').standing().nextAttemptInMs).toBe(2_000))
+  expect(parts.registry.list()).toEqual([])
+  isDown = false
+  parts.clock.advance(2_000)
+  await started
+  expect(parts.registry.has('transfer')).toBe(true)
 })

@@ -3,15 +3,15 @@ import type { AskableClient, CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
-import { packageOf } from '../../core/execution/tool-view.ts'
 import { NO_ACCOUNTS, type UserAccounts } from '../../core/execution/user-accounts.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
-import type { Params, ToolDefinition } from '../../core/tool.ts'
+import type { Params } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { ConnectFailure } from './failures.ts'
 import { FollowedResources } from './followed-resources.ts'
-import { definitionOf, type ServerTool } from './listed-tool.ts'
+import { JoinedTools } from './joined-tools.ts'
+import type { ServerTool } from './listed-tool.ts'
 import type { McpConnection, ServerCall } from './mcp-connection.ts'
 import { asksPeople, type PersonInbox, personClient } from './person-client.ts'
 import type { PinStore, ToolChange } from './pinned-tools.ts'
@@ -27,106 +27,17 @@ import {
   serverIdentity,
   type TokenSupply,
 } from './server-settings.ts'
-
-interface Offered {
-  readonly server: string
-  readonly tools: readonly ServerTool[]
-}
-
-/**
- * Registers the tools of MCP servers. A plain name belongs to local tools first, then to the first server that lists it;
- * other tools of that name are registered as `<server>__<tool>`. Tools of packages give way.
- */
-class JoinedTools {
-  readonly #registry: ToolRegistry
-  readonly #log: Log
-  readonly #joined = new Map<string, { readonly definition: ToolDefinition; readonly tool: ServerTool }>()
-  readonly #stopListening: () => void
-  #offered: readonly Offered[] = []
-  #arranging = false
-  #queued = false
-
-  constructor(registry: ToolRegistry, log: Log) {
-    this.#registry = registry
-    this.#log = log
-    this.#stopListening = registry.onChange(() => this.#arrangeSoon())
-  }
-
-  /** Updates the registry; earlier servers have precedence. */
-  set(offered: readonly Offered[]): void {
-    this.#offered = offered
-    this.#arrange()
-  }
-
-  find(server: string, tool: string): ServerTool | undefined {
-    return this.#offered.find((one) => one.server === server)?.tools.find(({ name }) => name === tool)
-  }
-
-  close(): void {
-    this.#stopListening()
-    this.set([])
-  }
-
-  /** Local tools that are added or removed take or free names. */
-  #arrangeSoon(): void {
-    if (this.#arranging || this.#queued) return
-    this.#queued = true
-    queueMicrotask(() => {
-      this.#queued = false
-      this.#arrange()
-    })
-  }
-
-  #arrange(): void {
-    this.#arranging = true
-    try {
-      const wanted = this.#named()
-      for (const [name, { definition }] of this.#joined) {
-        const next = wanted.get(name)
-        if (next !== undefined && this.#isSame(name, next.server, next.tool)) continue
-        if (this.#registry.get(name) === definition) this.#registry.unregister(name)
-        this.#joined.delete(name)
-      }
-      for (const [name, { server, tool }] of wanted) {
-        if (this.#joined.has(name)) continue
-        const definition = definitionOf(tool, server, name)
-        this.#registry.register(definition)
-        this.#joined.set(name, { definition, tool })
-      }
-    } finally {
-      this.#arranging = false
-    }
-  }
-
-  #isSame(name: string, server: string, tool: ServerTool): boolean {
-    const joined = this.#joined.get(name)
-    return joined?.tool === tool && joined.definition.implementation.server === server
-  }
-
-  #named(): Map<string, { readonly server: string; readonly tool: ServerTool }> {
-    const named = new Map<string, { readonly server: string; readonly tool: ServerTool }>()
-    const isFree = (name: string): boolean => {
-      if (named.has(name)) return false
-      const holder = this.#registry.get(name)
-      const isOurs = holder === undefined || holder === this.#joined.get(name)?.definition
-      return isOurs || packageOf(holder) !== undefined
-    }
-    for (const { server, tools } of this.#offered) {
-      for (const tool of tools) {
-        const name = [tool.name, `${server}__${tool.name}`].find(isFree)
-        if (name !== undefined) named.set(name, { server, tool })
-        else this.#log.warn({ server, tool: tool.name }, 'MCP tool skipped: both of its names are taken')
-      }
-    }
-    return named
-  }
-}
+import { MemoryToolNames, type ToolNames } from './tool-names.ts'
 
 interface McpServersParts {
   readonly registry: ToolRegistry
   readonly log: Log
   readonly clock: Clock
   readonly pins: PinStore
+  /** Without it, the names of tools are remembered until the process ends. */
+  readonly names?: ToolNames | undefined
+  /** All servers of the configuration, also those that can't be used. Default: those of the settings. */
+  readonly configured?: readonly string[] | undefined
   /** The accounts of users. Without it, servers that need them can't be called. */
   readonly accounts?: UserAccounts | undefined
   readonly authProvider?: (settings: McpServerSettings) => Promise<TokenSupply | undefined>
@@ -141,6 +52,7 @@ export class McpServers {
   readonly #members = new Map<string, ServerMember>()
   readonly #parts: McpServersParts
   readonly #joined: JoinedTools
+  readonly #names: ToolNames
   readonly #user: MemberUser
   #settled: Promise<void> | undefined
   readonly library: ServerLibrary
@@ -148,9 +60,13 @@ export class McpServers {
   /** `former`: the servers of the configuration before. Those that did not change keep their connections and tools. */
   constructor(settings: readonly McpServerSettings[], parts: McpServersParts, former?: McpServers) {
     this.#parts = parts
-    this.#joined = new JoinedTools(parts.registry, parts.log)
+    const { configured = settings.map(({ name }) => name) } = parts
+    const before = former === undefined ? undefined : { names: former.#names, owners: former.#joined.owners }
+    this.#names = parts.names ?? before?.names ?? new MemoryToolNames()
+    this.#joined = new JoinedTools({ ...parts, configured, names: this.#names, owners: before?.owners })
     const library = new ServerLibrary({
       ...parts,
+      configured,
       followed: former?.library.followed ?? new FollowedResources(parts.clock),
       connections: () => [...this.#members.values()].map(({ connection }) => connection),
       isUsable: ({ settings }, context) => this.#isUsable(settings.name, context),
@@ -165,9 +81,9 @@ export class McpServers {
     const { log, clock, pins, authProvider, extend } = parts
     // A server outlives the configuration that opened it, and must not keep the rest of that in memory.
     const lasting = { log, clock, pins, authProvider, extend, followed: library.followed }
-    const before = former === undefined ? undefined : former.#members
+    const members = former === undefined ? undefined : former.#members
     for (const one of settings) {
-      const known = before?.get(one.name)
+      const known = members?.get(one.name)
       const member = known?.fits(one) ? known : new ServerMember(one, lasting)
       member.use(this.#user)
       this.#members.set(one.name, member)
@@ -180,8 +96,10 @@ export class McpServers {
 
   /** Connects to all servers; resolves when each is connected or given up. */
   async start(): Promise<void> {
-    this.#join()
-    const started = Promise.all([...this.#members.values()].map((member) => member.start()))
+    const joined = this.#join().catch((err: unknown) => {
+      this.#parts.log.error({ err }, 'The names of MCP tools could not be read')
+    })
+    const started = Promise.all([joined, ...[...this.#members.values()].map((member) => member.start())])
     this.#settled ??= started.then(() => {})
     await started
   }
@@ -321,9 +239,9 @@ export class McpServers {
     )
   }
 
-  #join(): void {
-    const offered = [...this.#members].map(([server, { tools = [] }]) => ({ server, tools }))
-    this.#joined.set(offered)
+  #join(): Promise<void> {
+    const offered = [...this.#members].map(([server, { tools = [], settled }]) => ({ server, tools, settled }))
+    return this.#joined.set(offered)
   }
 
   #givenUp({ reason, stderr, check, server }: ConnectFailure): void {

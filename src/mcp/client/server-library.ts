@@ -18,6 +18,7 @@ import { askServer, type FollowedResources } from './followed-resources.ts'
 import { listAll } from './listed-tool.ts'
 import type { McpConnection } from './mcp-connection.ts'
 import { forwardingOf } from './server-settings.ts'
+import { NamePrefixes, prefixed } from './tool-names.ts'
 
 /** A list is asked for again after this time, and when the server says that it changed. */
 const LIST_MS = 60_000
@@ -67,6 +68,8 @@ interface LibraryParts {
   /** All servers, in the order of the configuration. */
   readonly connections: () => Iterable<McpConnection>
   readonly isUsable: (connection: McpConnection, context: CallContext) => boolean
+  /** The names of all servers of the configuration, also those that can't be used. */
+  readonly configured: readonly string[]
   readonly followed: FollowedResources
   readonly log: Log
   readonly clock: Clock
@@ -258,12 +261,14 @@ export class ServerLibrary implements Library {
 
   #prompts(): Promise<NamedList> {
     return this.#nameAll<Prompt>('prompts', (owners) => {
-      const others = this.#sharing('prompts').map((one) => ({ one, prefix: `${one.settings.name}__` }))
+      const prefixes = new NamePrefixes(this.#parts.configured)
       return ({ connection, entry: { name } }) => {
         if (typeof name !== 'string') return undefined
-        const isForeign = others.some(({ one, prefix }) => one !== connection && name.startsWith(prefix))
-        const isFree = owners.get(name) === connection && !isForeign
-        return isFree ? name : `${connection.settings.name}__${name}`
+        const server = connection.settings.name
+        const reserved = prefixes.ownerOf(name)
+        if (reserved === server || (reserved === undefined && owners.get(name) === connection)) return name
+        const own = prefixed(server, name)
+        return prefixes.ownerOf(own) === server ? own : undefined
       }
     })
   }

@@ -21,7 +21,8 @@ export interface MemberParts {
 
 /** The servers of one configuration, as one of them sees them. */
 export interface MemberUser {
-  toolsChanged(): void
+  /** Rejects if the tools can't be used. */
+  toolsChanged(): Promise<void>
   connected(connection: McpConnection): void
   changed(connection: McpConnection, list: 'resources' | 'prompts'): void
   givenUp(failure: ConnectFailure): void
@@ -59,6 +60,8 @@ export class ServerMember {
         if (list === 'tools') void this.#reload()
         else for (const user of this.#users) user.changed(connection, list)
       },
+      // Servers that come later need not wait any longer for the names of this one.
+      onFailed: () => void this.#tell().catch(() => {}),
       onGivenUp: (failure) => [...this.#users].at(-1)?.givenUp(failure),
       authProvider: authProvider && (() => authProvider(settings)),
       extend: (client) => {
@@ -74,6 +77,11 @@ export class ServerMember {
   /** Undefined until the first connection. */
   get tools(): readonly ServerTool[] | undefined {
     return this.#tools
+  }
+
+  /** Whether the first attempt to connect is over. */
+  get settled(): boolean {
+    return this.#tools !== undefined || this.connection.failure !== undefined
   }
 
   /** What the server listed last and that waits for approval. */
@@ -131,7 +139,10 @@ export class ServerMember {
   }
 
   async #load(client: Client, signal: AbortSignal): Promise<void> {
-    if (client.getServerCapabilities()?.tools === undefined) return
+    if (client.getServerCapabilities()?.tools === undefined) {
+      this.#tools ??= []
+      return await this.#tell()
+    }
     const { name: server, reach } = this.settings
     const mirrors = reach.type !== 'stdio' && client.getProtocolEra?.() === 'modern'
     const listed = (await listAll(client, 'tools/list', 'tools', signal)).map((entry) => serverTool(entry, server))
@@ -151,7 +162,11 @@ export class ServerMember {
     this.#tools = admitted.tools
     this.#listed = all
     this.#waiting = admitted.waiting
-    for (const user of this.#users) user.toolsChanged()
+    await this.#tell()
+  }
+
+  async #tell(): Promise<void> {
+    await Promise.all([...this.#users].map((user) => user.toolsChanged()))
   }
 
   async #reload(): Promise<void> {

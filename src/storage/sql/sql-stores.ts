@@ -309,7 +309,7 @@ class Settings implements SettingStore {
       before === undefined
         ? ask<never>(PUT_FIRST_SETTING, [kind, name, value])
         : ask<never>(REPLACE_SETTING, [value, kind, name, JSON.stringify(before)])
-    const isTold = kind !== 'alerts'
+    const isTold = kind !== 'alerts' && kind !== 'tool_names'
     const { count } = await (isTold ? this.#database.change('settings', work) : this.#database.transaction(work))
     return count > 0
   }

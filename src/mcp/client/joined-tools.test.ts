@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest'
+import { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { PACKAGE } from '../../core/execution/tool-view.ts'
+import { later } from '../../core/fixtures/code-yard.ts'
+import { captureLog } from '../../testing/stand-ins.ts'
+import { JoinedTools, MAX_PLAIN_NAMES, type Offered } from './joined-tools.ts'
+import { type ServerTool, serverTool } from './listed-tool.ts'
+import { MemoryToolNames, type NameOwners, type ToolNames } from './tool-names.ts'
+
+const offer = (server: string, ...tools: string[]): Offered => ({
+  server,
+  settled: true,
+  tools: tools.map((name) => serverTool({ name, inputSchema: { type: 'object' } }, server) as ServerTool),
+})
+const starting = (server: string): Offered => ({ server, settled: false, tools: [] })
+
+const definition = { description: 'Local.', parameters: { type: 'object' }, implementation: { type: 'mock' } }
+
+function yard(configured: readonly string[], names: ToolNames = new MemoryToolNames(), registry = new ToolRegistry()) {
+  const log = captureLog()
+  const joined = new JoinedTools({ registry, log, names, configured })
+  const owners = () =>
+    Object.fromEntries(
+      registry
+        .definitions()
+        .map(({ name, implementation }) => [name, [implementation.server, implementation.tool].join(' ').trim()]),
+    )
+  return { joined, registry, log, names, owners, set: (...offered: Offered[]) => joined.set(offered) }
+}
+
+describe('a name with the prefix of a configured server', () => {
+  test('is not given to another server, whether its server is connected or not', async () => {
+    const { set, owners } = yard(['bad', 'bank'])
+    await set(offer('bad', 'bank__transfer', 'Bank__pay', 'bank.:close'))
+    expect(owners()).toEqual({
+      bad__bank__transfer: 'bad bank__transfer',
+      bad__Bank__pay: 'bad Bank__pay',
+      'bad__bank.:close': 'bad bank.:close',
+    })
+    await set(offer('bad', 'bank__transfer'), offer('bank', 'bank__transfer', 'transfer'))
+    expect(owners()).toEqual({
+      bad__bank__transfer: 'bad bank__transfer',
+      bank__transfer: 'bank bank__transfer',
+      transfer: 'bank transfer',
+    })
+  })
+
+  test('is not made by the prefix of another server either', async () => {
+    const { set, owners, log } = yard(['a', 'a__b'])
+    await set(offer('a', 'b__x', 'y'), starting('a__b'))
+    expect(owners()).toEqual({ b__x: 'a b__x', y: 'a y' })
+    const taken = yard(['local', 'a', 'a__b'])
+    taken.registry.register({ ...definition, name: 'b__x' })
+    await taken.set(offer('a', 'b__x'))
+    expect(taken.owners()).toEqual({ b__x: '' })
+    expect(taken.log.at('warn')).toEqual([
+      {
+        server: 'a',
+        tool: 'b__x',
+        owner: '',
+        problem:
+          "Tool 'b__x' of MCP server 'a' was left out: its name belongs to another tool, and it can't have 'a__b__x'. Rename the tool or the server",
+      },
+    ])
+    expect(log.at('warn')).toEqual([])
+  })
+
+  test('belongs to the server with the longest prefix', async () => {
+    const { set, owners } = yard(['a', 'a__b'])
+    await set(offer('a', 'x', 'a__b__x'), offer('a__b', 'x'))
+    expect(owners()).toEqual({ x: 'a x', a__a__b__x: 'a a__b__x', a__b__x: 'a__b x' })
+  })
+
+  test('is given to its own server without a claim', async () => {
+    const { set, owners, names } = yard(['bank'])
+    await set(offer('bank', 'bank__transfer'))
+    expect(owners()).toEqual({ bank__transfer: 'bank bank__transfer' })
+    expect([...(await names.read())]).toEqual([])
+  })
+
+  test('is lost when its prefix becomes that of a server', async () => {
+    const names = new MemoryToolNames()
+    await yard(['bad'], names).set(offer('bad', 'bank__transfer'))
+    const { set, owners } = yard(['bad', 'bank'], names)
+    await set(offer('bad', 'bank__transfer'))
+    expect(owners()).toEqual({ bad__bank__transfer: 'bad bank__transfer' })
+  })
+})
+
+describe('a plain name', () => {
+  test('stays with the server that had it first, while that is away and when it lists it no more', async () => {
+    const names = new MemoryToolNames()
+    await yard(['bad', 'bank'], names).set(offer('bad'), offer('bank', 'transfer'))
+    const { set, owners } = yard(['bad', 'bank'], names)
+    await set(offer('bad', 'transfer'), starting('bank'))
+    expect(owners()).toEqual({ bad__transfer: 'bad transfer' })
+    await set(offer('bad', 'transfer'), offer('bank', 'balance'))
+    expect(owners()).toEqual({ bad__transfer: 'bad transfer', balance: 'bank balance' })
+    await set(offer('bad', 'transfer'), offer('bank', 'transfer'))
+    expect(owners()).toEqual({ bad__transfer: 'bad transfer', transfer: 'bank transfer' })
+  })
+
+  test.each(['removed', 'renamed'])('is free if its server was %s, with a warning', async (how) => {
+    const names = new MemoryToolNames()
+    await yard(['bad', 'bank'], names).set(offer('bank', 'transfer'))
+    const { set, owners, log } = yard(how === 'removed' ? ['bad'] : ['bad', 'bank2'], names)
+    await set(offer('bad', 'transfer'))
+    expect(owners()).toEqual({ transfer: 'bad transfer' })
+    expect(log.at('warn')).toEqual([{ server: 'bad', tool: 'transfer', before: 'bank' }])
+  })
+
+  test('belongs to the earlier server if several list it for the first time', async () => {
+    const { set, owners } = yard(['one', 'two'])
+    await set(offer('one', 'look'), offer('two', 'look'))
+    expect(owners()).toEqual({ look: 'one look', two__look: 'two look' })
+  })
+
+  test('is given at once, and stays free for earlier servers until their first attempt is over', async () => {
+    const { set, owners, names } = yard(['one', 'two'])
+    await set(starting('one'), offer('two', 'look', 'hear'))
+    expect(owners()).toEqual({ look: 'two look', hear: 'two hear' })
+    expect([...(await names.read())]).toEqual([])
+    await set(offer('one', 'look'), offer('two', 'look', 'hear'))
+    expect(owners()).toEqual({ look: 'one look', two__look: 'two look', hear: 'two hear' })
+    await set({ ...starting('one'), settled: true }, offer('two', 'look'))
+    expect(owners()).toEqual({ two__look: 'two look' })
+  })
+
+  test('is kept without a gap while it is claimed', async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const memory = new MemoryToolNames()
+    const names: ToolNames = {
+      read: () => memory.read(),
+      claim: async (...claim) => {
+        await held
+        return memory.claim(...claim)
+      },
+    }
+    const { set, owners } = yard(['one', 'two'], names)
+    const two = offer('two', 'look')
+    await set(starting('one'), two)
+    const settled = set({ ...starting('one'), settled: true }, two)
+    await later(0)
+    expect(owners()).toEqual({ look: 'two look' })
+    release()
+    await settled
+    expect(owners()).toEqual({ look: 'two look' })
+  })
+
+  test('is not given before its claim succeeds, nor if another server of the installation was faster', async () => {
+    const answers: NameOwners[] = [new Map([['transfer', 'bank']])]
+    const names: ToolNames = {
+      read: async () => new Map(),
+      claim: async () => {
+        expect(owners()).toEqual({})
+        return answers.shift() ?? Promise.reject(new Error('The store is away'))
+      },
+    }
+    const { set, owners } = yard(['bad', 'bank'], names)
+    await set(offer('bad', 'transfer'))
+    expect(owners()).toEqual({ bad__transfer: 'bad transfer' })
+    const failing = yard(['bad'], { ...names, claim: () => Promise.reject(new Error('The store is away')) })
+    await expect(failing.set(offer('bad', 'transfer'))).rejects.toThrow('The store is away')
+    expect(failing.owners()).toEqual({})
+  })
+
+  test('is given by local tools, back to the server that had it first', async () => {
+    const { set, owners, registry } = yard(['one', 'two'])
+    await set(offer('one', 'look'), offer('two', 'look'))
+    registry.register({ ...definition, name: 'look' })
+    await later(1)
+    expect(owners()).toEqual({ look: '', one__look: 'one look', two__look: 'two look' })
+    registry.unregister('look')
+    await later(1)
+    expect(owners()).toEqual({ look: 'one look', two__look: 'two look' })
+  })
+
+  test('is not taken from a tool of a package, but given back by it', async () => {
+    const names = new MemoryToolNames()
+    const packaged = { ...definition, name: 'charge', [PACKAGE]: '@acme/tools' }
+    const first = yard(['bad'], names)
+    first.registry.register(packaged)
+    await first.set(offer('bad', 'charge'))
+    expect(first.owners()).toEqual({ charge: '', bad__charge: 'bad charge' })
+    await yard(['bank'], names).set(offer('bank', 'charge'))
+    const second = yard(['bank'], names)
+    second.registry.register(packaged)
+    await second.set(offer('bank', 'charge'))
+    expect(second.owners()).toEqual({ charge: 'bank charge' })
+  })
+
+  test('is not taken from the other name of a LangChain tool', async () => {
+    const { set, owners, registry } = yard(['bad'])
+    registry.register({
+      name: 'pay',
+      lc_name: 'Payment',
+      description: 'Pays.',
+      schema: { type: 'object' },
+      invoke: async () => 'paid',
+    })
+    await set(offer('bad', 'Payment'))
+    expect(owners()).toMatchObject({ bad__Payment: 'bad Payment' })
+    expect(registry.find('Payment')).toBe(registry.get('pay'))
+  })
+
+  test('is given to a server 5,000 times at most', async () => {
+    const names = new MemoryToolNames()
+    const many = Array.from({ length: MAX_PLAIN_NAMES }, (_, index) => `old_${index}`)
+    await names.claim(new Map(many.map((name) => [name, 'bad'])), ['bad'])
+    const { set, owners } = yard(['bad'], names)
+    await set(offer('bad', 'one_more', 'old_7'))
+    expect(owners()).toEqual({ bad__one_more: 'bad one_more', old_7: 'bad old_7' })
+  })
+})
