@@ -1,5 +1,5 @@
 import { CLOCK_TOLERANCE_MS } from '../../app/callers/users.ts'
-import { type Claims, clientOf, isClaims } from './claims.ts'
+import { type Claims, clientOf, isClaims, valuesOf } from './claims.ts'
 import { refused, SignInError } from './sign-in-error.ts'
 
 const TOLERANCE_S = CLOCK_TOLERANCE_MS / 1_000
@@ -43,7 +43,10 @@ export function readToken(token: string): ReadToken {
 }
 
 /** Whether the issuer says by RFC 9068 that this is an access token. */
-const isTyped = ({ typ }: Claims): boolean => /^(?:application\/)?at\+jwt$/i.test(String(typ))
+const isTyped = ({ typ }: Claims): boolean => typeof typ === 'string' && /^(?:application\/)?at\+jwt$/i.test(typ)
+
+const isOneOf = (types: ReadonlySet<string>, value: unknown): boolean =>
+  typeof value === 'string' && types.has(value.toLowerCase())
 
 /** Which tokens count. */
 interface TokenRules {
@@ -62,7 +65,7 @@ export function checkHeader({ header, claims }: ReadToken, { issuer, tokens }: T
   if (tokens === 'rfc9068' && !isTyped(header)) {
     throw refused(NO_ACCESS_TOKEN, { header: 'typ', expected: 'at+jwt', actual: typ })
   }
-  if (typ !== undefined && !JWT_TYPES.has(String(typ).toLowerCase())) {
+  if (typ !== undefined && !isOneOf(JWT_TYPES, typ)) {
     throw refused(NO_ACCESS_TOKEN, { header: 'typ', expected: [...JWT_TYPES], actual: typ })
   }
   if (claims.iss !== issuer) throw otherIssuer(claims, issuer)
@@ -103,14 +106,14 @@ function needsText(claims: Claims, claim: string): void {
 function checkUse(claims: Claims): void {
   for (const claim of TYPE_CLAIMS) {
     const actual = claims[claim]
-    if (actual !== undefined && !ACCESS_TYPES.has(String(actual).toLowerCase())) {
+    if (actual !== undefined && !isOneOf(ACCESS_TYPES, actual)) {
       throw refused(NO_ACCESS_TOKEN, { claim, expected: [...ACCESS_TYPES], actual })
     }
   }
   // Not its value, which belongs to a sign-in.
   const foreign = FOREIGN_CLAIMS.find((claim) => claims[claim] !== undefined)
   if (foreign !== undefined) throw refused(foreign === 'events' ? NO_ACCESS_TOKEN : AN_ID_TOKEN, { claim: foreign })
-  if (clientOf(claims) !== undefined || claims.scope !== undefined || claims.scp !== undefined) return
+  if (clientOf(claims) !== undefined || valuesOf(claims, ['scope', 'scp']).size > 0) return
   const claim = ['azp', 'appid', 'cid', 'client_id', 'scope', 'scp']
   throw refused(`${NO_ACCESS_TOKEN}: it names neither a client nor a scope`, { claim, expected: 'one of them' })
 }

@@ -30,7 +30,7 @@ export function valuesOf(claims: Claims, paths: string | readonly string[]): Rea
     const value = claimOf(claims, path)
     return SCOPES.has(path) && typeof value === 'string' ? value.split(' ') : [value].flat()
   })
-  return new Set(values.filter((value) => typeof value === 'string'))
+  return new Set(values.filter((value): value is string => typeof value === 'string' && value !== ''))
 }
 
 /** Claims that the issuer left out because they are too long, as Entra ID does with the groups of some users. */

@@ -9,6 +9,7 @@ import { rawRequest } from '../fixtures/raw-request.ts'
 
 const ENDPOINT = 'POST /token/introspection'
 const CLIENT = { client_id: 'api', client_secret: '${API_SECRET}' }
+const FAILED = 'The OpenID Connect issuer failed'
 const ENV = { API_SECRET: 'secret: of the "API"' }
 
 let issuer: Awaited<ReturnType<typeof openIssuer>>
@@ -41,7 +42,7 @@ async function open(introspection: IntrospectionConfig | undefined, more: Partia
     /** How often the issuer was asked. */
     asked: () => issuer.asked(ENDPOINT) - before,
     refusal: () => logged('A token was refused'),
-    failure: () => logged('The OpenID Connect issuer failed'),
+    failure: () => logged(FAILED),
   }
 }
 
@@ -182,9 +183,11 @@ describe('while the issuer fails', () => {
     expect([await status(known), await status(key), await status(issuer.token())]).toEqual([200, 200, 200])
   })
 
-  test('a secret that is not set is named in the log only', async () => {
-    const { ask, failure, asked } = await openFor(CLIENT, {}, {})
+  test('a secret that is not set is named in the log only, and not for each token', async () => {
+    const { ask, failure, asked, server } = await openFor(CLIENT, {}, {})
     const answer = await ask('opaque')
+    for (const token of ['second', 'third']) expect((await ask(token)).status).toBe(503)
+    expect(server.log.lines.filter(({ message }) => message === FAILED)).toHaveLength(1)
     expect([answer.status, answer.text, asked()]).toEqual([503, expect.not.stringContaining('API_SECRET'), 0])
     expect(failure()).toMatchObject({ problem: expect.stringContaining('API_SECRET is not set') })
   })

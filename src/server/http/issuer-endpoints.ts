@@ -22,6 +22,7 @@ export class IssuerEndpoints {
   readonly #installation: Installation
   readonly #fetches: Readonly<Record<Endpoint, Fetch>>
   readonly #pausedUntil = new Map<Endpoint, number>()
+  readonly #quietUntil = new Map<Endpoint, number>()
   #keys: { readonly text: string; readonly at: number } | undefined
 
   constructor(settings: OidcConfig, installation: Installation) {
@@ -69,9 +70,14 @@ export class IssuerEndpoints {
   /** Logs a failure, and doesn't ask the endpoint for a while. Returns the error for those who wait. */
   failed(endpoint: Endpoint, problem: string, pauseMs = PAUSE_MS): Error {
     const { clock, log } = this.#installation
-    this.#pausedUntil.set(endpoint, clock.now() + pauseMs)
-    const details = { issuer: this.#settings.issuer, endpoint, problem }
-    writeLog(log, 'warn', details, 'The OpenID Connect issuer failed')
+    const now = clock.now()
+    this.#pausedUntil.set(endpoint, Math.max(this.#pausedUntil.get(endpoint) ?? 0, now + pauseMs))
+    // A setting that is wrong fails for each token that anyone sends.
+    if (now >= (this.#quietUntil.get(endpoint) ?? 0)) {
+      this.#quietUntil.set(endpoint, now + PAUSE_MS)
+      const details = { issuer: this.#settings.issuer, endpoint, problem }
+      writeLog(log, 'warn', details, 'The OpenID Connect issuer failed')
+    }
     return unavailable()
   }
 

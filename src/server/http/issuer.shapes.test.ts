@@ -86,6 +86,7 @@ describe('the log', () => {
     ['an event', { events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }, {}, { claim: 'events' }],
     ['the use of a refresh token', { token_use: 'refresh' }, {}, { claim: 'token_use', actual: 'refresh' }],
     ['the type of a refresh token', { typ: 'Refresh' }, {}, { claim: 'typ', actual: 'Refresh' }],
+    ['a use in a list', { token_use: ['access'] }, {}, { claim: 'token_use' }],
     ['a use that is no text', { token_use: ['access', 'id'] }, {}, { claim: 'token_use' }],
     ['an end that has passed', { exp: 1_700_000_000 }, {}, { claim: 'exp', actual: 1_700_000_000 }],
     ['a start in the future', { nbf: 4_000_000_000 }, {}, { claim: 'nbf', expected: expect.any(Number) }],
@@ -101,6 +102,14 @@ describe('the log', () => {
     ['another algorithm', {}, { alg: 'HS256' }, { header: 'alg', actual: 'HS256' }],
     ['another key', {}, { kid: 'other' }, { header: 'kid', actual: 'other' }],
     ['another type', {}, { typ: 'secevent+jwt' }, { header: 'typ', actual: 'secevent+jwt' }],
+    ['a type in a list', {}, { typ: ['JWT'] }, { header: 'typ', actual: ['JWT'] }],
+    [
+      'an empty scope and no client',
+      { azp: '', scope: '', scp: [] },
+      {},
+      { problem: expect.stringContaining('a scope') },
+    ],
+    ['a scope that is no text', { azp: 7, scope: true }, {}, { problem: expect.stringContaining('a scope') }],
     ['a type that is no text', {}, { typ: { a: 1 } }, { header: 'typ', actual: 'an object' }],
     ['a critical extension', {}, { crit: ['exp'] }, { header: 'crit' }],
     ['a long value', { iss: 'x'.repeat(4_000) }, {}, { claim: 'iss', actual: expect.stringMatching(/^x{79}…$/) }],
@@ -164,8 +173,8 @@ test('an access token by RFC 9068 may have the audience of the web UI, and one w
   const claims = { aud: 'page', client_id: 'page', jti: '1', sub: 'ada', tenant: 'acme', roles: 'tool-admins' }
   for (const tokens of ['jwt', 'rfc9068'] as const) {
     const { ask } = await openFor({ audience: 'page', tokens })
-    const status = async (typ: string) => (await ask(issuer.plain(claims, { typ }), '/api/tools/list')).status
-    expect([await status('at+jwt'), await status('JWT')]).toEqual([200, 401])
+    const status = async (typ: unknown) => (await ask(issuer.plain(claims, { typ }), '/api/tools/list')).status
+    expect([await status('at+jwt'), await status('JWT'), await status(['at+jwt'])]).toEqual([200, 401, 401])
   }
 })
 
