@@ -12,11 +12,13 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     { LOCK_NAME, loadConfigFile },
     { EMBEDDED_PROVIDER, usualProviders },
     { USUAL_PROVIDER_NAMES },
+    { idleSettings },
   ] = await Promise.all([
     import('../app/tools/tool-manager.ts'),
     import('../config/load-config.ts'),
     import('../config/model-settings.ts'),
     import('../models/provider.ts'),
+    import('./idle-settings.ts'),
   ])
   const [provider = ''] = (model ?? EMBEDDED_PROVIDER).split(':')
   const known: readonly string[] = [...USUAL_PROVIDER_NAMES, EMBEDDED_PROVIDER]
@@ -35,16 +37,12 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
   }
   const config = { ...read, tools: { enabled: true, ...read.tools } }
   const { storage, ...rest } = parts
-  const budgets = Array.isArray(read.budgets) ? read.budgets : []
-  if (storage === undefined && budgets.some((budget) => Object(budget).action !== 'warn')) {
-    throw new TypeError("budgets of the config are counted in a store: pass storage, such as storage: '.toolyard'")
-  }
   const others = typeof given === 'string' ? { ...rest, packages: join(dirname(given), LOCK_NAME) } : rest
   const { manager, stored, close } =
     storage === undefined
       ? withoutStore(new ToolManager(config, others))
       : await withStore(storage, { ...others, config })
-  await manager.loadTools()
+  const { skipped } = await manager.loadTools()
   return {
     registry: manager.getRegistry(),
     executor: manager.getExecutor(),
@@ -54,6 +52,14 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
       if (!models.providers.includes(id.split(':')[0] ?? '')) return undefined
       return { model: models.get(id), prices: models.info(id).prices }
     },
+    mistakes: () => [
+      ...skipped.map(({ name, problem }) => `Tool '${name}' of the config: ${problem}`),
+      ...manager
+        .getMcpStatus()
+        .flatMap(({ state, place, problem }) => (state === 'left_out' ? [`${place} of the config: ${problem}`] : [])),
+      ...(given === undefined ? [] : idleSettings(read, storage !== undefined)),
+    ],
+    isComplete: () => manager.getMcpStatus().every(({ state }) => state !== 'connecting' && state !== 'not_reachable'),
     async connected() {
       if (!manager.isEnabled()) return
       const servers = manager.getMcpServers()

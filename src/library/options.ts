@@ -45,6 +45,11 @@ export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured>
   readonly clock?: Clock
   /** What runs are offered of a long list of tools. Instead of `tools.discovery` of the configuration. */
   readonly discovery?: DiscoveryOptions
+  /**
+   * `false` logs mistakes in tools and configuration as warnings instead of rejecting: invalid tools are left out, and settings
+   * that need a server or a store are ignored. Default: `true`.
+   */
+  readonly strict?: boolean
 }
 
 export interface DiscoveryOptions {
@@ -211,6 +216,7 @@ const OPTIONS: Checks<ToolyardOptions<[], undefined>> = {
   sinks: anything,
   clock: timer,
   discovery: anything,
+  strict: boolean,
 }
 
 const RESUMER = { tenant: nonEmpty, flags: booleans, signal: abortSignal, app: anything } as const

@@ -8,7 +8,7 @@ import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Isolate } from '../core/handler.ts'
-import type { Log } from '../core/log.ts'
+import { type Log, writeLog } from '../core/log.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
@@ -298,17 +298,44 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     const isLight = config === undefined && storage === undefined && !needsMore
     const opened = isLight ? await openLight(tools, parts) : await openConfigured(config, parts)
     try {
-      opened.registry.addAll(tools as readonly RegisteredTool[])
+      const invalid = opened.registry.addValid(tools as readonly RegisteredTool[])
       await opened.connected?.()
-      const asking = opened.registry.definitions().find(({ approval }) => approval)
-      if (asking !== undefined && storage === undefined) {
-        throw new TypeError(`Tool '${asking.name}' needs approval, and approvals need a store: pass storage`)
-      }
+      report(
+        [...(opened.mistakes?.() ?? []), ...invalid, ...brokenTools(opened, storage !== undefined)],
+        options,
+        parts.log,
+      )
     } catch (error) {
       await opened.close()
       throw error
     }
     return new Toolyard({ ...opened, models, ...withProviders(opened, openConfigured, parts) })
+  }
+}
+
+/** Why registered tools can't run. Tools of MCP servers are not the program's. */
+function brokenTools({ registry, isComplete }: Opened, hasStore: boolean): string[] {
+  const all = registry.definitions().flatMap(({ name }) => registry.versionsOf(name))
+  return all.flatMap((tool) => {
+    const { type } = tool.implementation
+    if (tool.approval && !hasStore)
+      return [`Tool '${tool.name}' needs approval, and approvals need a store: pass storage`]
+    // A server that is away may have the tools that it calls.
+    if (type === 'mcp' || (CALLS_OTHERS.has(type) && isComplete?.() === false)) return []
+    const reason = registry.brokenReason(tool)
+    return reason === undefined ? [] : [reason.startsWith('Tool ') ? reason : `Tool '${tool.name}': ${reason}`]
+  })
+}
+
+const CALLS_OTHERS: ReadonlySet<string> = new Set(['pipeline', 'agent', 'code_mode'])
+
+/** Throws one error for all mistakes, or logs them. */
+function report(problems: readonly string[], { strict = true }: { readonly strict?: boolean }, log: Log): void {
+  if (!strict) for (const problem of problems) writeLog(log, 'warn', { problem }, 'Ignored, because strict is false')
+  else if (problems.length > 0) {
+    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+    const list = problems.map((problem) => `\n- ${problem}`).join('')
+    throw new TypeError(`createToolyard: ${count}. Correct them, or go on with strict: false${list}`)
   }
 }
 
@@ -350,6 +377,10 @@ export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(asyn
 export interface Opened extends Omit<ToolyardParts, 'models' | 'configured'> {
   /** A model of the configuration; undefined if its provider isn't configured. */
   configured?(id: string): Promise<Used | undefined>
+  /** What is wrong with the configuration, or has no effect. */
+  mistakes?(): readonly string[]
+  /** Whether the tools of all MCP servers are registered. */
+  isComplete?(): boolean
   /** Resolves when each MCP server has connected, or failed to. */
   connected?(): Promise<void>
 }

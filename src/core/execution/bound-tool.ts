@@ -1,6 +1,7 @@
 import type { CallContext, ParentCall } from '../call-context.ts'
 import { ABOVE_ZERO, COUNT, type NumberRange, nearest, numberProblem } from '../check-options.ts'
 import type { CompilePath } from '../costs.ts'
+import { asToolError } from '../failure.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -128,7 +129,7 @@ export class BoundTools {
     const { type } = tool.implementation
     const kind = this.#kindOf(type)
     if (kind === undefined) return `Unknown implementation type: ${type}`
-    return approvalFault(tool, this.#canAsk) ?? kind.fault?.(tool)
+    return approvalFault(tool, this.#canAsk) ?? fieldsFault(tool) ?? kind.fault?.(tool)
   }
 
   /** A tool as its caller sees it. */
@@ -241,6 +242,16 @@ function checkParts(tool: ToolDefinition): void {
     if (unknown === undefined) continue
     const message = `Tool '${tool.name}' has an invalid ${field}: unknown key '${unknown}'. ${nearest(unknown, keys)}`
     throw new ToolExecutionError('EXECUTION_ERROR', message)
+  }
+}
+
+/** Why every call of a tool would fail, whatever its kind. */
+function fieldsFault(tool: ToolDefinition): string | undefined {
+  try {
+    checkFields(tool)
+    return undefined
+  } catch (error) {
+    return asToolError(error, tool.name).message
   }
 }
 

@@ -112,17 +112,32 @@ export class ToolRegistry {
     this.#changed(name)
   }
 
-  /** Adds tools of a program. Throws if there is one of the same name and version already. */
+  /** Adds tools of a program. Throws one error for all that are invalid or have the name and version of another tool. */
   addAll(tools: readonly RegisteredTool[]): void {
-    for (const tool of tools) {
-      const definition = this.#read(tool)
-      // A misspelled key, such as `permision`, must not open the tool.
-      if (definition === tool) checkKeys(`Tool '${definition.name}'`, definition, KEYS)
-      if (this.at(definition) !== undefined && packageOf(this.get(definition.name)) === undefined) {
-        throw new TypeError(`There are two tools '${definition.name}': rename one of them, or give it another version`)
+    const problems = this.addValid(tools)
+    if (problems.length > 0) throw new TypeError(problems.join('\n'))
+  }
+
+  /** Adds the tools of a program that can be added, and returns why the others can't. */
+  addValid(tools: readonly RegisteredTool[]): string[] {
+    return tools.flatMap((tool) => {
+      try {
+        this.#add(tool)
+        return []
+      } catch (error) {
+        return [(error as Error).message]
       }
-      this.register(tool)
+    })
+  }
+
+  #add(tool: RegisteredTool): void {
+    const definition = this.#read(tool)
+    // A misspelled key, such as `permision`, must not open the tool.
+    if (definition === tool) checkKeys(`Tool '${definition.name}'`, definition, KEYS)
+    if (this.at(definition) !== undefined && packageOf(this.get(definition.name)) === undefined) {
+      throw new TypeError(`There are two tools '${definition.name}': rename one of them, or give it another version`)
     }
+    this.register(tool)
   }
 
   /** Adds a tool of ours that no list shows. Other tools may have its name. */
