@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { Installation } from '../app/installation.ts'
@@ -12,8 +13,9 @@ import type { Environment } from '../core/environment.ts'
 import type { Handler } from '../core/handler.ts'
 import type { Params, ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
-import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
 import { captureLog } from '../testing/stand-ins.ts'
+import { fromAiSdk } from './ai-sdk.ts'
 import { tool } from './tool.ts'
 
 const ann = { id: 'ann', name: 'ann', source: 'cli' } as const
@@ -93,6 +95,12 @@ const code = (execute: () => unknown, version?: string): Setting => ({
   ],
 })
 
+const aiSdk = (execute: () => string) =>
+  fromAiSdk(
+    { pay: { description: 'Pays.', inputSchema: z.object({ n: z.number() }), execute } },
+    { pay: { approval: true } },
+  )
+
 const mcp = (args: readonly string[], env: object = {}): Setting => ({
   registry: [{ name: 'pay', approval: true, implementation: { type: 'mcp', server: 'bank', tool: 'echo' } }],
   config: { mcpServers: { bank: { command: process.execPath, args: [...RUN_TS, ...args], env } } } as Config,
@@ -149,6 +157,7 @@ const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting
   ['the arguments of a command', mcp(['--one']), mcp(['--other'])],
   ['the environment of a command', mcp([], { PAY_URL: here }), mcp([], { PAY_URL: 'http://127.0.0.1:2' })],
   ['the code', code(() => 'paid'), code(() => 'paid twice')],
+  ['the code of an AI SDK tool', { tools: aiSdk(() => 'paid') }, { tools: aiSdk(() => 'paid twice') }],
   [
     'the code of a handler',
     {
@@ -235,6 +244,61 @@ test.each(SAME)('if %s changes, an approved call runs after a restart', async (_
   const second = await open(folder, { ...after(url), env: { BANK: 'second-secret', ...after(url).env } })
   expect(await second.call('pay', id, { n: 1 })).toMatchObject({ success: true })
   expect(await second.approve(pending)).toMatchObject({ status: 'approved', changed: null })
+})
+
+test('if an MCP server lists a tool with another schema, its call is asked for again', async () => {
+  const folder = await newFolder()
+  const script = join(folder, 'bank.ts')
+  const list = (parameters: object) => {
+    const from = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+    return writeFile(
+      script,
+      `import { toolyard } from ${from('../core/fixtures/code-yard.ts')}
+import { serveStdio } from ${from('../mcp/server/serve-stdio.ts')}
+import { ToolServer } from ${from('../mcp/server/tool-server.ts')}
+const { registry, executor, add } = toolyard()
+add('echo', () => 'paid', { parameters: { type: 'object', properties: ${JSON.stringify(parameters)} } })
+const service = serveStdio(new ToolServer({ registry, executor, version: '1' }))
+await service.closed
+process.exit()`,
+    )
+  }
+  const { registry } = mcp([])
+  const command = { command: process.execPath, args: ['--conditions=toolyard-source', script] }
+  const setting = { registry: registry ?? [], config: { mcpServers: { bank: command } } as Config }
+  await list({})
+  const first = await open(folder, setting)
+  const [same, id] = [await first.ask('pay', { n: 1 }), await first.ask('pay', { n: 2 })]
+  await first.approve(same)
+  await first.approve(id)
+  await first.installation.close()
+  const second = await open(folder, setting)
+  expect(await second.call('pay', same, { n: 1 })).toMatchObject({ success: true })
+  await second.installation.close()
+  await list({ to: { type: 'string' } })
+  const third = await open(folder, setting)
+  expect(await third.call('pay', id, { n: 2 })).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+})
+
+test('if the module of an isolated handler changes, its call is asked for again', async () => {
+  const folder = await newFolder()
+  const module = join(folder, 'pay.mjs')
+  const setting = {
+    tools: [
+      tool({
+        ...{ name: 'pay', description: 'Pays.', input: { type: 'object' }, approval: true },
+        execute: isolated(pathToFileURL(module), 'pay'),
+      }),
+    ],
+  }
+  await writeFile(module, 'export const pay = () => 1')
+  const first = await open(folder, setting)
+  const [same, id] = [await first.ask('pay', { n: 1 }), await first.ask('pay', { n: 2 })]
+  await first.approve(same)
+  await first.approve(id)
+  expect(await first.call('pay', same, { n: 1 })).toMatchObject({ success: true, result: 1 })
+  await writeFile(module, 'export const pay = () => 2')
+  expect(await first.call('pay', id, { n: 2 })).toMatchObject({ error_code: 'PERMISSION_DENIED' })
 })
 
 test('two servers with different configurations run what was approved for their own, and ask once each', async () => {

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import type { Kind } from '../handler.ts'
+import type { ToolDefinition } from '../tool.ts'
+import { codeIdentity, definitionHash } from './definition-hash.ts'
+
+const kind: Kind = { effect: () => 'write', bind: () => () => () => 1 }
+const calling: Kind = { ...kind, callees: ({ implementation }) => implementation.calls as readonly string[] }
+
+const define = (name: string, implementation: object, more: Partial<ToolDefinition> = {}): ToolDefinition => ({
+  ...{ name, description: name, parameters: { type: 'object' }, ...more },
+  implementation: { type: 'x', ...implementation },
+})
+
+function hashOf(tool: ToolDefinition, others: readonly ToolDefinition[] = []): Promise<string> {
+  const all = [tool, ...others]
+  return definitionHash(tool, {
+    kindOf: ({ implementation }) => ('calls' in implementation ? calling : kind),
+    reachable: (name) => all.filter((one) => one.name === name),
+    settled: async () => {},
+  })
+}
+
+test('tools that call each other have a hash, which changes with each of them', async () => {
+  const [a, b] = [define('a', { calls: ['b'] }), define('b', { calls: ['a', 'c'] })]
+  const before = await hashOf(a, [b, define('c', { url: 1 })])
+  expect(await hashOf(a, [define('c', { url: 1 }), b])).toBe(before)
+  expect(await hashOf(a, [b, define('c', { url: 2 })])).not.toBe(before)
+  expect(await hashOf(a, [b])).not.toBe(before)
+})
+
+test('a long chain of tools has a hash', async () => {
+  const chain = Array.from({ length: 10_000 }, (_, at) => define(`t${at}`, { calls: [`t${at + 1}`] }))
+  const byName = new Map(chain.map((one) => [one.name, one]))
+  const parts = {
+    kindOf: () => calling,
+    reachable: (name: string) => [byName.get(name)].filter((one) => one !== undefined),
+    settled: async () => {},
+  }
+  expect(await definitionHash(chain[0] as ToolDefinition, parts)).toMatch(/^[0-9a-f]{64}$/)
+})
+
+test('the order of keys and the description do not count', async () => {
+  const parameters = { type: 'object', properties: { a: {}, b: {} } }
+  const one = define('t', { x: 1, y: 2 }, { parameters })
+  const other = define('t', { y: 2, x: 1 }, { parameters: { properties: { b: {}, a: {} }, type: 'object' } })
+  expect(await hashOf({ ...other, description: 'Another' })).toBe(await hashOf(one))
+})
+
+test('functions in an implementation count with their text', async () => {
+  const of = (run: () => number) => hashOf(define('t', { run }))
+  expect(await of(() => 1)).toBe(await of(() => 1))
+  expect(await of(() => 1)).not.toBe(await of(() => 2))
+})
+
+test('code counts with its version, else with its text, and bound functions with their name', () => {
+  function pay() {}
+  function refund() {}
+  expect(codeIdentity({ version: '1.0.0' }, pay)).toBe('1.0.0')
+  expect(codeIdentity({}, pay)).not.toEqual(codeIdentity({}, refund))
+  expect(codeIdentity({}, pay.bind(null))).not.toEqual(codeIdentity({}, refund.bind(null)))
+  expect(codeIdentity({}, undefined)).toEqual([null])
+})
