@@ -62,7 +62,7 @@ export class LocalEmbedder implements Embedder {
       share: processes,
       spare: false,
       memoryMb: MEMORY_MB,
-      queue: Number.POSITIVE_INFINITY,
+      queue: Number.MAX_SAFE_INTEGER,
       read: model.folders,
       tries: 2,
       // Finishing a text is cheaper than starting another process.
