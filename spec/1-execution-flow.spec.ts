@@ -67,11 +67,12 @@ describe('Execution flow', () => {
       { look: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 } } },
       { clock },
     )
-    expect(await execute('look', { a: 1, b: 2 })).toMatchObject({ result: 1 })
-    expect(await execute('look', { b: 2, a: 1 })).toMatchObject({ result: 1 })
-    expect(await execute('look', { a: 1, b: 2 }, { tenant: 'other' })).toMatchObject({ result: 2 })
+    const caller = 'ada'
+    expect(await execute('look', { a: 1, b: 2 }, { caller })).toMatchObject({ result: 1 })
+    expect(await execute('look', { b: 2, a: 1 }, { caller })).toMatchObject({ result: 1 })
+    expect(await execute('look', { a: 1, b: 2 }, { caller, tenant: 'other' })).toMatchObject({ result: 2 })
     clock.advance(1_001)
-    expect(await execute('look', { a: 1, b: 2 })).toMatchObject({ result: 3 })
+    expect(await execute('look', { a: 1, b: 2 }, { caller })).toMatchObject({ result: 3 })
   })
 
   test('[1.3-8] runs the tool under a deadline', async () => {

@@ -39,7 +39,7 @@ describe('Tool definition', () => {
       {
         timed: { run: never, timeout_ms: 50 },
         closed: { run: () => 1, permissions: ['vault'] },
-        cached: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 } },
+        cached: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 }, shared: true },
         single: { run: never, max_concurrency: 1, timeout_ms: 50 },
         small: { run: () => 'x'.repeat(20), max_result_bytes: 10 },
         rare: { run: () => 1, rate_limit: { calls: 1, per_ms: 1_000 } },

@@ -104,6 +104,10 @@ export const DEFINITION_SCHEMA = {
       additionalProperties: false,
       properties: { ttl_ms: { type: 'number', exclusiveMinimum: 0 } },
     },
+    shared: {
+      type: 'boolean',
+      description: 'Whether the results of a handler in code are the same for all callers of a tenant. Default: false.',
+    },
     approval: {
       type: ['boolean', 'object'],
       description: 'Whether calls run only after a person has approved them: true, or which calls and who decides.',

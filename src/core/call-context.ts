@@ -55,7 +55,10 @@ export interface ParentCall {
 /** The caller of a tool and its rights. Everything is optional: the default is the local caller. */
 export interface CallContext {
   readonly tenant?: string | undefined
+  /** The id of the caller. Without it and without `user`, calls of tools in code share nothing with other calls. */
   readonly caller?: string | undefined
+  /** Set by faces that have only one caller, such as a command line: it needs no id. */
+  readonly oneCaller?: boolean | undefined
   /** The id of the API key of the caller, if it has one. */
   readonly keyId?: string | undefined
   /** The signed-in user; absent: the caller itself. */

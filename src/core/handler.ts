@@ -123,6 +123,11 @@ export interface Kind {
   fault?(tool: ToolDefinition): string | undefined
   /** What the operator should know about a tool that can run. */
   warning?(tool: ToolDefinition): string | undefined
+  /**
+   * Whether calls run a function of the program, which may know more of its caller than the call says, such as a session. False:
+   * none does. Default: all do.
+   */
+  readonly runsProgram?: false | ((tool: ToolDefinition) => boolean)
   /** The tools that a tool calls. Its results depend on the rights of the caller. */
   callees?(tool: ToolDefinition): readonly string[]
   /** The provider whose accounts of users a tool uses: its results are for one user only. */

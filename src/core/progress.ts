@@ -25,7 +25,7 @@ interface StoredProgress {
 interface ProgressRoot {
   /** Identifies the call when it continues: its idempotency key, or a random one. */
   readonly key: string
-  /** The hash of the tool and its parameters: only the same call continues. */
+  /** The hash of the tool and its parameters, and what separates callers: only the same call continues. */
   readonly hash: string
   /** Whether the call continues after an approval. */
   readonly resumed: boolean
@@ -140,14 +140,14 @@ export class NewRoot implements ProgressRoot {
   readonly repeats: boolean
   asked = false
   readonly #keyOf: () => string | undefined
-  readonly #hashOf: () => string
+  readonly #hashOf: (key: string) => string
   readonly hashed: () => Promise<HashedTool>
   #key: string | undefined
 
   constructor(
     repeats: boolean,
     keyOf: () => string | undefined,
-    hashOf: () => string,
+    hashOf: (key: string) => string,
     hashed: () => Promise<HashedTool>,
   ) {
     this.repeats = repeats
@@ -162,6 +162,6 @@ export class NewRoot implements ProgressRoot {
   }
 
   get hash(): string {
-    return this.#hashOf()
+    return this.#hashOf(this.key)
   }
 }

@@ -81,6 +81,8 @@ export interface ToolDefinition {
   readonly effect?: Effect
   readonly retry?: { readonly max_attempts: number; readonly backoff_ms?: number }
   readonly cache?: { readonly ttl_ms: number }
+  /** Of a tool whose function belongs to the program: its results are the same for all callers of a tenant. */
+  readonly shared?: boolean
   readonly max_concurrency?: number
   readonly max_result_bytes?: number
   /** Calls run only after a person has approved them. */

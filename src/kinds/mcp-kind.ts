@@ -13,6 +13,7 @@ interface McpParts {
 export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
+  runsProgram: false,
   timeoutMs: ({ implementation }) => servers.timeoutMs(String(implementation.server)),
   asksClient: ({ implementation }) => servers.asks(String(implementation.server)),
   asksPeople: ({ implementation }) => servers.asksPeople(String(implementation.server)),

@@ -7,6 +7,7 @@ import { ToolExecutionError } from '../core/tool-result.ts'
 interface Slot {
   handler: Handler | IsolatedHandler | undefined
   effect: Effect | undefined
+  shared: boolean
 }
 
 /** The handlers that `builtin` and `internal` tools name in `implementation.handler`. */
@@ -14,14 +15,22 @@ export class ToolHandlers {
   readonly #slots = new Map<string, Slot>()
   readonly #listeners = new Set<() => void>()
 
-  /** Registers or replaces a handler. `effect` is the default for its tools. */
-  register(name: string, handler: Handler | IsolatedHandler, options: { readonly effect?: Effect } = {}): void {
+  /**
+   * Registers or replaces a handler. `effect` is the default for its tools. `shared`: its results are the same for all callers of
+   * a tenant.
+   */
+  register(
+    name: string,
+    handler: Handler | IsolatedHandler,
+    options: { readonly effect?: Effect; readonly shared?: boolean } = {},
+  ): void {
     if (typeof handler !== 'function' && !isIsolated(handler)) {
       throw new TypeError(`Handler '${name}' must be a function, or isolated(module, export)`)
     }
     const slot = this.slot(name)
     slot.handler = handler
     slot.effect = options.effect
+    slot.shared = options.shared === true
     for (const listener of this.#listeners) listener()
   }
 
@@ -39,7 +48,7 @@ export class ToolHandlers {
   slot(name: string): Slot {
     let slot = this.#slots.get(name)
     if (slot === undefined) {
-      slot = { handler: undefined, effect: undefined }
+      slot = { handler: undefined, effect: undefined, shared: false }
       this.#slots.set(name, slot)
     }
     return slot
@@ -64,6 +73,11 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
   return {
     schema: { properties: { type: {}, handler: {} } },
     effect: (tool) => slotOf(tool).effect ?? 'write',
+    runsProgram(tool) {
+      const { handler, shared } = slotOf(tool)
+      // A child process knows nothing of the caller.
+      return typeof handler === 'function' && !shared
+    },
     fault: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
     identity: (tool) => ({ implementation: [tool.implementation, codeIdentity(tool, slotOf(tool).handler)] }),
     bind(tool): () => Handler | IsolatedHandler {

@@ -21,9 +21,9 @@ export function serveMcp<App>(
   const effectOf = ({ name }: { name: string }) => executor.effectOf(name)
   const server = new ToolServer({ registry: executor.registry, executor, version: packageVersion(), effectOf })
   const given: AdapterOptions | undefined = options
-  const service = serveStdio(server, {
-    context: { ...adapterContext('serveMcp', given), tools: given?.tools, source: 'mcp' },
-  })
+  // There is one client, whoever it is.
+  const context = { ...adapterContext('serveMcp', given), oneCaller: true, tools: given?.tools, source: 'mcp' } as const
+  const service = serveStdio(server, { context })
   void service.closed.then(() => server.close())
   return service
 }

@@ -192,9 +192,10 @@ describe('tool', () => {
     })
     const { executor, records } = executorOf(made)
     const params = { at: '2026-05-01' }
-    expect(await executor.execute('year', params)).toMatchObject({ result: 2026 })
+    const caller = { caller: 'ann' }
+    expect(await executor.execute('year', params, caller)).toMatchObject({ result: 2026 })
     expect(read).toHaveBeenCalledTimes(1)
-    expect(await executor.execute('year', params)).toMatchObject({ result: 2026 })
+    expect(await executor.execute('year', params, caller)).toMatchObject({ result: 2026 })
     expect(run).toHaveBeenCalledTimes(1)
     expect(seen).toEqual([new Date('2026-05-01')])
     executor.flush()
@@ -296,17 +297,19 @@ describe('tool', () => {
     const made = tool({ name: 'who', description, input: { type: 'object' }, effect: 'read', cache, execute })
     const { executor } = executorOf(made)
     const [app, other] = [{}, {}]
-    const contexts = [{ caller: 'ann' }, { caller: 'bob' }, { caller: 'ann' }, { app }, { app: other }, { app }, {}]
+    const caller = 'cleo'
+    const apps = [{ caller, app }, { caller, app: other }, { caller, app }, { caller }]
+    const contexts = [{ caller: 'ann' }, { caller: 'bob' }, { caller: 'ann' }, ...apps]
     const results = []
     for (const context of contexts) results.push(await executor.execute('who', {}, context))
     expect(results.map((envelope) => envelope.success && envelope.result)).toEqual([
       'ann',
       'bob',
       'ann',
-      'nobody',
-      'nobody',
-      'nobody',
-      'nobody',
+      caller,
+      caller,
+      caller,
+      caller,
     ])
     expect(execute).toHaveBeenCalledTimes(5)
   })

@@ -46,7 +46,7 @@ describe('callers that can not name an approval', () => {
 
   test('a framework repeats the call', async () => {
     const { manager, approve } = await open()
-    const [given] = await toLangChain<StructuredTool>(manager, ['pay'])
+    const [given] = await toLangChain<StructuredTool>(manager, ['pay'], { caller: 'ann' })
     const invoke = (id: string) => given?.invoke({ type: 'tool_call', id, name: 'pay', args: {} })
     expect(await invoke('call_1')).toMatchObject({
       status: 'error',
@@ -61,7 +61,7 @@ describe('callers that can not name an approval', () => {
 
   test('a tool that calls others is called again', async () => {
     const { manager, approve } = await open()
-    const execute = () => manager.getExecutor().execute('clerk', {})
+    const execute = () => manager.getExecutor().execute('clerk', {}, { caller: 'ann' })
     expect(await execute()).toMatchObject({ result: { error_code: 'APPROVAL_REQUIRED' } })
     await approve()
     expect(await execute()).toMatchObject({ result: { success: true, result: 'paid' } })

@@ -3,6 +3,7 @@ import { DEFINITION_SCHEMA } from '../../config/definition-schema.ts'
 import { includedFile, placeOf } from '../../config/include-tools.ts'
 import { hasSourced, missingVariable, SOURCED_ELSEWHERE, valueIn } from '../../core/environment.ts'
 import { approvalFault } from '../../core/execution/approvals.ts'
+import { sharedFault } from '../../core/execution/program-tools.ts'
 import { bindCost } from '../../core/execution/tool-cost.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { versionOf, versionProblem, withJsonSchema } from '../../core/execution/tool-view.ts'
@@ -178,6 +179,8 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
   const kind = kindOf(tool, kinds)
   const unknown = unknownKeys({ ...tool }, definitionSchema(kind))
   if (unknown.length > 0) return unknown.join(', ')
+  const shared = sharedFault(tool, kind)
+  if (shared !== undefined) return shared
   // The registry says what is wrong with a schema. Nothing else reads such a schema: it may be as large as its file.
   return hasUsableSchema(tool) ? kind?.problem?.(tool) : undefined
 }

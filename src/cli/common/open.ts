@@ -180,7 +180,7 @@ export async function startManager(
   const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open, ...unused })
   const tenants = new Tenants()
   tenants.configure(config)
-  const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const
+  const context = { source: 'cli', oneCaller: true, flags: tenants.flags(LOCAL_TENANT) } as const
   const close = async () => {
     await manager.close()
     await knowledge.close()

@@ -280,7 +280,7 @@ function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
   const { user } = context
   // A key may act for several users: an approval is for one of them.
   const params_hash = hash('sha256', canonicalText(user === undefined ? params : [user, params]))
-  const root_hash = call.context.parent?.progress?.root.hash ?? null
+  const root_hash = call.context.parent?.progress?.root.hash ?? (scopeOf(call, randomUUID()) || null)
   return {
     kind: 'approval',
     tenant,
@@ -321,15 +321,31 @@ function placeOf({ context }: Call): Pick<Pause, 'run_id' | 'call_id'> {
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
 
-/** MCP clients, frameworks and tools repeat a call that waits, because they can't name an approval. */
-export const mayRepeat = ({ context: { source, repeats } }: Call): boolean => source === 'mcp' || repeats === true
+/**
+ * MCP clients, frameworks and tools repeat a call that waits, because they can't name an approval. If nothing says who calls,
+ * only the same run or outermost call does.
+ */
+export function mayRepeat({ context, isStated }: Call): boolean {
+  const { source, repeats, runId, parent } = context
+  if (source !== 'mcp' && repeats !== true) return false
+  return isStated || runId !== undefined || parent?.progress !== undefined
+}
 
-function required({ context }: Call, tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
+/** What separates the approvals of callers that nothing tells apart: a run, or else this key. No hash contains a space. */
+export const scopeOf = ({ isStated, context: { runId } }: Call, key: string): string =>
+  isStated ? '' : ` ${runId === undefined ? key : hash('sha256', runId)}`
+
+function required(call: Call, tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
   const approval = { id, expires_at: new Date(expires_at).toISOString() }
   const when = decision === null ? 'when it is approved' : 'now: it is approved'
-  const repeats = context.parent?.progress?.root.repeats ?? context.repeats
-  const how = repeats === true ? `(approval '${id}')` : `with approval_id '${id}'`
-  const message = `Tool '${tool.name}' runs only with approval. Repeat the call ${how} ${when}`
+  const { repeats } = call.context
+  const { root } = call.context.parent?.progress ?? {}
+  const how = (root?.repeats ?? repeats) === true ? `(approval '${id}')` : `with approval_id '${id}'`
+  const again =
+    root === undefined && repeats === true && !mayRepeat(call)
+      ? `Call it with approval_id '${id}' ${when}, or pass the user of the call, so that it can be repeated`
+      : `Repeat the call ${how} ${when}`
+  const message = `Tool '${tool.name}' runs only with approval. ${again}`
   return new ToolExecutionError('APPROVAL_REQUIRED', message, { details: { approval } })
 }
 

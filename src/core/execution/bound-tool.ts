@@ -20,10 +20,11 @@ import { CODE, CORE_KINDS, missingKind } from './core-kinds.ts'
 import { definitionHash, readHashed } from './definition-hash.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
+import { ProgramTools, sharedFault } from './program-tools.ts'
 import { toolHash } from './result-cache.ts'
 import { bindCost, type ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
-import { pinnedName, REFINEMENT, RESULT, versionOf, versionProblem, viewOf } from './tool-view.ts'
+import { deprecation, pinnedName, REFINEMENT, RESULT, versionOf, viewOf } from './tool-view.ts'
 
 const MAX_NAME_LENGTH = 200
 
@@ -74,6 +75,7 @@ export class BoundTools {
   readonly #canAsk: boolean
   readonly #compilePath: CompilePath | undefined
   readonly #settled: () => Promise<void>
+  readonly #programs: ProgramTools
   /** By name, if there is only one version. */
   readonly #tools = new Map<string, BoundTool>()
   readonly #bound = new Map<ToolDefinition, BoundTool>()
@@ -93,6 +95,7 @@ export class BoundTools {
     this.#kinds = new Map(Object.entries({ ...CORE_KINDS, ...kinds }))
     this.#isBare = Object.keys(kinds).length === 0
     this.#defaultTimeoutMs = defaultTimeoutMs
+    this.#programs = new ProgramTools(registry, this.#kinds)
     registry.onChange((name) => {
       // The effect of a tool that calls others depends on them.
       for (const [definition, tool] of this.#bound) {
@@ -129,7 +132,8 @@ export class BoundTools {
     const { type } = tool.implementation
     const kind = this.#kindOf(type)
     if (kind === undefined) return `Unknown implementation type: ${type}`
-    return approvalFault(tool, this.#canAsk) ?? fieldsFault(tool) ?? kind.fault?.(tool)
+    const fault = sharedFault(tool, kind) ?? approvalFault(tool, this.#canAsk) ?? fieldsFault(tool)
+    return fault ?? kind.fault?.(tool)
   }
 
   /** A tool as its caller sees it. */
@@ -183,7 +187,8 @@ export class BoundTools {
     const isOne = !this.#registry.hasVersions(definition.name)
     const version = isOne ? definition.version : versionOf(definition)
     const kind = this.#kindOf(definition.implementation?.type)
-    return new BoundTool(definition, kind, this.#defaultTimeoutMs, version, this.#compilePath)
+    const runsProgram = this.#programs.of(definition)
+    return new BoundTool(definition, kind, this.#defaultTimeoutMs, runsProgram, version, this.#compilePath)
   }
 
   /** The tool of a name; without a caller, its current version. Throws if there is none. */
@@ -257,29 +262,13 @@ function fieldsFault(tool: ToolDefinition): string | undefined {
 
 /** Throws if a field of a definition has a value with which every call would fail. */
 export function checkFields(tool: ToolDefinition): void {
+  const fault = sharedFault(tool, undefined)
+  if (fault !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', fault)
   toolEffect(tool, 'write')
   toolLimits(tool, Number.POSITIVE_INFINITY)
   bindApproval(tool)
   bindCost(tool)
   deprecation(tool, tool.version)
-}
-
-/** What every call of a deprecated tool says. Throws if the version, or what deprecates or migrates it, is invalid. */
-function deprecation(tool: ToolDefinition, version: string | undefined): string | undefined {
-  const { name, deprecated, migrate } = tool
-  const wrong = [tool.version ?? [], ...(migrate?.map(({ from }) => from) ?? [])]
-    .flat()
-    .flatMap((one) => versionProblem(one) ?? [])
-  if (wrong[0] !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}': ${wrong[0]}`)
-  if (deprecated === undefined) return undefined
-  const { since, remove_after, message, use } = deprecated
-  const parts = [
-    `Tool '${name}'${version === undefined ? '' : ` ${version}`} is deprecated${since === undefined ? '' : ` since ${since}`}`,
-    ...(use === undefined ? [] : [`Use ${use} instead`]),
-    ...(remove_after === undefined ? [] : [`It will be removed after ${remove_after}`]),
-    ...(message === undefined ? [] : [message]),
-  ]
-  return parts.join('. ')
 }
 
 /** Throws if a limit is invalid: it would silently have no effect. */
@@ -378,16 +367,19 @@ export class BoundTool implements ExecutionHost {
   #fault: unknown
   #hash: string | undefined
   readonly #kind: Kind | undefined
+  readonly #runsProgram: () => boolean
   readonly #rates = new Map<string, CallerRate>()
 
   constructor(
     definition: ToolDefinition,
     kind: Kind | undefined,
     defaultTimeoutMs: number,
+    runsProgram: () => boolean,
     version?: string,
     compilePath?: CompilePath,
   ) {
     this.name = definition.name
+    this.#runsProgram = runsProgram
     this.version = version
     this.warning = deprecation(definition, version)
     this.definition = definition
@@ -429,14 +421,21 @@ export class BoundTool implements ExecutionHost {
     return { ...result, compiled: this.#result }
   }
 
-  /** Whether the result is for this call only, because it may ask people or the client of its caller. */
-  isPrivate({ context }: { readonly context: CallContext }): boolean {
+  /** Whether the result is for this call only, because it may ask people or its client, or it may be for somebody else. */
+  isPrivate({ context, isStated }: Pick<Call, 'context' | 'isStated'>): boolean {
+    if (!isStated) return true
     if (this.#kind?.asksPeople?.(this.definition) === true) return true
     return context.client !== undefined && this.#kind?.asksClient?.(this.definition) === true
   }
 
+  /** Whether calls run a function of the program, here or in a tool that they call, that may know more of the caller. */
+  get runsProgram(): boolean {
+    return this.#runsProgram()
+  }
+
   get dependsOnCaller(): boolean {
-    return this.isCode || this.callsOthers || this.account !== undefined
+    const { isCode, definition } = this
+    return (isCode && definition.shared !== true) || this.runsProgram || this.callsOthers || this.account !== undefined
   }
 
   handler(): Handler | IsolatedHandler {

@@ -17,6 +17,7 @@ import { type ToolErrorCode, ToolExecutionError, type ToolFailure, type ToolResu
 import type { Execution } from './execution.ts'
 import { NO_FLAGS } from './permit.ts'
 import type { ToolCost } from './tool-cost.ts'
+import { isText } from './tool-view.ts'
 
 export const LOCAL_TENANT = 'local'
 
@@ -29,6 +30,7 @@ interface Bound {
   readonly effect: Effect
   readonly version: string | undefined
   readonly dependsOnCaller: boolean
+  readonly runsProgram: boolean
   readonly cost: ToolCost | undefined
 }
 
@@ -121,6 +123,12 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   get parentId(): string | undefined {
     return this.context.parent?.id || undefined
+  }
+
+  /** Whether the tool can't know more of the caller than the call says. Otherwise, identical calls may be somebody else's. */
+  get isStated(): boolean {
+    const { caller, user, oneCaller } = this.context
+    return oneCaller === true || isText(caller) || isText(user) || this.bound?.runsProgram === false
   }
 
   /**

@@ -4,7 +4,7 @@ import { NewRoot, Progress } from '../progress.ts'
 import type { Pause, StoredProgress } from '../storage/pause-store.ts'
 import type { HashedTool, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { type ApprovalParts, changedSince, mayRepeat, unavailable } from './approvals.ts'
+import { type ApprovalParts, changedSince, mayRepeat, scopeOf, unavailable } from './approvals.ts'
 import type { Call } from './call.ts'
 import { callKey } from './result-cache.ts'
 
@@ -43,7 +43,8 @@ export class Continuations {
     }
     if (found === undefined) {
       const keyOf = () => key ?? (call.approval && ownKey(call.approval.id))
-      return new Progress(new NewRoot(mayRepeat(call), keyOf, hashOf, hashed))
+      const rootHash = (own: string) => hashOf() + scopeOf(call, own)
+      return new Progress(new NewRoot(mayRepeat(call), keyOf, rootHash, hashed))
     }
     const { root_key, root_hash, progress } = found
     const root = { key: root_key, hash: root_hash, resumed: true, repeats: mayRepeat(call), asked: false, hashed }
@@ -97,9 +98,9 @@ export class Continuations {
       if (parent === undefined) throw new ToolExecutionError('INVALID_PARAMETERS', problem)
     }
     const known = key === undefined ? undefined : await pauses.progress(tenant, caller, key).catch(unavailable)
-    if (known !== undefined && known.root_hash === hashOf()) return known
+    if (known !== undefined && isOfCall(known.root_hash, hashOf())) return known
     if (!mayRepeat(call) || callId !== undefined) return undefined
-    return pauses.openProgress(tenant, caller, hashOf(), now).catch(unavailable)
+    return pauses.openProgress(tenant, caller, hashOf() + scopeOf(call, ''), now).catch(unavailable)
   }
 }
 
@@ -116,13 +117,16 @@ interface Named {
 function problemOf({ tool, context }: Call, { id, own, known, hash, now }: Named): string | undefined {
   const again = 'leave approval_id out to start again'
   if (own === undefined) return `Approval '${id}' not found: ${again}`
-  const isOfCall = own.root_key === null && own.tool === tool
-  if (!isOfCall && own.root_hash !== hash) return `The approval '${id}' is for another call: ${again}`
+  const isOwn = own.root_key === null && own.tool === tool
+  if (!isOwn && !isOfCall(own.root_hash, hash)) return `The approval '${id}' is for another call: ${again}`
   // A run is told by the call inside.
   if (context.callId === undefined && own.expires_at <= now) return `The approval '${id}' has expired: ${again}`
-  if (!isOfCall && !known) return `The call that asked for the approval '${id}' has failed since: ${again}`
+  if (!isOwn && !known) return `The call that asked for the approval '${id}' has failed since: ${again}`
   return undefined
 }
+
+/** Whether a stored hash, which may have a scope, is that of a call. */
+const isOfCall = (stored: string | null, hash: string): boolean => stored?.split(' ', 1)[0] === hash
 
 /** The key of a call that needs approval itself. */
 const ownKey = (approval: string): string => `approval ${approval}`

@@ -12,6 +12,8 @@ const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by t
 /** Tools in code. */
 const code: Kind = {
   effect: () => 'write',
+  // A child process knows nothing of the caller.
+  runsProgram: (tool) => typeof viewOf(tool).execute === 'function',
   fault: (tool) => (viewOf(tool).execute === undefined ? NOT_IN_CODE : undefined),
   identity: (tool) => ({ implementation: codeIdentity(tool, viewOf(tool).execute, ...(viewOf(tool)[WRAPPED] ?? [])) }),
   bind(tool) {
@@ -32,6 +34,7 @@ interface MockCase {
 /** Returns the `mock_response` of the first of `cases` that fits the parameters, otherwise that of the implementation. */
 export const mock: Kind = {
   effect: () => 'read',
+  runsProgram: false,
   warning: ({ implementation }) =>
     'mock_response' in implementation ? undefined : 'Mock tool has no mock_response: it will answer null',
   bind({ implementation }) {

@@ -212,7 +212,7 @@ export class KindContext extends ExecutionContext {
   }
 }
 
-/** The context of a tool in code. Others don't get the user: they may share results with another user. */
+/** The context of a tool in code. Others don't get the user. */
 export class CodeContext extends ExecutionContext {
   /** Made when it is read: most tools call no others. */
   get call(): CallTool {

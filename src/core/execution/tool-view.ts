@@ -8,6 +8,7 @@ import {
 } from '../schema/json-schema-of.ts'
 import { shortened } from '../schema/problem-words.ts'
 import type { ToolDefinition } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
 
 /** A LangChain tool. Structural, to work with any version of LangChain. */
 export interface LangchainTool {
@@ -61,6 +62,7 @@ export const FIELDS = [
   'permissions',
   'retry',
   'cache',
+  'shared',
   'max_concurrency',
   'max_result_bytes',
   'rate_limit',
@@ -192,4 +194,22 @@ export const isText = (value: unknown): value is string => typeof value === 'str
 function isLangchainTool(tool: RegisteredTool): tool is LangchainTool {
   const { implementation, invoke } = Object(tool) as Partial<ToolDefinition & LangchainTool>
   return implementation === undefined && typeof invoke === 'function'
+}
+
+/** What every call of a deprecated tool says. Throws if the version, or what deprecates or migrates it, is invalid. */
+export function deprecation(tool: ToolDefinition, version: string | undefined): string | undefined {
+  const { name, deprecated, migrate } = tool
+  const wrong = [tool.version ?? [], ...(migrate?.map(({ from }) => from) ?? [])]
+    .flat()
+    .flatMap((one) => versionProblem(one) ?? [])
+  if (wrong[0] !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}': ${wrong[0]}`)
+  if (deprecated === undefined) return undefined
+  const { since, remove_after, message, use } = deprecated
+  const parts = [
+    `Tool '${name}'${version === undefined ? '' : ` ${version}`} is deprecated${since === undefined ? '' : ` since ${since}`}`,
+    ...(use === undefined ? [] : [`Use ${use} instead`]),
+    ...(remove_after === undefined ? [] : [`It will be removed after ${remove_after}`]),
+    ...(message === undefined ? [] : [message]),
+  ]
+  return parts.join('. ')
 }

@@ -15,7 +15,7 @@ export interface PausedCall {
   readonly version: string
   /** The hash of the parameters asked for. */
   readonly params_hash: string
-  /** The hash of the outermost call of a tool that calls others, if one made this call. */
+  /** The hash of the outermost call of a tool that calls others, if one made this call, and what separates callers. */
   readonly root_hash: string | null
   /** The definitions that a person sees: of the tool, and of that of the outermost call. Null: not known, or a question. */
   readonly definitions: string | null

@@ -33,7 +33,7 @@ export function addShippedBuiltins(handlers: PlainToolHandlers): void {
   ]
   for (const [name, handler] of shipped) {
     if (handlers.get(name) === undefined)
-      handlers.register(name, handler, { effect: SHIPPED_BUILTINS[name] ?? 'write' })
+      handlers.register(name, handler, { effect: SHIPPED_BUILTINS[name] ?? 'write', shared: true })
   }
 }
 

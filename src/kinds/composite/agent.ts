@@ -91,6 +91,7 @@ const PLACEHOLDER = /\{\{(\w+)\}\}/g
 /** Tools that are models with tools of their own, here or on another server. */
 export class AgentKind implements Kind {
   readonly schema = AGENT_SCHEMA
+  readonly runsProgram = false
   readonly #parts: AgentParts
   readonly #remotes = new WeakMap<ToolDefinition, () => Handler | IsolatedHandler>()
 

@@ -43,6 +43,7 @@ interface CodeModeParts {
 export class CodeModeKind implements Kind {
   readonly schema = { properties: { type: { const: CODE_MODE } } }
   readonly neverPrinted = true
+  readonly runsProgram = false
   readonly #limits: Limits
   readonly #parts: CodeModeParts
   #isAsked = false

@@ -36,6 +36,7 @@ interface LastRun {
 /** Tools that are made of other tools by configuration alone. */
 export class PipelineKind implements Kind {
   readonly schema = PIPELINE_SCHEMA
+  readonly runsProgram = false
   readonly #parts: CompositeParts
   readonly #plans = new WeakMap<ToolDefinition, Plan>()
   readonly #faults = new WeakMap<ToolDefinition, { readonly version: number; readonly fault: string | undefined }>()

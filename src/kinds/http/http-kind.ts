@@ -14,6 +14,7 @@ interface Loaded {
 
 /** The HTTP tools of an installation. The first call loads the HTTP client, which takes 100 ms. */
 export class HttpKind implements Kind {
+  readonly runsProgram = false
   readonly schema = HTTP_IMPLEMENTATION_SCHEMA
   readonly #parts: HttpParts
   readonly #tools = new WeakMap<ToolDefinition, HttpTool>()

@@ -266,7 +266,7 @@ export function addKnowledgeHandlers(handlers: ToolHandlers, collections: Collec
     const there = handlers.get(name)
     if (there !== undefined && !ours.has(there)) return
     ours.add(handler)
-    handlers.register(name, handler, { effect })
+    handlers.register(name, handler, { effect, shared: true })
   }
   add('rag_query', ragQueryHandler(collections), 'read')
   for (const { definition, handler } of knowledgeTools(collections, parts)) {
