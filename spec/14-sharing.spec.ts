@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { createToolyard } from 'toolyard'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { emptyFolder, folder, toolyard } from '../src/cli/fixtures/toolyard.ts'
+import { limitsNetwork } from '../src/isolation/launch.ts'
 import { mockTool, packageFiles, writeFiles } from '../src/packages/fixtures/package-files.ts'
 import { openPackage } from '../src/packages/package.ts'
 import { readTarball, writeTarball } from '../src/packages/tarball.ts'
@@ -82,7 +83,7 @@ tools:
 hosts:       api.frankfurter.dev
 permissions: none
 variables:   none
-code:        can reach any address (handlers/convert.mjs)
+code:        ${limitsNetwork() ? 'runs without network access' : 'can reach any address'} (handlers/convert.mjs)
 suites:      suites/units.json
 mocks:       mocks/units.json
 `)

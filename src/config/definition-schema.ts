@@ -51,7 +51,12 @@ export const DEFINITION_SCHEMA = {
     implementation: {
       type: 'object',
       required: ['type'],
-      properties: { type: { type: 'string' }, handler: { type: 'string' }, returns: { enum: ['mcp_content'] } },
+      properties: {
+        type: { type: 'string' },
+        handler: { type: 'string' },
+        network: { type: 'boolean', description: 'Whether an isolated handler may open connections. Default: false.' },
+        returns: { enum: ['mcp_content'] },
+      },
     },
     version: {
       ...VERSION,

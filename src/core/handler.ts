@@ -57,6 +57,8 @@ export interface IsolatedHandler {
   readonly export: string
   /** The text of the module. Identifies the code; without it, `module` does. */
   source?(): string
+  /** Whether it may open connections. Node.js older than 25 can't prevent it. */
+  readonly network?: boolean
 }
 
 /** A task for a child process. */
@@ -81,7 +83,7 @@ export interface IsolatedTask extends IsolatedHandler {
  */
 export interface Isolate {
   /** Prepares a process before the first call, with this module loaded. */
-  warm?(module?: string): void
+  warm?(module?: string, network?: boolean): void
   run(task: IsolatedTask, signal: AbortSignal): Promise<unknown>
   close(): Promise<void>
 }

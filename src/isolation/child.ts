@@ -53,6 +53,22 @@ function lockDown(): void {
   syncBuiltinESMExports()
 }
 
+const MAX_CAUSES = 5
+
+/** Like `thrown`, but says what to do if the permission model refused a connection: `fetch` hides that in its cause. */
+function explained(error: unknown): Thrown {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < MAX_CAUSES; cause = cause.cause, depth++) {
+    const { code, permission, syscall } = cause as NodeJS.ErrnoException & { permission?: string }
+    // Refused files have another permission and no system call.
+    const isNetwork = permission === 'Net' || (permission === undefined && syscall !== undefined)
+    if (code === 'ERR_ACCESS_DENIED' && isNetwork) return { message: NO_NETWORK, code }
+  }
+  return thrown(error)
+}
+
+const NO_NETWORK =
+  'This handler has no network access: write "network": true in the implementation of its tool, or pass { network: true } to isolated()'
+
 class ChildCall {
   readonly id: number
   readonly context: HandlerContext
@@ -185,7 +201,7 @@ async function take(message: CallMessage): Promise<void> {
   try {
     handler = await load(message)
   } catch (error) {
-    const { message: detail, code } = thrown(error)
+    const { message: detail, code } = explained(error)
     const why = code === undefined ? '' : ` (${code})`
     return fail(call, { message: `Handler "${message.export}" could not be loaded${why}`, detail })
   }
@@ -193,7 +209,7 @@ async function take(message: CallMessage): Promise<void> {
     const value = await handler(message.params as Parameters<Handler>[0], call.context)
     if (current === call) answer(call, value)
   } catch (error) {
-    if (current === call) fail(call, thrown(error))
+    if (current === call) fail(call, explained(error))
   }
 }
 
@@ -207,7 +223,7 @@ function hear(message: ParentMessage): void {
 
 process.on('uncaughtException', (error) => {
   if (current === undefined) process.exit(1)
-  const how = thrown(error)
+  const how = explained(error)
   // A code such as ECONNREFUSED tells the executor more about the outcome.
   const outcome = how.code === undefined ? MAY_HAVE_HAPPENED : {}
   send({ type: 'failed', id: current.id, ...how, retire: true, ...outcome })

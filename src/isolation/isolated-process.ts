@@ -35,6 +35,15 @@ export interface PendingCall {
   reject(error: unknown): void
 }
 
+/** Processes of the same sort run each other's calls. */
+export interface ProcessSort {
+  /** The folder whose modules they run. */
+  readonly folder: string
+  readonly network: boolean
+  /** The last used module: idle processes load it before the next call. */
+  module: string | undefined
+}
+
 interface ProcessEvents {
   idle(): void
   /** The process ended; `stderr` is its output before it was ready. */
@@ -44,7 +53,7 @@ interface ProcessEvents {
 
 /** A child process that runs one call at a time. It is killed when it does anything unexpected. */
 export class IsolatedProcess {
-  readonly folder: string
+  readonly sort: ProcessSort
   readonly memoryMb: number
   readonly #trusted: boolean
   state: 'starting' | 'idle' | 'busy' | 'ending' = 'starting'
@@ -64,9 +73,8 @@ export class IsolatedProcess {
   #retire = false
   #stderr = ''
 
-  /** `folder` is the folder whose modules it runs. */
-  constructor(folder: string, options: LaunchOptions, events: ProcessEvents) {
-    this.folder = folder
+  constructor(sort: ProcessSort, options: LaunchOptions, events: ProcessEvents) {
+    this.sort = sort
     this.memoryMb = options.memoryMb
     this.#trusted = options.trusted ?? false
     this.#events = events

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { isIPv4, type Socket } from 'node:net'
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { dataFolder } from '../core/environment.ts'
+import { connectionGuard } from './connection-guard.ts'
 
 const extension = extname(import.meta.filename)
 const program = join(import.meta.dirname, `child${extension}`)
@@ -11,11 +11,7 @@ const program = join(import.meta.dirname, `child${extension}`)
 let guard: string[] | undefined
 
 /** Whether `--permission` also refuses the network, as from Node.js 25 on. */
-const limitsNetwork = (): boolean => process.allowedNodeEnvironmentFlags.has('--allow-net')
-
-/** The running children of this process, and whether there ever was one. */
-const children = new Set<ChildProcess>()
-let hasLaunched = false
+export const limitsNetwork = (): boolean => process.allowedNodeEnvironmentFlags.has('--allow-net')
 
 /** Whether children are sure to end with us. Otherwise one in an endless loop outlives us. */
 export const endsWithParent = (): boolean => {
@@ -31,9 +27,12 @@ export interface LaunchOptions {
   readonly trusted?: boolean
   /** Allows worker threads. */
   readonly workers?: boolean
+  /** Allows connections, if this Node.js can refuse them. */
+  readonly network?: boolean
 }
 
-export function launch({ folders, memoryMb, trusted = false, workers = false }: LaunchOptions): ChildProcess {
+export function launch(options: LaunchOptions): ChildProcess {
+  const { folders, memoryMb, trusted = false, workers = false, network = false } = options
   guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
   const command = [
@@ -46,7 +45,7 @@ export function launch({ folders, memoryMb, trusted = false, workers = false }: 
     ...[...readable].map((path) => `--allow-fs-read=${path}`),
     ...(trusted ? ['--allow-addons'] : []),
     ...(workers ? ['--allow-worker'] : []),
-    ...(limitsNetwork() ? ['--allow-net'] : []),
+    ...(network && limitsNetwork() ? ['--allow-net'] : []),
     // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-warnings',
@@ -61,9 +60,7 @@ export function launch({ folders, memoryMb, trusted = false, workers = false }: 
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     windowsHide: true,
   })
-  children.add(child)
-  hasLaunched = true
-  child.once('exit', () => children.delete(child)).once('error', () => children.delete(child))
+  if (network || !limitsNetwork()) connectionGuard.watch(child)
   return child
 }
 
@@ -134,82 +131,6 @@ function withoutSecrets(path: string, hidden: readonly string[]): string[] {
   const shown = names.filter((name) => !name.startsWith('.env'))
   if (shown.length === names.length && !hidden.some((secret) => isIn(secret, path))) return [path]
   return shown.flatMap((name) => withoutSecrets(join(path, name), hidden))
-}
-
-/**
- * Whether a connection on the loopback address may come from a child. A server without keys would give it all rights.
- * A connection whose owner isn't known any more counts: a child may have closed it, or ended. False except on Linux,
- * which tells who has a socket.
- */
-export function isFromChild({ localAddress, localPort, remoteAddress, remotePort }: Socket): boolean {
-  if (!hasLaunched || process.platform !== 'linux') return false
-  try {
-    const from = endpoints(remoteAddress, remotePort)
-    const to = endpoints(localAddress, localPort)
-    const inode = inodeOf('tcp', from, to) ?? inodeOf('tcp6', from, to)
-    if (inode === undefined) return true
-    const unix = unixSockets()
-    return [...children].some(({ pid }) => {
-      const own = pid === undefined ? [] : socketsOf(pid)
-      // A socket on its way through a Unix socket belongs to nobody.
-      return own.includes(inode) || own.filter((socket) => unix.has(socket)).length > CHILD_PIPES
-    })
-  } catch {
-    return true
-  }
-}
-
-/** The inode of the socket from one endpoint to another; undefined if no process has it. */
-function inodeOf(table: string, from: readonly string[], to: readonly string[]): string | undefined {
-  const path = `/proc/net/${table}`
-  if (!existsSync(path)) return undefined
-  for (const row of readFileSync(path, 'latin1').split('\n', MAX_CONNECTIONS)) {
-    const [, local = '', remote = '', , , , , , , inode = '0'] = row.trim().split(/\s+/)
-    if (inode !== '0' && from.includes(local) && to.includes(remote)) return inode
-  }
-  return undefined
-}
-
-const MAX_CONNECTIONS = 100_000
-const MAPPED = '0000000000000000FFFF0000'
-
-/** An address and port as in `/proc/net`: each 32 bits of the address are in the order of this machine. */
-function endpoints(address = '', port = 0): string[] {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
-  const hex = (bytes: readonly number[]): string => Buffer.from(bytes).toString('hex').toUpperCase()
-  const end = `:${hex([port >> 8, port & 255])}`
-  if (isIPv4(plain)) {
-    const word = hex(plain.split('.').map(Number).reverse())
-    return [`${word}${end}`, `${MAPPED}${word}${end}`]
-  }
-  // The loopback address is the only IPv6 address of a server without keys.
-  return plain === '::1' ? [`${'0'.repeat(24)}01000000${end}`] : []
-}
-
-/** Unix sockets that every child has: its stderr and its channel. */
-const CHILD_PIPES = 2
-
-function unixSockets(): Set<string> {
-  const rows = readFileSync('/proc/net/unix', 'latin1').split('\n', MAX_CONNECTIONS)
-  return new Set(rows.map((row) => row.trim().split(/\s+/)[6] ?? ''))
-}
-
-/** The inodes of the sockets of a process; none if it has ended. */
-function socketsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => socketAt(`/proc/${pid}/fd/${fd}`) ?? [])
-  } catch {
-    return []
-  }
-}
-
-function socketAt(path: string): string | undefined {
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1]
-  } catch {
-    // Closed meanwhile.
-    return undefined
-  }
 }
 
 const WATCH_MS = 50

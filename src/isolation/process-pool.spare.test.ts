@@ -33,11 +33,11 @@ describe('the spare process', () => {
       await new Promise((resolve) => socket.on('close', resolve))
       export const pid = () => process.pid`
     const { pool, module } = setUp('loads.mjs', code)
-    const first = (await pool.run(task('pid', {}, { module }), never())) as number
+    const first = (await pool.run(task('pid', {}, { module, network: true }), never())) as number
     await until(() => loaded.length === 2)
     process.kill(first, 'SIGKILL')
     await until(() => !pool.pids.includes(first))
-    expect(await pool.run(task('pid', {}, { module }), never())).toBe(loaded[1])
+    expect(await pool.run(task('pid', {}, { module, network: true }), never())).toBe(loaded[1])
     server.close()
   })
 

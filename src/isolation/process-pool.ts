@@ -6,8 +6,8 @@ import type { Isolate, IsolatedTask } from '../core/handler.ts'
 import { Linked } from '../core/linked.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { type FailureExtras, ToolExecutionError } from '../core/tool-result.ts'
-import { IsolatedProcess, type PendingCall } from './isolated-process.ts'
-import { MemoryWatch, moduleFolder, OWN } from './launch.ts'
+import { IsolatedProcess, type PendingCall, type ProcessSort } from './isolated-process.ts'
+import { limitsNetwork, MemoryWatch, moduleFolder, OWN } from './launch.ts'
 import { MAY_HAVE_HAPPENED, thrown } from './protocol.ts'
 
 export interface ProcessPoolOptions {
@@ -47,7 +47,7 @@ const NUMBERS = {
 
 interface WaitingCall extends PendingCall {
   readonly tenant: string
-  readonly folder: string
+  readonly sort: ProcessSort
   /** Set while it runs. */
   running?: { readonly process: IsolatedProcess; readonly end: () => void } | undefined
 }
@@ -67,9 +67,8 @@ export class ProcessPool implements Isolate {
   readonly #places: FairPool<WaitingCall>
   readonly #running = new Linked<{ readonly call: WaitingCall; readonly process: IsolatedProcess }>()
   readonly #watch = new MemoryWatch(() => [...this.#running].map(({ process }) => process))
-  /** The last used module of each folder: idle processes load it before the next call. */
-  readonly #modules = new Map<string, string>()
-  #lastFolder = OWN
+  readonly #sorts: ProcessSort[] = []
+  #lastSort = this.#sortOf(OWN, false)
   #spare = true
   #failedStarts = 0
   #cancelIdle = (): void => {}
@@ -94,11 +93,11 @@ export class ProcessPool implements Isolate {
   }
 
   /** Starts the spare process, so that the first call finds it ready, with this module loaded. */
-  warm(module?: string): void {
+  warm(module?: string, network = false): void {
     const folder = module === undefined ? undefined : moduleFolder(module)
-    if (module !== undefined && folder !== undefined) {
-      this.#modules.set(folder, module)
-      this.#lastFolder = folder
+    if (folder !== undefined) {
+      this.#lastSort = this.#sortOf(folder, network)
+      this.#lastSort.module = module
     }
     this.#spare = true
     this.#fill()
@@ -112,6 +111,7 @@ export class ProcessPool implements Isolate {
       const message = `Handler "${task.export}" could not be loaded: its module must be a file: URL`
       return Promise.reject(new ToolExecutionError('EXECUTION_ERROR', message))
     }
+    const sort = this.#sortOf(folder, task.network === true)
     let triesLeft = (this.#options.tries ?? 1) - 1
     return new Promise((resolve, reject) => {
       const settled = (): void => {
@@ -122,9 +122,9 @@ export class ProcessPool implements Isolate {
       const call: WaitingCall = {
         task,
         tenant: task.tenant,
-        folder,
+        sort,
         resolve: (value) => {
-          this.#modules.set(folder, task.module)
+          sort.module = task.module
           settled()
           resolve(value)
         },
@@ -189,10 +189,10 @@ export class ProcessPool implements Isolate {
   /** Gives waiting calls to idle processes, then starts processes if needed. */
   #pump(): void {
     while (this.#idle() !== undefined) {
-      const call = this.#places.take((next) => this.#idle(next.folder) !== undefined)
-      const process = call && this.#idle(call.folder)
+      const call = this.#places.take((next) => this.#idle(next.sort) !== undefined)
+      const process = call && this.#idle(call.sort)
       if (call === undefined || process === undefined) break
-      this.#lastFolder = call.folder
+      this.#lastSort = call.sort
       call.running = { process, end: this.#running.add({ call, process }) }
       try {
         process.run(this.#timed(call, process))
@@ -221,9 +221,9 @@ export class ProcessPool implements Isolate {
     }
   }
 
-  #idle(folder?: string): IsolatedProcess | undefined {
+  #idle(sort?: ProcessSort): IsolatedProcess | undefined {
     for (const process of this.#processes) {
-      if (process.state === 'idle' && (folder === undefined || process.folder === folder)) return process
+      if (process.state === 'idle' && (sort === undefined || process.sort === sort)) return process
     }
     return undefined
   }
@@ -232,41 +232,54 @@ export class ProcessPool implements Isolate {
     const starting = [...this.#processes].filter((process) => process.state === 'starting')
     const planned = new Map<string, number>()
     let free = this.#size - this.#running.size
-    for (const { folder, tenant } of this.#places) {
+    for (const { sort, tenant } of this.#places) {
       if (free <= 0) break
       const before = planned.get(tenant) ?? 0
       if (!this.#places.hasRoom(tenant, before)) continue
-      const at = starting.findIndex((process) => process.folder === folder)
-      if (at === -1) this.#start(folder)
+      const at = starting.findIndex((process) => process.sort === sort)
+      if (at === -1) this.#start(sort)
       else starting.splice(at, 1)
       planned.set(tenant, before + 1)
       free--
     }
     for (const process of this.#processes) {
-      const module = this.#modules.get(process.folder)
+      const { module } = process.sort
       if (process.state === 'idle' && module !== undefined) process.prepare(module)
     }
     // The spare starts after the processes that calls wait for.
     const coming = [...this.#processes].some(({ state }) => state === 'idle' || state === 'starting')
-    if (this.#keepsSpare && this.#spare && !coming && this.#processes.size <= this.#size) this.#start(this.#lastFolder)
+    if (this.#keepsSpare && this.#spare && !coming && this.#processes.size <= this.#size) this.#start(this.#lastSort)
   }
 
   get #keepsSpare(): boolean {
     return this.#options.spare ?? true
   }
 
-  #start(folder: string): void {
+  /** Without a limit of the network, all processes of a folder are of one sort. */
+  #sortOf(folder: string, asked: boolean): ProcessSort {
+    const network = asked || !limitsNetwork()
+    let sort = this.#sorts.find((one) => one.folder === folder && one.network === network)
+    if (sort === undefined) {
+      sort = { folder, network, module: undefined }
+      this.#sorts.push(sort)
+    }
+    return sort
+  }
+
+  #start(sort: ProcessSort): void {
     if (this.#closing !== undefined) return
     if (this.#processes.size >= this.#size + (this.#keepsSpare ? 1 : 0)) {
-      // The pool is full: ends an idle process of another folder. When it is gone, the pool is filled again.
+      // The pool is full: ends an idle process of another sort. When it is gone, the pool is filled again.
       const ending = [...this.#processes].some((process) => process.state === 'ending')
       if (!ending) this.#idle()?.end()
       return
     }
     const { read = [], trusted = false, workers = false } = this.#options
+    const { folder, network } = sort
+    const folders = folder === OWN ? read : [...read, folder]
     try {
-      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, trusted, workers }
-      const process = new IsolatedProcess(folder, options, {
+      const options = { folders, memoryMb: this.#memoryMb, trusted, workers, network }
+      const process = new IsolatedProcess(sort, options, {
         idle: () => {
           this.#failedStarts = 0
           this.#pump()
@@ -276,7 +289,7 @@ export class ProcessPool implements Isolate {
       })
       this.#processes.add(process)
     } catch (error) {
-      this.#failedToStart(folder, thrown(error).message)
+      this.#failedToStart(sort, thrown(error).message)
       setImmediate(() => this.#pump())
     }
   }
@@ -287,19 +300,19 @@ export class ProcessPool implements Isolate {
       if (this.#processes.size === 0) this.#whenEmpty?.()
       return
     }
-    if (!process.started) this.#failedToStart(process.folder, stderr)
+    if (!process.started) this.#failedToStart(process.sort, stderr)
     // A spare that ended unused would end again.
     if (!process.used) this.#spare = false
     this.#pump()
   }
 
-  /** Rejects the calls that wait for a process of this folder, unless they have a try left. */
-  #failedToStart(folder: string, detail: string): void {
+  /** Rejects the calls that wait for a process of this sort, unless they have a try left. */
+  #failedToStart(sort: ProcessSort, detail: string): void {
     this.#log.error({ detail }, 'An isolated process could not be started')
     if (++this.#failedStarts < (this.#options.tries ?? 1)) return
     this.#failedStarts = 0
     for (const call of [...this.#places]) {
-      if (call.folder !== folder) continue
+      if (call.sort !== sort) continue
       const message = `The process for tool '${call.task.tool}' could not be started`
       this.#drop(call, new ToolExecutionError('EXECUTION_ERROR', message))
     }

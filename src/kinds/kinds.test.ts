@@ -71,6 +71,36 @@ describe('ToolHandlers', () => {
     expect(late.get('late')).toBe(second)
   })
 
+  test('gives an isolated handler the network that its tool or it asks for', () => {
+    const url = new URL('./x.ts', import.meta.url)
+    const some = new ToolHandlers()
+    some.register('x', isolated(url, 'run'))
+    some.register('open', isolated(url, 'run', { network: true }))
+    const networkOf = (handler: string, more: object = {}) =>
+      Object(kinds(some).internal?.bind(define({ type: 'internal', handler, ...more }))?.()).network
+    expect(networkOf('x')).toBeUndefined()
+    expect(networkOf('x', { network: true })).toBe(true)
+    expect(networkOf('open')).toBe(true)
+    expect(networkOf('open', { network: false })).toBe(false)
+    expect(networkOf('x', { network: 'yes' })).toBe(false)
+  })
+
+  test('warns about network of a handler that is not isolated', () => {
+    const some = new ToolHandlers()
+    some.register('here', () => 1)
+    const { internal } = kinds(some)
+    expect(internal?.warning?.(define({ type: 'internal', handler: 'here', network: false }))).toBe(
+      "implementation.network has no effect: the handler 'here' is not isolated",
+    )
+    expect(internal?.warning?.(define({ type: 'internal', handler: 'here' }))).toBeUndefined()
+  })
+
+  test('refuses options of isolated() that do not exist', () => {
+    const url = new URL('./x.ts', import.meta.url)
+    expect(() => isolated(url, 'run', { net: true } as object)).toThrow('isolated: unknown option "net"')
+    expect(() => isolated(url, 'run', { network: 1 } as object)).toThrow('network must be true or false, not 1')
+  })
+
   test('takes functions and isolated handlers, and nothing else', () => {
     const one = new ToolHandlers()
     expect(() => one.register('x', 'no' as never)).toThrow("Handler 'x' must be a function")

@@ -55,13 +55,27 @@ export class ToolHandlers {
   }
 }
 
-/** A handler that runs in the process pool: the export `name` of the module at `url`. */
-export function isolated(url: string | URL, name: string): IsolatedHandler {
+/**
+ * A handler that runs in the process pool: the export `name` of the module at `url`. It has no network access without
+ * `network: true`.
+ */
+export function isolated(
+  url: string | URL,
+  name: string,
+  options: { readonly network?: boolean } = {},
+): IsolatedHandler {
   const { protocol, href } = new URL(url)
   if (protocol !== 'file:') {
     throw new TypeError(`An isolated handler needs a file: URL, not "${href}": use new URL('./x.ts', import.meta.url)`)
   }
-  return { module: href, export: name, source: () => readFileSync(new URL(href), 'utf8') }
+  const { network, ...others } = options
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new TypeError(`isolated: unknown option "${unknown}". The only option is "network"`)
+  if (network !== undefined && typeof network !== 'boolean') {
+    throw new TypeError(`isolated: network must be true or false, not ${JSON.stringify(network)}`)
+  }
+  const source = (): string => readFileSync(new URL(href), 'utf8')
+  return { module: href, export: name, source, ...(network !== undefined && { network }) }
 }
 
 const isIsolated = (value: unknown): boolean =>
@@ -71,7 +85,7 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
   const missing = ({ implementation }: ToolDefinition) => `${label} handler '${implementation.handler}' not found`
   const slotOf = (tool: ToolDefinition) => handlers.slot(String(tool.implementation.handler))
   return {
-    schema: { properties: { type: {}, handler: {} } },
+    schema: { properties: { type: {}, handler: {}, network: {} } },
     effect: (tool) => slotOf(tool).effect ?? 'write',
     runsProgram(tool) {
       const { handler, shared } = slotOf(tool)
@@ -80,11 +94,19 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
     },
     fault: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
     identity: (tool) => ({ implementation: [tool.implementation, codeIdentity(tool, slotOf(tool).handler)] }),
+    warning: (tool) =>
+      tool.implementation.network !== undefined && typeof slotOf(tool).handler === 'function'
+        ? `implementation.network has no effect: the handler '${tool.implementation.handler}' is not isolated`
+        : undefined,
     bind(tool): () => Handler | IsolatedHandler {
       const slot = slotOf(tool)
+      const { network } = tool.implementation
       return () => {
-        if (slot.handler === undefined) throw new ToolExecutionError('EXECUTION_ERROR', missing(tool))
-        return slot.handler
+        const { handler } = slot
+        if (handler === undefined) throw new ToolExecutionError('EXECUTION_ERROR', missing(tool))
+        return network === undefined || typeof handler === 'function'
+          ? handler
+          : { ...handler, network: network === true }
       }
     },
   }

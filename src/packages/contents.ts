@@ -21,6 +21,8 @@ export interface Contents {
   readonly models: readonly string[]
   /** Files with code. */
   readonly code: readonly string[]
+  /** Whether some of the code may open connections. */
+  readonly network: boolean
   readonly prompts: readonly string[]
   readonly suites: readonly string[]
   readonly mocks: readonly string[]
@@ -72,6 +74,7 @@ export function contentsOf(definitions: readonly ToolDefinition[], files: Files,
       definitions.flatMap(({ implementation: { type, model } }) => (type === 'agent' ? String(model) : [])),
     ),
     code: under('handlers'),
+    network: definitions.some(({ implementation }) => implementation.network === true),
     prompts: under('prompts'),
     suites: under('suites'),
     mocks: under('mocks'),

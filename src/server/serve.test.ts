@@ -147,7 +147,7 @@ test('an isolated handler has no rights on a server without keys, and reads no .
       name: 'probe',
       description: 'Tries what it must not.',
       parameters: { type: 'object' },
-      implementation: { type: 'internal', handler: 'probe' },
+      implementation: { type: 'internal', handler: 'probe', network: true },
     },
   ]
   const server = await openTestServer({ tools: { enabled: true, registry } }, { local: true, handlers })

@@ -177,9 +177,13 @@ export class ToolManager {
   /** Loads what the first calls need: the providers, a process for isolated handlers, and `mini` if it answers. */
   async warm(): Promise<void> {
     const { registry, handlers, isolate, codeMode } = this.#parts
-    const named = registry.definitions().map(({ implementation }) => handlers.get(String(implementation.handler)))
-    const isolated = named.find((handler) => typeof handler === 'object')
-    if (isolated !== undefined) isolate.warm?.(isolated.module)
+    for (const { implementation } of registry.definitions()) {
+      const handler = handlers.get(String(implementation.handler))
+      if (typeof handler !== 'object') continue
+      const { network = handler.network } = implementation
+      isolate.warm?.(handler.module, network === true)
+      break
+    }
     if (this.isEnabled()) codeMode?.warm()
     const rules = this.#config.responses ?? defaultRules(this.#config)
     const mini = rules.find(({ llm, model }) => typeOf(this.#config, `${llm}:${model}`) === EMBEDDED_PROVIDER)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limitsNetwork } from '../../isolation/launch.ts'
 import { mockTool, newSigner, packageFiles, writeFiles } from '../../packages/fixtures/package-files.ts'
 import { signPackage } from '../../packages/package.ts'
 import { fingerprintOf, type Signer } from '../../packages/signing.ts'
@@ -78,8 +79,20 @@ describe('add', () => {
     expect((await run('tools')).out).toMatch(/^hello +mock +read/m)
   })
 
-  test('asks about the key, the package, and again about code', async () => {
+  test.runIf(limitsNetwork())('says that code without network: true has no network access', async () => {
     const handler = mockTool('run', { implementation: { type: 'internal', handler: 'handlers/run.mjs#run' } })
+    const tarball = packed({ tools: [handler], files: { 'handlers/run.mjs': 'export const run = () => 1' } })
+    const { cwd } = await project()
+    await writeFile(join(cwd, 'a.tgz'), tarball)
+    const { io, written } = captureIo({ cwd })
+    await main(['add', 'a.tgz'], { ...io, stdin: Object.assign(Readable.from(['y\ny\n\n']), { isTTY: true }) })
+    expect(written.out).toContain('runs without network access (handlers/run.mjs)')
+    expect(written.err).toContain('Its code runs without network access. Add it?')
+  })
+
+  test('asks about the key, the package, and again about code', async () => {
+    const implementation = { type: 'internal', handler: 'handlers/run.mjs#run', network: true }
+    const handler = mockTool('run', { implementation })
     const tarball = packed({ tools: [handler], files: { 'handlers/run.mjs': 'export const run = () => 1' } })
     const { cwd, isAdded } = await project()
     await writeFile(join(cwd, 'a.tgz'), tarball)

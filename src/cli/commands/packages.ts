@@ -9,7 +9,9 @@ import { dataFolder } from '../../core/environment.ts'
 import { compareVersions } from '../../core/execution/tool-view.ts'
 import { silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
+import { limitsNetwork } from '../../isolation/launch.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
+import type { Contents } from '../../packages/contents.ts'
 import { type LockedPackage, lockText, packageFolder, readLock, replaceProblem } from '../../packages/load-packages.ts'
 import type { Package } from '../../packages/package.ts'
 import { fingerprintOf, openSigner } from '../../packages/signing.ts'
@@ -57,7 +59,7 @@ export function defineAdd(command: Command, terminal: Terminal, done: Done): voi
     .argument('<source>', 'a tarball, a folder, or npm:NAME with or without @VERSION')
     .option('--grant <variables...>', 'variables of the environment that the package may read (default: none)')
     .option('--trust <fingerprint>', 'accept this key')
-    .option('--allow-code', 'accept handlers, whose code can reach any address')
+    .option('--allow-code', 'accept handlers, whose code may be able to reach any address')
     .option('-y, --yes', 'add it without asking')
     .addHelpText('after', ADD_HELP)
     .action(actions(terminal, done)(refusing(add)))
@@ -205,6 +207,9 @@ interface Shown {
   readonly local: readonly unknown[]
 }
 
+const reachOf = ({ network }: Contents): string =>
+  network || !limitsNetwork() ? 'can reach any address' : 'runs without network access'
+
 /** What the package brings and may do. */
 function show(terminal: Terminal, opened: Package, { granted, owner, local }: Shown): void {
   const { name, version, description, key, contents } = opened
@@ -223,7 +228,7 @@ function show(terminal: Terminal, opened: Package, { granted, owner, local }: Sh
   line('variables', variables)
   if (contents.models.length > 0) line('models', contents.models)
   if (contents.code.length === 0) line('code', [])
-  else line('code', [`can reach any address (${contents.code.join(', ')})`])
+  else line('code', [`${reachOf(contents)} (${contents.code.join(', ')})`])
   for (const part of ['prompts', 'suites', 'mocks'] as const) if (contents[part].length > 0) line(part, contents[part])
   const own = new Set(local.map((entry) => (typeof entry === 'string' ? entry : Object(entry).name)))
   for (const tool of contents.tools.filter((one) => own.has(one.name))) {
@@ -252,7 +257,7 @@ async function confirm(
   }
   need(!isKnown && options.trust === undefined, `Trust the unknown key ${fingerprint}?`, `--trust ${fingerprint}`)
   need(!options.yes, `Add ${name}?`, '--yes')
-  need(contents.code.length > 0 && !options.allowCode, 'Its code can reach any address. Add it?', '--allow-code')
+  need(contents.code.length > 0 && !options.allowCode, `Its code ${reachOf(contents)}. Add it?`, '--allow-code')
   if (questions.length === 0) return
   if (terminal.json || !terminal.stdin.isTTY) {
     throw new UsageError(`${name} was not added: confirm it on a terminal, or with ${missing.join(' ')}.`)

@@ -69,6 +69,6 @@ function codeText(code: Code): string {
     // The text of a bound function is that of all others.
     return text.includes(NATIVE) ? `${code.name} ${text}` : text
   }
-  const { module, export: name, source } = code
-  return JSON.stringify([name, source === undefined ? module : source()])
+  const { module, export: name, source, network } = code
+  return JSON.stringify([name, source === undefined ? module : source(), ...(network === true ? ['network'] : [])])
 }

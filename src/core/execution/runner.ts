@@ -234,6 +234,7 @@ export class Runner {
       tool: call.tool,
       module: handler.module,
       export: handler.export,
+      ...(handler.network !== undefined && { network: handler.network }),
       params,
       tenant: call.tenant,
       flags: call.flags,

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
-import { isFromChild } from '../../isolation/launch.ts'
+import { connectionGuard } from '../../isolation/connection-guard.ts'
 import { BrowserSessions } from './browser-sessions.ts'
 import { TrustedProxies, UnknownCallers } from './client-address.ts'
 import { Issuer } from './issuer.ts'
@@ -42,8 +42,8 @@ export class Authenticator {
   readonly #unknown: UnknownCallers
   #local: LocalAccess
   #issuer: { readonly of: Config; readonly issuer: Issuer | undefined } | undefined = undefined
-  /** Whether a connection comes from an isolated handler. */
-  readonly #isolated = new WeakMap<Socket, boolean>()
+  /** Whether a connection comes from an isolated handler: requests wait for the answer. */
+  readonly #isolated = new WeakMap<Socket, boolean | Promise<boolean>>()
 
   constructor(installation: Installation, local: LocalAccess) {
     this.#installation = installation
@@ -187,7 +187,7 @@ export class Authenticator {
     try {
       return await issuer.verify(token, mcpPath)
     } catch (error) {
-      const local = this.#orLocal(undefined, request)
+      const local = await this.#orLocal(undefined, request)
       if (local !== undefined) return local
       if (!(error instanceof SignInError)) throw error
       if (error.fault !== 'unavailable') {
@@ -206,13 +206,21 @@ export class Authenticator {
     return `Bearer ${[...problem, ...metadata].join(', ')}`.trimEnd()
   }
 
-  #orLocal(caller: Caller | undefined, { socket }: IncomingMessage): Caller | undefined {
-    return caller ?? (this.local && !this.#isIsolated(socket) ? LOCAL_CALLER : undefined)
+  #orLocal(caller: Caller | undefined, { socket }: IncomingMessage): Caller | undefined | Promise<Caller | undefined> {
+    if (caller !== undefined || !this.local) return caller
+    const isIsolated = this.#isIsolated(socket)
+    if (typeof isIsolated === 'boolean') return isIsolated ? undefined : LOCAL_CALLER
+    // The first key may exist when the answer comes.
+    return isIsolated.then((known) => (known || !this.local ? undefined : LOCAL_CALLER))
   }
 
-  #isIsolated(socket: Socket): boolean {
-    const known = this.#isolated.get(socket) ?? isFromChild(socket)
-    this.#isolated.set(socket, known)
+  #isIsolated(socket: Socket): boolean | Promise<boolean> {
+    let known = this.#isolated.get(socket)
+    if (known === undefined) {
+      known = connectionGuard.isFromChild(socket)
+      this.#isolated.set(socket, known)
+      if (typeof known !== 'boolean') void known.then((answer) => this.#isolated.set(socket, answer))
+    }
     return known
   }
 }
