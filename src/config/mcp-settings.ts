@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { homedir } from 'node:os'
 import { basename, resolve, sep } from 'node:path'
 import { type Environment, missingVariable, SOURCED_ELSEWHERE, variableIn } from '../core/environment.ts'
+import { ownValue } from '../core/json/own-value.ts'
 import { redact } from '../core/records/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
@@ -280,7 +281,7 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 function warningsOf({ place, server }: McpEntry): string[] {
   const odd = Object.keys(server)
     .filter((key) => !KNOWN.includes(key) && !FOREIGN.has(key) && !COMMENT.test(key))
-    .map((key) => `${place}: ${LOST[key] ?? unknown(key)}`)
+    .map((key) => `${place}: ${ownValue(LOST, key) ?? unknown(key)}`)
   const { env, headers, oauth, auth, timeout, timeout_ms } = server
   if (timeout_ms === undefined && timeout !== undefined && !isTimeout(timeout)) odd.push(timeoutIgnored(place, timeout))
   if (auth !== undefined && auth.type !== 'user_oauth')

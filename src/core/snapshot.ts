@@ -24,14 +24,23 @@ export interface ParamsSnapshot {
   flat: boolean
 }
 
-/** Checks and copies parameters, so that getters and later changes by the caller have no effect. */
-export function snapshotParams(given: unknown): ParamsSnapshot {
+/** Careless code that copies a property of such a name changes a prototype. Callers may send those that the schema has. */
+export const UNUSUAL_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+const NONE: ReadonlySet<string> = new Set()
+
+/**
+ * Checks and copies parameters, so that getters and later changes by the caller have no effect. `unusual`: the names that
+ * the schema has of `UNUSUAL_NAMES`.
+ */
+export function snapshotParams(given: unknown, unusual = NONE): ParamsSnapshot {
   const value = given === undefined ? {} : given
   if (typeof value !== 'object' || value === null) throw invalid(noObject(value))
   const flat = copyFlat(value, true)
   if (flat !== undefined) return { params: flat, nodes: flatNodes, characters: flatCharacters, flat: true }
   const outer = walk
-  walk = { strict: true, maxDepth: LIMITS.paramsDepth, maxBytes: LIMITS.paramsBytes, nodes: 1, characters: 0 }
+  const { paramsDepth: maxDepth, paramsBytes: maxBytes } = LIMITS
+  walk = { strict: true, unusual, maxDepth, maxBytes, nodes: 1, characters: 0 }
   try {
     if (Array.isArray(value)) throw new Refusal(noObject(value))
     const params = copyObject(value, 0) as Params
@@ -51,7 +60,7 @@ export function snapshotResult(value: unknown, maxBytes: number): unknown {
     if (flat !== undefined) return flat
   }
   const outer = walk
-  walk = { strict: false, maxDepth: LIMITS.resultDepth, maxBytes, nodes: 1, characters: 0 }
+  walk = { strict: false, unusual: NONE, maxDepth: LIMITS.resultDepth, maxBytes, nodes: 1, characters: 0 }
   try {
     const result = copy(value, 0) ?? null
     if (tooLarge(result)) throw new Refusal(TOO_LARGE)
@@ -114,6 +123,7 @@ class Refusal extends Error {}
 interface Walk {
   /** Parameters have stricter rules than results. */
   readonly strict: boolean
+  readonly unusual: ReadonlySet<string>
   readonly maxDepth: number
   readonly maxBytes: number
   nodes: number
@@ -121,7 +131,7 @@ interface Walk {
 }
 
 /** A module variable for speed. The `finally` above restores it if a getter makes another call. */
-let walk: Walk = { strict: true, maxDepth: 0, maxBytes: 0, nodes: 0, characters: 0 }
+let walk: Walk = { strict: true, unusual: NONE, maxDepth: 0, maxBytes: 0, nodes: 0, characters: 0 }
 
 function copy(value: unknown, depth: number): unknown {
   switch (typeof value) {
@@ -152,13 +162,13 @@ function copyObject(value: object, depth: number): unknown {
   if (Object.getPrototypeOf(value) !== Object.prototype && 'toJSON' in value && typeof value.toJSON === 'function') {
     return copy(value.toJSON(), depth + 1)
   }
-  const { strict } = walk
+  const { strict, unusual } = walk
   const result: Record<string, unknown> = { ...value }
   // Inline, because nearly all values are texts and numbers.
   let entries = 0
   let characters = 2
   for (const key in result) {
-    if (strict && (key === '__proto__' || key === 'constructor' || key === 'prototype')) {
+    if (strict && (key === '__proto__' || key === 'constructor' || key === 'prototype') && !unusual.has(key)) {
       throw new Refusal(`the key '${key}' is not allowed`)
     }
     entries++

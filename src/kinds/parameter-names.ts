@@ -30,14 +30,14 @@ export function serverNames(
     return Object.hasOwn(declared, name) ? name : camelCase(name)
   }
   if (Object.keys(params).every((name) => nameOf(name) === name)) return params
-  const renamed: Params = {}
+  const renamed = new Map<string, unknown>()
   for (const [name, value] of Object.entries(params)) {
     const wanted = nameOf(name)
     // Existing names aren't overwritten: validation then reports the problem.
-    const taken = wanted !== name && (Object.hasOwn(params, wanted) || Object.hasOwn(renamed, wanted))
-    renamed[taken ? name : wanted] = value
+    const taken = wanted !== name && (Object.hasOwn(params, wanted) || renamed.has(wanted))
+    renamed.set(taken ? name : wanted, value)
   }
-  return renamed
+  return Object.fromEntries(renamed)
 }
 
 /** `device_name` → `deviceName`; other names stay. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { WRAPPED } from '../core/execution/tool-view.ts'
 import { asText } from '../core/json/json-depth.ts'
+import { ownValue } from '../core/json/own-value.ts'
 import { mediaKind, readMedia, splitMedia, ToolExecutionError } from '../core/tool-result.ts'
 import { type AdapterOptions, adapterContext, failureOf, type HandedOut, handOut } from './adapter.ts'
 import type { Rest } from './options.ts'
@@ -156,7 +157,7 @@ export function fromAiSdk<
   const known: Readonly<Record<string, AiSdkFields | undefined>> = fields ?? {}
   const unknown = Object.keys(known).find((name) => !Object.hasOwn(tools, name))
   if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the fields`)
-  const made = Object.entries(tools).map(([name, given]) => codeTool(name, given, known[name] ?? {}))
+  const made = Object.entries(tools).map(([name, given]) => codeTool(name, given, ownValue(known, name) ?? {}))
   return made as unknown as FromAiSdk<Tools, Fields>[]
 }
 

@@ -1,3 +1,4 @@
+import { setOwn } from '../core/json/own-value.ts'
 import { quoted } from '../core/schema/problem-words.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../core/tool.ts'
@@ -68,9 +69,9 @@ function together(pieces: readonly Piece[]): Credentials | string {
     const isShown = auth?.type === 'api_key' && auth.in === key.in && sameName(auth, key)
     if (auth === undefined) auth = key
     else if (isShown) continue
-    else if (key.in === 'query') query[key.name] = key.value
+    else if (key.in === 'query') setOwn(query, key.name, key.value)
     else if (auth.type !== 'api_key' && key.name.toLowerCase() === 'authorization') return TWO_AT_ONCE
-    else headers[key.name.toLowerCase()] = key.value
+    else setOwn(headers, key.name.toLowerCase(), key.value)
   }
   return { headers, query, notes, ...(auth !== undefined && { auth }) }
 }

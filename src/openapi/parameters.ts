@@ -146,7 +146,7 @@ export function placeParameters(parameters: readonly PlacedParameter[], path: st
   // With a mapping, the query contains only mapped and placed parameters.
   if (Object.keys(mapping).length > 0) {
     for (const parameter of others) {
-      if (parameter.place === 'query' && places[nameOf(parameter)] === undefined)
+      if (parameter.place === 'query' && !Object.hasOwn(places, nameOf(parameter)))
         mapping[nameOf(parameter)] = parameter.apiName
     }
   }

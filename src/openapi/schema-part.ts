@@ -8,8 +8,6 @@ import { plainText } from './plain-text.ts'
 const MAX_DESCRIPTION = 500
 const MAX_DEFAULT = 60
 const SMALL = 200
-/** Keys that no caller may send: the executor refuses them. */
-const REFUSED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /** The schemas under one keyword. */
 export interface Step {
@@ -235,10 +233,7 @@ export class SchemaPart {
     const properties = own(this.#value, 'properties')
     const hidden = new Set<string>()
     for (const name of Object.keys(isObject(properties) ? properties : {})) {
-      if (REFUSED_KEYS.has(name)) {
-        hidden.add(name)
-        this.#lost.add(`the property ${quoted(name)}, which no call may have`)
-      } else if (this.#parts.of({ value: (properties as RawObject)[name], file }).isReadOnly) hidden.add(name)
+      if (this.#parts.of({ value: (properties as RawObject)[name], file }).isReadOnly) hidden.add(name)
     }
     return hidden
   }
@@ -246,7 +241,7 @@ export class SchemaPart {
   #unfitPatterns(keyword: string, value: RawObject): Set<string> {
     const unfit = new Set<string>()
     for (const name of Object.keys(value)) {
-      if (keyword !== 'patternProperties' ? !REFUSED_KEYS.has(name) : linearPattern(name) !== undefined) continue
+      if (keyword !== 'patternProperties' || linearPattern(name) !== undefined) continue
       unfit.add(name)
       this.#lost.add(`the pattern ${quoted(name)}, which cannot be matched in bounded time`)
     }

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { isSecretText } from '../../config/config-text.ts'
+import { setOwn } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import type { HttpAuth, HttpImplementation, HttpMethod } from '../../kinds/http/definition/http-implementation.ts'
@@ -229,11 +230,11 @@ class CurlReader {
 
   #header(name: string, value: string): void {
     if (!isSecretText(name, value) && !SECRET_PARAMETER.test(name)) {
-      this.#headers[name] = value
+      setOwn(this.#headers, name, value)
       return
     }
     const hidden = this.#hide(name, value, `headers.${name}`)
-    if (this.#auth !== undefined || name === 'cookie') this.#headers[name] = hidden
+    if (this.#auth !== undefined || name === 'cookie') setOwn(this.#headers, name, hidden)
     else this.#auth = { type: 'api_key', in: 'header', name, value: hidden }
   }
 
@@ -284,7 +285,7 @@ class CurlReader {
       const [first = ''] = texts
       const isSecret = texts.length === 1 && first !== '' && (isSecretText(name, first) || SECRET_PARAMETER.test(name))
       if (!isSecret) this.#parameters.add(name, 'query', texts.length > 1 ? texts.map(typedText) : typedText(first))
-      else if (this.#auth !== undefined) this.#query[name] = this.#hide(name, first, `query.${name}`)
+      else if (this.#auth !== undefined) setOwn(this.#query, name, this.#hide(name, first, `query.${name}`))
       else this.#auth = { type: 'api_key', in: 'query', name, value: this.#hide(name, first, 'auth.value') }
     }
   }

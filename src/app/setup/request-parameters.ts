@@ -1,4 +1,5 @@
 import { isSecretText } from '../../config/config-text.ts'
+import { setOwn } from '../../core/json/own-value.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { HttpMethod, Place } from '../../kinds/http/definition/http-implementation.ts'
 import { SetupError } from './setup-error.ts'
@@ -55,7 +56,7 @@ export class RequestParameters {
     this.#properties.set(name, inferredSchema(value))
     this.#names.set(name, apiName)
     const usual = ['POST', 'PUT', 'PATCH'].includes(this.#method) ? 'body' : 'query'
-    if (place !== usual) this.#places[name] = place
+    if (place !== usual) setOwn(this.#places, name, place)
     if (place === 'body') this.#required.push(name)
   }
 

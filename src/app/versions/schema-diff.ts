@@ -1,5 +1,6 @@
 import { compareVersions } from '../../core/execution/tool-view.ts'
 import { canonicalText } from '../../core/json/canonical-text.ts'
+import { setOwn } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 
@@ -56,12 +57,12 @@ function withMigrations(schema: JsonSchema, { migrate = [], parameters }: ToolDe
     const isCertain = names.length === 0 || old.some((one) => required.includes(one))
     for (const one of old) {
       const name = Object.hasOwn(rename, one) ? rename[one] : undefined
-      if (name !== undefined) properties[name] ??= properties[one]
+      if (name !== undefined && !Object.hasOwn(properties, name)) setOwn(properties, name, properties[one])
       delete properties[one]
       required = required.flatMap((needed) => (needed === one ? (name ?? []) : needed))
     }
     for (const [name, value] of isCertain ? Object.entries(defaults) : []) {
-      properties[name] ??= { const: value }
+      if (!Object.hasOwn(properties, name)) setOwn(properties, name, { const: value })
       if (!required.includes(name)) required.push(name)
     }
   }

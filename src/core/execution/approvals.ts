@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { canonicalText } from '../json/canonical-text.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
-import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
+import { type ParamsSnapshot, snapshotParams, UNUSUAL_NAMES } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
 import type { ApprovalRule, Effect, HashedTool, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
@@ -107,7 +107,7 @@ function needsApproval(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot):
   if (approval.needs(snapshot)) return true
   if (refined === undefined) return false
   try {
-    return approval.needs(snapshotParams(refined.value))
+    return approval.needs(snapshotParams(refined.value, UNUSUAL_NAMES))
   } catch {
     return true
   }

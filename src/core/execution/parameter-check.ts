@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { IsolatedHandler } from '../handler.ts'
+import { setOwn } from '../json/own-value.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
 import { firstProblems, listedProblems, pathText, type ValuePath } from '../schema/explanation.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -46,8 +47,8 @@ export class ParameterCheck {
 
   /** Copies the parameters and fills in defaults. */
   read(call: Call, tool: BoundTool, params: unknown): ParamsSnapshot {
-    const { fillDefaults } = this.compiled(tool)
-    const snapshot = snapshotParams(params)
+    const { fillDefaults, unusual } = this.compiled(tool)
+    const snapshot = snapshotParams(params, unusual)
     if (tool.rename !== undefined) snapshot.params = tool.rename(snapshot.params)
     if (tool.definition.migrate !== undefined) migrate(call, tool, snapshot)
     if (fillDefaults !== undefined && tool.refinement?.fillsDefaults !== true) {
@@ -143,12 +144,12 @@ function migrate(call: Call, { name, definition }: BoundTool, snapshot: ParamsSn
     const params = { ...snapshot.params }
     for (const one of sent) {
       const renamed = Object.hasOwn(rename, one) ? rename[one] : undefined
-      if (renamed !== undefined && !Object.hasOwn(params, renamed)) params[renamed] = params[one]
+      if (renamed !== undefined && !Object.hasOwn(params, renamed)) setOwn(params, renamed, params[one])
       delete params[one]
     }
     for (const [key, value] of Object.entries(defaults)) {
       if (Object.hasOwn(params, key)) continue
-      params[key] = structuredClone(value)
+      setOwn(params, key, structuredClone(value))
       snapshot.nodes++
       snapshot.characters += JSON.stringify(value).length
       // A default may be an object.
@@ -209,7 +210,7 @@ export function objectProblems(
   const compiled = compile(
     withoutSlowPatterns(schema, ({ format }) => refinement !== undefined || PATTERNED.has(format)),
   )
-  const snapshot = snapshotParams(given)
+  const snapshot = snapshotParams(given, compiled.unusual)
   const value = snapshot.params
   if (!isInline(compiled, snapshot)) throw new ToolExecutionError('EXECUTION_ERROR', TOO_EXPENSIVE)
   const messages = (problems: readonly Explained[]) => problems.map(({ message }) => message)

@@ -1,4 +1,5 @@
-import { LIMITS } from '../snapshot.ts'
+import { setOwn } from '../json/own-value.ts'
+import { LIMITS, UNUSUAL_NAMES } from '../snapshot.ts'
 import type { JsonSchema, Params } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { ajvCheck, checkAgainstDraft } from './ajv-check.ts'
@@ -55,7 +56,7 @@ export function compiledCount(): number {
 
 function compile(text: string, { draft: given, formats = true, documents }: CompileOptions): CompiledSchema {
   const schema: unknown = JSON.parse(text)
-  const { ordinary, cost, textCost, repeats, hasDefaults } = guardSchema(schema, documents)
+  const { ordinary, cost, textCost, repeats, hasDefaults, unusual } = guardSchema(schema, documents)
   const draft = given ?? schemaDraft(schema)
   normaliseSchema(schema, draft)
   // Nothing refers to it by `$id`, and other tools may have the same one.
@@ -70,8 +71,9 @@ function compile(text: string, { draft: given, formats = true, documents }: Comp
   return {
     check,
     cost,
+    unusual,
     textCost: textCost + Math.max(0, ...patterns) * Math.min(cost, patterns.length * repeats),
-    fillDefaults: hasDefaults ? planDefaults(schema, references) : undefined,
+    fillDefaults: hasDefaults ? planDefaults(schema, references, unusual) : undefined,
     explain(params) {
       const pattern = (source: string) => linearPattern(source) ?? nativePattern(source)
       const problems = explainParams(schema, params, { references, draft07: draft === 'draft-07', formats, pattern })
@@ -97,16 +99,17 @@ interface PlannedProperty {
 
 const DEPTH = 64
 
-/** Keys that neither callers nor schemas may introduce. */
-const REFUSED_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
-
 /**
  * Plans the defaults of `properties`, `items`, `allOf` and references. Filling returns the number of added characters
  * and visited values, and throws above the size limit: nested defaults multiply.
  */
-function planDefaults(schema: unknown, references: SchemaReferences): ((params: Params) => number) | undefined {
+function planDefaults(
+  schema: unknown,
+  references: SchemaReferences,
+  unusual: ReadonlySet<string>,
+): ((params: Params) => number) | undefined {
   const plans = new Map<unknown, Plan>()
-  const root = planOf(schema, references, plans)
+  const root = planOf(schema, { references, unusual }, plans)
   const fills = (plan: Plan) =>
     plan.properties.some(({ value, plan: inner }) => value !== undefined || inner.fills) ||
     plan.items.some((inner) => inner.fills)
@@ -137,7 +140,7 @@ function fill(plan: Plan, value: unknown, depth: number, before: number): number
         if (preset === undefined) continue
         total += characters
         if (total > LIMITS.paramsBytes) throw tooLarge()
-        value[name] = preset()
+        setOwn(value, name, preset())
       }
       if (inner.fills) total = fill(inner, value[name], depth + 1, total)
     }
@@ -150,27 +153,32 @@ function tooLarge(): ToolExecutionError {
   return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
 }
 
-function planOf(schema: unknown, references: SchemaReferences, plans: Map<unknown, Plan>): Plan {
+interface Around {
+  readonly references: SchemaReferences
+  /** The unusual names that callers may send. Neither may defaults introduce others. */
+  readonly unusual: ReadonlySet<string>
+}
+
+function planOf(schema: unknown, around: Around, plans: Map<unknown, Plan>): Plan {
   const known = plans.get(schema)
   if (known !== undefined) return known
   const plan: Plan = { properties: [], items: [], fills: false }
   plans.set(schema, plan)
-  for (const part of allParts(schema, references)) {
+  for (const part of allParts(schema, around.references)) {
     if (isObject(part.properties)) {
       for (const name of Object.keys(part.properties)) {
-        if (REFUSED_KEYS.has(name)) continue
         const property = part.properties[name]
-        const text = presetOf(property, references)
+        const text = presetOf(property, around)
         plan.properties.push({
           name,
           value: text === undefined ? undefined : factory(text),
           characters: name.length + (text?.length ?? 0),
-          plan: planOf(property, references, plans),
+          plan: planOf(property, around, plans),
         })
       }
     }
     const items = isObject(part.items) ? part.items : undefined
-    if (items !== undefined) plan.items.push(planOf(items, references, plans))
+    if (items !== undefined) plan.items.push(planOf(items, around, plans))
   }
   return plan
 }
@@ -192,10 +200,12 @@ function factory(text: string): () => unknown {
   return typeof fixed === 'object' && fixed !== null ? () => JSON.parse(text) : () => fixed
 }
 
-function presetOf(schema: unknown, references: SchemaReferences): string | undefined {
+function presetOf(schema: unknown, { references, unusual }: Around): string | undefined {
   for (const part of allParts(schema, references)) {
     if (!Object.hasOwn(part, 'default')) continue
-    return JSON.stringify(part.default, (key, value) => (REFUSED_KEYS.has(key) ? undefined : value))
+    return JSON.stringify(part.default, (key, value) =>
+      UNUSUAL_NAMES.has(key) && !unusual.has(key) ? undefined : value,
+    )
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import { UNUSUAL_NAMES } from '../snapshot.ts'
 import { isPlain } from './json-schema-of.ts'
 import { quoted } from './problem-words.ts'
 import { APPLICATORS, isObject, type Shape, schemasUnder, seemsLinear } from './schema-keywords.ts'
@@ -15,6 +16,8 @@ class GuardWalk {
   /** Ajv would be wrong, or a pattern needs backtracking. */
   exact = false
   unevaluated = false
+  /** The properties whose names callers may send only if a schema has them. */
+  readonly unusual = new Set<string>()
   /** Rules that read a whole text (without patterns), and rules that read a whole array. */
   texts = 0
   uniques = 0
@@ -58,6 +61,7 @@ class GuardWalk {
     this.#enter(depth + 1, value)
     for (const name of Object.keys(value)) {
       if (name === '__proto__') this.exact = true
+      if (key === 'properties' && UNUSUAL_NAMES.has(name)) this.unusual.add(name)
       if (key === 'patternProperties' && !seemsLinear(name)) this.exact = true
       this.#count(name.length + 4)
       this.schema((value as Record<string, unknown>)[name], depth + 2)
@@ -162,6 +166,8 @@ interface SchemaFacts {
   /** How often one rule may check the same value: more than once only with references. */
   readonly repeats: number
   readonly hasDefaults: boolean
+  /** The properties whose names callers may send only if a schema has them. */
+  readonly unusual: ReadonlySet<string>
 }
 
 const MAX_COST = 10_000
@@ -185,7 +191,7 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
   const [repeats, height] = walk.references.length === 0 ? [1, 1] : [cost, total.height]
   const textCost = Math.min(cost, walk.texts * repeats) + walk.uniques * repeats * height
   const compared = walk.compared === 0 ? 0 : walk.compared * repeats
-  return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults }
+  return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults, unusual: walk.unusual }
 }
 
 function walkThrough(schema: unknown): GuardWalk {

@@ -9,6 +9,8 @@ export interface CompiledSchema {
   readonly cost: number
   /** The maximum number of steps per character. */
   readonly textCost: number
+  /** Those of `UNUSUAL_NAMES` that the schema names as properties. */
+  readonly unusual: ReadonlySet<string>
   /** Fills in defaults, in place, and returns their size; undefined if there are none. */
   readonly fillDefaults: ((params: Params) => number) | undefined
   /** Every problem, in schema order. Only for parameters that `check` rejected. */

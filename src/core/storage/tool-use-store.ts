@@ -1,3 +1,5 @@
+import { ownValue, setOwn } from '../json/own-value.ts'
+
 /** Stored failures per model and tool. Older ones are only counted. */
 export const KEPT_FAILURES = 20
 
@@ -62,7 +64,8 @@ export interface ToolUseStore {
 export function addToolUse(before: StoredToolUse | undefined, more: StoredToolUse): StoredToolUse {
   const { model_id, tool, schema_hash, last_used, failures } = more
   const kinds: Record<string, number> = { ...before?.failure_kinds }
-  for (const [kind, count] of Object.entries(more.failure_kinds)) kinds[kind] = (kinds[kind] ?? 0) + count
+  for (const [kind, count] of Object.entries(more.failure_kinds))
+    setOwn(kinds, kind, (ownValue(kinds, kind) ?? 0) + count)
   return {
     model_id,
     tool,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { CallContext, ParentCall } from '../../core/call-context.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import type { Handler, HandlerContext, Identity, IsolatedHandler, Kind } from '../../core/handler.ts'
+import { ownValue } from '../../core/json/own-value.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { Effect, Implementation, Params, ToolDefinition } from '../../core/tool.ts'
@@ -238,7 +239,7 @@ function messagesFor(tool: ToolDefinition, params: Params) {
   const used = new Set<string>()
   const filled = prompt?.replaceAll(PLACEHOLDER, (_, name: string) => {
     used.add(name)
-    return JSON.stringify(params[name] ?? null)
+    return JSON.stringify(ownValue(params, name) ?? null)
   })
   const rest = Object.fromEntries(Object.entries(params).filter(([name]) => !used.has(name)))
   const names = Object.keys(rest)

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { analyse } from 'chardet'
+import { ownValue } from '../../core/json/own-value.ts'
 import { cleanText, type DocumentFormat, type ReadDocument, UnreadableDocument } from './document.ts'
 import { type ExtractionOptions, htmlDocument, pdfDocument } from './extraction.ts'
 import { csvDocument, jsonDocument } from './records.ts'
@@ -257,7 +258,7 @@ const HTML = /^(?:\s|<!--(?:(?!-->)[\s\S]){0,500}-->)*<(?:!doctype\s+html|html|h
 export function documentFormat(name: string, head: Uint8Array, mediaType?: string): DocumentFormat {
   const start = latin(head, 1024)
   if (start.startsWith('%PDF-')) return 'pdf'
-  const said = sayingOf(mediaType) ?? EXTENSIONS[extensionOf(name)]
+  const said = sayingOf(mediaType) ?? ownValue(EXTENSIONS, extensionOf(name))
   if (said !== undefined) return said
   if (NAMES.test(posix.basename(name)) || start.startsWith('#!')) return 'code'
   if (HTML.test(start.replace(/^\xef\xbb\xbf/, ''))) return 'html'
@@ -276,7 +277,7 @@ const extensionOf = (name: string): string => posix.extname(name).slice(1).toLow
 function sayingOf(mediaType: string | undefined): DocumentFormat | undefined {
   const type = mediaType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (type.endsWith('+json')) return 'json'
-  return MEDIA_TYPES[type]
+  return ownValue(MEDIA_TYPES, type)
 }
 
 function each(format: DocumentFormat, extensions: string): Record<string, DocumentFormat> {
@@ -336,7 +337,7 @@ export function looksLike(head: Uint8Array, extension: string): string | undefin
     if (!start.startsWith(signature)) continue
     // A signature may also be a word in a text.
     if (/^\w+$/.test(signature) && !start.includes('\0')) continue
-    return what === 'a ZIP archive' ? (ZIPPED[extension] ?? what) : what
+    return what === 'a ZIP archive' ? (ownValue(ZIPPED, extension) ?? what) : what
   }
   if (start.startsWith('ftyp', 4)) return 'an MP4 video or a HEIC image'
   if (start.startsWith('ustar', 257)) return 'a tar archive'

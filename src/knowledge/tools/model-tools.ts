@@ -1,4 +1,5 @@
 import type { Handler } from '../../core/handler.ts'
+import { ownValue } from '../../core/json/own-value.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { badParameter, readText, requireText } from '../../kinds/builtin/read-parameter.ts'
@@ -130,7 +131,7 @@ function extractEntitiesTool({ model }: ModelToolParts): ModelTool {
     if (method === 'embedded') return { ...(await entitiesByRules(text, types, signal)), method }
     const found = text.trim() === '' ? undefined : await askFor(asker, wantedEntities(text, types), signal)
     const entities = found?.answer?.entities ?? {}
-    return { entities: Object.fromEntries(types.map((type) => [type, entities[type] ?? []])), method }
+    return { entities: Object.fromEntries(types.map((type) => [type, ownValue(entities, type) ?? []])), method }
   }
   return { definition: entitiesDefinition, handler }
 }

@@ -10,6 +10,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { systemClock } from '../../core/clock.ts'
+import { ownValue } from '../../core/json/own-value.ts'
 import { AbortableStream } from '../abortable-stream.ts'
 import { acceptedMedia, fittingMessage } from '../content.ts'
 import { compileResponse, enforcesResponse } from '../dialects/compile-tools.ts'
@@ -305,7 +306,12 @@ function readFinish({ finishReason, usage }: FinishPart): {
 } {
   const { unified, raw } =
     typeof finishReason === 'string' ? { unified: finishReason, raw: finishReason } : finishReason
-  return { reason: REASONS[unified] ?? 'error', raw, brokenOff: unified === 'interrupted', usage: readUsage(usage) }
+  return {
+    reason: ownValue(REASONS, unified) ?? 'error',
+    raw,
+    brokenOff: unified === 'interrupted',
+    usage: readUsage(usage),
+  }
 }
 
 function readUsage({ inputTokens, outputTokens, ...rest }: FinishPart['usage']): Usage | undefined {

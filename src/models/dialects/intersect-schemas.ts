@@ -1,4 +1,5 @@
 import { canonicalText } from '../../core/json/canonical-text.ts'
+import { ownValue } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
@@ -44,10 +45,10 @@ const TOGETHER: Readonly<Record<string, (one: never, other: never) => unknown>> 
 export function intersectSchemas(outer: JsonSchema, inner: JsonSchema, lost: (keyword: string) => void): JsonSchema {
   const result: Record<string, unknown> = { ...outer }
   for (const [keyword, value] of Object.entries(inner)) {
-    const own = result[keyword]
+    const own = ownValue(result, keyword)
     if (own === undefined) result[keyword] = value
     else if (!ANNOTATIONS.has(keyword) && !same(own, value)) {
-      const joined = TOGETHER[keyword]?.(own as never, value as never)
+      const joined = ownValue(TOGETHER, keyword)?.(own as never, value as never)
       if (joined === undefined) lost(keyword)
       else result[keyword] = joined
     }

@@ -1,3 +1,4 @@
+import { ownValue } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'
@@ -73,7 +74,7 @@ export class SchemaGrammar {
       case 'array':
         return this.#array(schema, around)
       case 'string':
-        return FORMATS[String(schema.format)] ?? string(schema)
+        return ownValue(FORMATS, String(schema.format)) ?? string(schema)
       case 'integer':
         return integer(schema)
       case 'number':
@@ -112,7 +113,7 @@ export class SchemaGrammar {
     const described = isObject(properties) ? properties : {}
     const names = [...new Set([...Object.keys(described), ...[...needed].filter((name) => typeof name === 'string')])]
     const pair = (name: string): string =>
-      this.#rule(`${literal(`${JSON.stringify(name)}:`)} " "? ${this.#any(described[name], around)}`)
+      this.#rule(`${literal(`${JSON.stringify(name)}:`)} " "? ${this.#any(ownValue(described, name), around)}`)
     const must = names.filter((name) => needed.has(name)).map(pair)
     const may = names.filter((name) => !needed.has(name)).map(pair)
     if (names.length === 0) return isObject(properties) || additionalProperties === false ? '"{}"' : 'object'

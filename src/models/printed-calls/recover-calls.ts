@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ownValue } from '../../core/json/own-value.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { snapshotParams } from '../../core/snapshot.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
@@ -121,8 +122,8 @@ function acceptCall(call: PrintedCall, tools: readonly OfferedTool[]): ToolCall 
 
 function isValid(args: Params, schema: JsonSchema): boolean {
   try {
-    const { check, cost, textCost, fillDefaults } = compileSchema(schema)
-    const { params, nodes, characters } = snapshotParams(args)
+    const { check, cost, textCost, unusual, fillDefaults } = compileSchema(schema)
+    const { params, nodes, characters } = snapshotParams(args, unusual)
     fillDefaults?.(params)
     return check !== undefined && cost * nodes + textCost * characters <= MAX_STEPS && check(params)
   } catch {
@@ -150,7 +151,7 @@ function wantsText(schema: unknown): boolean {
 
 const PYTHON_WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
-const readValue = (text: string): unknown => readJson(PYTHON_WORDS[text.trim()] ?? text)
+const readValue = (text: string): unknown => readJson(ownValue(PYTHON_WORDS, text.trim()) ?? text)
 
 /** Calls printed before a filter or failure don't run. */
 const SOUND: ReadonlySet<FinishReason> = new Set<FinishReason>(['stop', 'tool_calls', 'length'])

@@ -1,3 +1,4 @@
+import { ownValue } from '../../core/json/own-value.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { SchemaReferences } from '../../core/schema/schema-references.ts'
@@ -357,7 +358,7 @@ function sampleNumber(name: string, schema: Schema, integer: boolean, number: nu
   const gap = integer ? step : Math.min(step, 0.1)
   const least = lowerBound(minimum, exclusiveMinimum, gap)
   const most = -lowerBound(negative(maximum), negative(exclusiveMaximum), gap)
-  const likely = (NUMBERS_BY_WORD[wordsOf(name).at(-1) ?? ''] ?? 5) + number
+  const likely = (ownValue(NUMBERS_BY_WORD, wordsOf(name).at(-1) ?? '') ?? 5) + number
   const wanted = Math.min(Math.max(likely, least), most)
   if (multipleOf === undefined) {
     if (!integer) return wanted
@@ -404,7 +405,7 @@ function sampleObject(schema: Schema, sampling: Sampling, depth: number): unknow
   const names = [...required, ...optional.slice(0, Math.max(0, least - required.length))]
   const entries = new Map<string, unknown>()
   for (const name of names) {
-    const value = maySend(name) ? sampleValue(properties[name] ?? others, name, sampling, depth + 1) : NONE
+    const value = maySend(name) ? sampleValue(ownValue(properties, name) ?? others, name, sampling, depth + 1) : NONE
     if (value !== NONE) entries.set(name, value)
     else if (required.includes(name)) return NONE
   }

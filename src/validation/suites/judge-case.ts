@@ -1,5 +1,6 @@
 import { intentPattern } from '../../chat/intent-pattern.ts'
 import { canonicalText, sameJson } from '../../core/json/canonical-text.ts'
+import { ownValue, setOwn } from '../../core/json/own-value.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
@@ -83,9 +84,9 @@ function withDefaults(params: Params, expected: Params, { parameters }: ToolDefi
     const preset = isObject(property) ? property.default : undefined
     if (preset === undefined) continue
     if (!Object.hasOwn(expected, name)) {
-      if (sameJson(whole[name], preset)) delete whole[name]
+      if (sameJson(ownValue(whole, name), preset)) delete whole[name]
     } else if (!Object.hasOwn(whole, name) && mismatch(expected[name], preset, name) === undefined) {
-      whole[name] = preset
+      setOwn(whole, name, preset)
     }
   }
   return whole

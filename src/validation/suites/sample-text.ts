@@ -1,3 +1,4 @@
+import { ownValue } from '../../core/json/own-value.ts'
 import { linearPattern, nativePattern } from '../../core/schema/linear-pattern.ts'
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -83,7 +84,7 @@ export function sampleText({ name, format, pattern, minLength, maxLength, number
   const fitsLength = (text: string) => [...text].length >= least && [...text].length <= most
   const given = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined
   const words = wordsOf(name)
-  const plain = given ?? (BY_WORD[words.at(-1) ?? ''] || `example ${words.join(' ')}`.trim())
+  const plain = given ?? (ownValue(BY_WORD, words.at(-1) ?? '') || `example ${words.join(' ')}`.trim())
   if (typeof pattern !== 'string') {
     return given ?? fitted(number === 0 ? plain : `${plain} ${number + 1}`, least, most)
   }

@@ -36,7 +36,7 @@ export async function severalCalls(
   for (const parameter of parameters) {
     await takeTurns()
     const own = reading.parameters.get(parameter.name)
-    if (own !== undefined && parameter.name in params)
+    if (own !== undefined && Object.hasOwn(params, parameter.name))
       given.set(parameter.name, givenTo(parameter, own, said, now, quotes).filter(isFree))
   }
   const counts = [...given.values()]

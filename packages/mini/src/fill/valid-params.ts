@@ -19,7 +19,7 @@ export async function validParams(
   const params: Record<string, unknown> = { ...found }
   const problems = await check(schema, params)
   for (const name of Object.keys(params)) if (problems.some((path) => concerns(path, name))) delete params[name]
-  const missing = parameters.filter(({ name, required }) => required && !(name in params))
+  const missing = parameters.filter(({ name, required }) => required && !Object.hasOwn(params, name))
   const valid = missing.length === 0 && (await check(schema, params)).length === 0
   return { params, missing, valid }
 }

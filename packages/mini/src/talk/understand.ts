@@ -129,7 +129,7 @@ async function fill(
   const { params, scores, places } = await fillParameters(reading, parameters, said, filling.now)
   const likely = Object.fromEntries(
     parameters
-      .filter(({ name }) => name in params && (scores.get(name) as number) >= LEAST_SCORE)
+      .filter(({ name }) => Object.hasOwn(params, name) && (scores.get(name) as number) >= LEAST_SCORE)
       .filter(({ name, required }) => required || !isAboutDocuments(params[name], tool))
       .map(({ name }) => [name, params[name]]),
   )
@@ -143,7 +143,8 @@ async function fill(
     const found = String(likely[main.name] ?? '')
     if (rest?.includes(found.slice(found.lastIndexOf(': ') + 1).trim())) likely[main.name] = rest
   }
-  for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
+  for (const { name, fallback } of required)
+    if (!Object.hasOwn(likely, name) && fallback !== undefined) likely[name] = fallback
   const fixed = operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
   const checked = await validParams(filling.check, tool.parameters, parameters, { ...fixed, ...likely })
   const understood = { tool, relevance, reading, places, ...checked }

@@ -1,4 +1,5 @@
 import { hasVariable } from '../../../core/environment.ts'
+import { setOwn } from '../../../core/json/own-value.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
 import type { HttpImplementation } from '../definition/http-implementation.ts'
 import { isSecretName, looksSecret } from '../definition/secret-values.ts'
@@ -58,7 +59,7 @@ function fixedHeaders({ headers = {}, auth }: HttpImplementation): Record<string
       )
     }
     given.add(name)
-    fixed[name] = value.trim()
+    setOwn(fixed, name, value.trim())
   }
   if (auth?.type === 'api_key' && auth.in === 'header') checkedName(auth.name, 'implementation.auth.name')
   return fixed

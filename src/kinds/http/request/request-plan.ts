@@ -1,4 +1,5 @@
 import type { Environment } from '../../../core/environment.ts'
+import { setOwn } from '../../../core/json/own-value.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
 import type { HttpImplementation, HttpMethod } from '../definition/http-implementation.ts'
 import { SecretValues } from '../definition/secret-values.ts'
@@ -70,7 +71,7 @@ export function compileRequest(tool: ToolDefinition, env: Environment): RequestP
     const written: Record<string, string> = { ...fixed }
     for (const to of inHeaders) {
       const text = writeHeader(own(params, to.parameter), to)
-      if (text !== undefined) written[to.key] = text
+      if (text !== undefined) setOwn(written, to.key, text)
     }
     const pairs = pairsOf(params, cookies)
     if (pairs.length > 0)
