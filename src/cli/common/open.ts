@@ -48,6 +48,7 @@ const KEEP_DAYS = 36_500
 /** A manager with its tools loaded. */
 export interface OpenManager {
   readonly manager: ToolManager
+  readonly config: Config
   readonly handlers: ToolHandlers
   readonly report: LoadReport
   /** MCP servers that cannot be started, for example because a variable is not set. */
@@ -122,7 +123,7 @@ export async function openManager(
   const config = change(read)
   const started = await startManager(terminal, config, options, { record, lists, ...(log && { log }) })
   const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
-  return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
+  return { ...started, config, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
 }
 
 /** Runs work on the installation, which is closed afterwards. */
@@ -157,7 +158,7 @@ export async function startManager(
   config: Config,
   options: GlobalOptions,
   { record = false, lists = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
-): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
+): Promise<Omit<OpenManager, 'config' | 'leftOut' | 'fallback'>> {
   const { env } = terminal
   const packages = lockFile(terminal, options.config)
   const parts = { config, handlers, log, env, packages }
