@@ -141,7 +141,7 @@ export class Installation {
     const env = options.env ?? process.env
     const seal = TextSeal.from(env)
     const instance = randomUUID()
-    const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+    const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey, TOOLYARD_AUDIT_HEADS: headsFile } = env
     const storage = await openStorage(
       {
         folder: dataFolder(env),
@@ -151,6 +151,7 @@ export class Installation {
         objectiveDays: objectiveDays(config),
         ...(url && { url }),
         ...(auditKey && { auditKey }),
+        ...(headsFile && { headsFile }),
       },
       { log: options.log },
     )

@@ -258,9 +258,10 @@ export const hasStore = ({ env }: Terminal): boolean =>
 
 async function openStore({ env }: Terminal, log: Log): Promise<Storage> {
   const { openStorage } = await import('../../storage/open-storage.ts')
-  const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+  const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey, TOOLYARD_AUDIT_HEADS: headsFile } = env
   const options = { folder: dataFolder(env), instance: randomUUID(), keepDays: KEEP_DAYS }
-  return openStorage({ ...options, ...(url && { url }), ...(auditKey && { auditKey }) }, { log })
+  const given = { ...(url && { url }), ...(auditKey && { auditKey }), ...(headsFile && { headsFile }) }
+  return openStorage({ ...options, ...given }, { log })
 }
 
 /** Runs work on the store, which is created if it does not exist. */
