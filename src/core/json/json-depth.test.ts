@@ -133,3 +133,25 @@ it('finds values of any depth, circles and shared parts without recursion', () =
 it('does not look into instances of classes', () => {
   expect(depthProblem({ map: new Map([[1, {}]]), date: new Date(0), run: () => 1 }, 1)).toBeUndefined()
 })
+
+it('finds nothing in parts that throw when they are read', () => {
+  const getter = {
+    get a() {
+      throw new Error('No.')
+    },
+  }
+  const proxy = new Proxy(
+    {},
+    {
+      ownKeys() {
+        throw new Error('No.')
+      },
+    },
+  )
+  expect([getter, proxy, [getter, proxy]].map((value) => depthProblem(value))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+  expect(depthProblem([getter, [[1]]], 2)).toBe('[1][0] is nested deeper than 2 levels: flatten it')
+})

@@ -85,7 +85,7 @@ const SHOWN_PATH = 60
 
 /**
  * Says which part of a value is nested deeper than `limit`; undefined if none is. Circular values are. Doesn't recurse, and
- * looks into arrays and plain objects only.
+ * looks into arrays and plain objects only. A part that can't be read counts as flat: the code that reads it reports it.
  */
 export function depthProblem(value: unknown, limit = MAX_JSON_DEPTH): string | undefined {
   const open: { readonly part: object; readonly keys: readonly string[]; at: number }[] = []
@@ -99,11 +99,18 @@ export function depthProblem(value: unknown, limit = MAX_JSON_DEPTH): string | u
     open.push({ part, keys: Object.keys(part), at: 0 })
     return true
   }
-  let fits = enter(value)
+  const fitsAt = (part: object, key: string): boolean => {
+    try {
+      return enter(part[key as keyof typeof part])
+    } catch {
+      return true
+    }
+  }
+  let fits = fitsAt({ value }, 'value')
   for (let last = open.at(-1); fits && last !== undefined; last = open.at(-1)) {
     const key = last.keys[last.at++]
     if (key === undefined) open.pop()
-    else fits = enter(last.part[key as keyof typeof last.part])
+    else fits = fitsAt(last.part, key)
   }
   if (fits) return undefined
   const path = open.slice(0, SHOWN_PATH).map(({ part, keys, at }) => {
