@@ -70,7 +70,9 @@ function read(name: string, written: unknown, required: boolean, reading: Readin
     required,
     options,
     members: kind === 'object' && depth > 0 ? membersOf(schema, reading, depth - 1) : [],
-    ...(kind === 'list' && { items: read(name, schema.items, true, reading, 0) }),
+    // Below 0, `depth` counts lists in lists: a schema may refer to itself as its items.
+    ...(kind === 'list' &&
+      depth > -DEEPEST && { items: read(name, schema.items, true, reading, Math.min(depth, 0) - 1) }),
     ...(typeof schema.format === 'string' && { format: schema.format }),
     ...number('minimum'),
     ...number('maximum'),
