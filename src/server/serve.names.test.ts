@@ -21,6 +21,12 @@ const parametersOf = (name: string) => ({
 
 const sentTo = (name: string) => ({ ...own(name, 'x'), inner: own(name, { polluted: 1 }) })
 
+const inHeader = (name: string, origin: string) => ({
+  method: 'GET',
+  url: `${origin}/h`,
+  params_in: own(name, 'header'),
+})
+
 /** All tools take one parameter with this name. */
 function toolsFor(name: string, at: number, origin: string) {
   const tool = (kind: string, implementation: object, parameters: object = parametersOf(name)) => ({
@@ -38,7 +44,7 @@ function toolsFor(name: string, at: number, origin: string) {
     tool('mock', { type: 'mock', cases: [{ when: own(name, 'x'), mock_response: 'found' }], mock_response: 'no' }),
     http('path', { method: 'GET', url: `${origin}/{${name}}` }),
     http('query', { method: 'GET', url: `${origin}/q` }),
-    http('header', { method: 'GET', url: `${origin}/h`, params_in: own(name, 'header') }),
+    ...(name === '__proto__' ? [] : [http('header', inHeader(name, origin))]),
     http('body', { method: 'POST', url: `${origin}/b` }),
     http('mapped', { method: 'POST', url: `${origin}/m`, params_mapping: own(name, 'other') }),
     tool('pipe', {
@@ -109,11 +115,9 @@ describe.each(INHERITED_NAMES.map((name, at) => [name, at] as const))('%s', (nam
 
   test('is a parameter of calls by REST, MCP and jobs', async () => {
     expect(JSON.stringify((await call(`echo_${at}`, sent)).result)).toBe(text)
-    // The SDK of MCP drops such an argument before the server sees it: the call is refused as one without it.
-    const mcp = name === '__proto__' ? `Invalid parameters: missing '${name}'` : text
     const { message, headers } = statelessMessage('tools/call', { name: `echo_${at}`, arguments: sent })
     const body = await (await ask('/mcp', name, message, { ...POST_HEADERS, ...headers })).text()
-    expect(JSON.parse(body.slice(body.indexOf('{'))).result).toMatchObject({ content: [{ type: 'text', text: mcp }] })
+    expect(JSON.parse(body.slice(body.indexOf('{'))).result).toMatchObject({ content: [{ type: 'text', text }] })
     const { id } = (await call(`echo_${at}`, sent, { prefer: 'respond-async' })) as unknown as { id: string }
     const job = async () => JSON.stringify(await (await ask(`/api/jobs/${id}`, name)).json())
     await expect.poll(job, { timeout: 30_000, interval: 100 }).toContain(text)

@@ -18,6 +18,7 @@ import {
 import type { AskableClient } from '../../core/call-context.ts'
 import { writeLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import { withKeptArguments } from './kept-arguments.ts'
 import { serveLibrary } from './library.ts'
 import { ANSWER_MS, AskingCall, ownerOf } from './open-questions.ts'
 import { meantCall } from './tool-directory.ts'
@@ -63,7 +64,7 @@ export function callHandler(
 ) {
   const connectionId = randomUUID()
   return async (request: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
-    const params = meantCall(caller, request.params)
+    const params = meantCall(caller, withKeptArguments(request.params))
     const state = context.mcpReq.requestState<unknown>()
     const subject = JSON.stringify([params.name, params.arguments])
     const resumed = server.questions.resume(state, caller.context, subject, context)

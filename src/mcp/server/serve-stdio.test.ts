@@ -164,3 +164,10 @@ test('restores process.stdout and console when it is closed', async () => {
   server.close()
   expect([process.stdout, globalThis.console]).toEqual(before)
 })
+
+test.each<Era>(['legacy', 'modern'])('checks an argument called __proto__ of a %s client', async (era) => {
+  const { client } = await connect(era)
+  const args = JSON.parse('{"__proto__":"x","a":1}')
+  const { content } = await client.callTool({ name: 'echo', arguments: args })
+  expect(content).toEqual([{ type: 'text', text: "Invalid parameters: the key '__proto__' is not allowed" }])
+})

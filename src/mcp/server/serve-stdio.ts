@@ -4,6 +4,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio as serveOver } from '@modelcontextprotocol/server/stdio'
 import type { CallContext } from '../../core/call-context.ts'
 import { writeLog } from '../../core/log.ts'
+import { keepArguments } from './kept-arguments.ts'
 import { Subscriptions } from './library.ts'
 import { followChanges, openConnection } from './open-connection.ts'
 import type { Caller, ToolServer } from './tool-server.ts'
@@ -41,6 +42,7 @@ export function serveStdio(server: ToolServer, options: StdioOptions = {}): Stdi
   let tell = (_uri: string): void => {}
   const followed = server.library && new Subscriptions(server.library.library, (uri) => tell(uri))
   const transport = tapped(new StdioServerTransport(input, output), (message) => {
+    keepArguments(message)
     for (const uri of followedBy(message)) void followed?.add(uri, caller.context).catch(() => {})
   })
   const ended = Promise.withResolvers<void>()

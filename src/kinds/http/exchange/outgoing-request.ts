@@ -100,7 +100,8 @@ const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
 /** Headers that describe the body or have a place of their own. */
 const NOT_FOR_PARAMETERS: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'cookie'])
 
-export const isHeaderName = (name: string): boolean => TOKEN.test(name)
+/** Records of headers lose `__proto__`. */
+export const isHeaderName = (name: string): boolean => TOKEN.test(name) && name !== '__proto__'
 
 export const isOfTheConnection = (name: string): boolean => OF_THE_CONNECTION.has(name) || name.startsWith('proxy-')
 

@@ -152,6 +152,10 @@ describe('problems of parameters and headers', () => {
         "Parameter 'id' would be sent as the header 'authorization', which implementation.auth sends already: map it to another name in params_mapping, or remove one of the two",
       ],
       [
+        { params_in: { id: 'header' }, params_mapping: { id: '__proto__' } },
+        "Parameter 'id' would be sent as the header '__proto__', which is not a valid name: map it to another in params_mapping",
+      ],
+      [
         { headers: { 'a b': 'x' } },
         'implementation.headers has "a b", which is not a valid header name: use letters, digits and -',
       ],

@@ -12,6 +12,7 @@ import { parseBody, RefusedJsonError } from '../../../core/json/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import { crowding } from '../../crowding.ts'
+import { keepArguments } from '../kept-arguments.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'
 import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
 
@@ -107,6 +108,7 @@ export class HttpHandler {
       }
       const crowded = body === undefined ? undefined : crowding([body].flat())
       if (crowded !== undefined) throw new Refusal(413, -32_600, `Invalid request: the message has ${crowded}`)
+      for (const message of [body].flat()) keepArguments(message)
       await this.#route(request, response, body)
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.end()
