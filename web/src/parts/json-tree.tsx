@@ -1,11 +1,10 @@
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { CopyButton } from './copy-button.tsx'
 import { count, inBytes } from './figures.ts'
-import { shortened } from './shortened.ts'
+import { jsonText, shownPart } from './shortened.ts'
 
-/** Limits in characters: fully expanded up to SMALL, shortened from LARGE. */
+/** Values of at most this many characters are fully expanded. */
 const SMALL = 400
-const LARGE = 20_000
 
 interface JsonTreeProps {
   readonly value: unknown
@@ -15,12 +14,11 @@ interface JsonTreeProps {
 
 /** A JSON value as a tree. Large values are shortened, but can be copied in full. */
 export function JsonTree({ value, label }: JsonTreeProps) {
-  const text = useMemo(() => plain(value), [value])
-  const shown = useMemo(() => (text.length > LARGE ? shortened(value) : value), [text, value])
+  const { shown, isPart, text } = useMemo(() => shownPart(value), [value])
   return (
     <>
       <Tree value={shown} label={label} small={text.length <= SMALL} />
-      {text.length > LARGE && (
+      {isPart && (
         <div className="mt-2 flex flex-wrap items-center gap-3 text-sm text-muted">
           <span>{inBytes(text.length)}, shown in part.</span>
           <CopyButton text={text} label="Copy all" />
@@ -41,7 +39,7 @@ function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean
     if (tree.current?.querySelector('[tabindex="0"]') === null) setCurrent('')
   })
   if (!isParent(value)) {
-    return <code className="font-mono text-[0.8125rem] break-words whitespace-pre-wrap">{plain(value)}</code>
+    return <code className="font-mono text-[0.8125rem] break-words whitespace-pre-wrap">{jsonText(value)}</code>
   }
   const isOpen = (path: string) => chosen.get(path) ?? (small || path === '')
   const toggle = (path: string) => setChosen(new Map([...chosen, [path, !isOpen(path)]]))
@@ -172,11 +170,9 @@ function Node({ value, name, position, path, level, last, ...tree }: NodeProps) 
 
 function Leaf({ value }: { readonly value: unknown }) {
   if (typeof value === 'string') return <span className="text-good whitespace-pre-wrap break-words">"{value}"</span>
-  if (typeof value === 'object') return <span className="text-muted italic">{plain(value)}</span>
-  return <span className="text-warn tabular-nums">{plain(value)}</span>
+  if (typeof value === 'object') return <span className="text-muted italic">{jsonText(value)}</span>
+  return <span className="text-warn tabular-nums">{jsonText(value)}</span>
 }
 
 const isParent = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0
-
-const plain = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing'))

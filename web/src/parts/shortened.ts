@@ -18,6 +18,37 @@ export function shortened(value: unknown, depth = 0): unknown {
   return Object.fromEntries(left > 0 ? [...kept, ['…', `${inNumber(left)} more`]] : kept)
 }
 
+/** A longer JSON text is shown in part. */
+const LARGE = 20_000
+/** Each level is a row, even in a short text. */
+const MOST_LEVELS = 512
+
+/** What a page shows of a value, and its JSON. */
+export function shownPart(value: unknown): { shown: unknown; isPart: boolean; text: string } {
+  const text = jsonText(value)
+  const isPart = text.length > LARGE || isDeep(value)
+  return { shown: isPart ? shortened(value) : value, isPart, text }
+}
+
+/** A text as it is, and any other value as JSON: in part if the stack can't hold it. */
+export function jsonText(value: unknown): string {
+  if (typeof value === 'string') return value
+  try {
+    return JSON.stringify(value) ?? 'nothing'
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return JSON.stringify(shortened(value))
+  }
+}
+
+function isDeep(value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; depth < MOST_LEVELS && level.length > 0; depth++) {
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+  }
+  return level.length > 0
+}
+
 const shortText = (text: string): string =>
   text.length <= MOST_CHARACTERS
     ? text

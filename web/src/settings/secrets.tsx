@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react'
 import { request } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { ownValue } from '../parts/own-value.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -44,7 +45,7 @@ function List({ secrets: { names, uses, reason } }: Pick<SetupState, 'secrets'>)
   return (
     <ul aria-label="Secrets" className="panel divide-y divide-line">
       {names.map((name) => (
-        <Secret key={name} name={name} uses={uses[name] ?? []} />
+        <Secret key={name} name={name} uses={ownValue(uses, name) ?? []} />
       ))}
     </ul>
   )

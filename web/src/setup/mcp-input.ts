@@ -1,3 +1,5 @@
+import { ownValue } from '../parts/own-value.ts'
+
 export type ServerEntry = Readonly<Record<string, unknown>>
 export type ServerEntries = Readonly<Record<string, ServerEntry>>
 
@@ -105,7 +107,7 @@ export function nameProblem(name: string, all: readonly string[]): string | unde
 
 /** The servers under their new names. */
 export const renamed = (servers: ServerEntries, names: Readonly<Record<string, string>>): ServerEntries =>
-  Object.fromEntries(Object.entries(servers).map(([name, server]) => [names[name] ?? name, server]))
+  Object.fromEntries(Object.entries(servers).map(([name, server]) => [ownValue(names, name) ?? name, server]))
 
 /** What a server is, in one line. */
 export const summaryOf = ({ url, command, args }: ServerEntry): string =>

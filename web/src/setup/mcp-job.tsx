@@ -5,6 +5,7 @@ import type { TestedServer } from '../../../src/app/setup/test-servers.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { count } from '../parts/figures.ts'
+import { ownValue } from '../parts/own-value.ts'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -37,7 +38,7 @@ export function McpJob({ setup }: JobProps) {
   const pasted: ServerEntries = read !== undefined && 'servers' in read ? read.servers : {}
   const problem = read !== undefined && 'problem' in read ? read.problem : undefined
   const given = Object.keys(pasted)
-  const current = given.map((name) => names[name] ?? name)
+  const current = given.map((name) => ownValue(names, name) ?? name)
   const named = current.every((name) => nameProblem(name, current) === undefined)
   const ready = given.length > 0 && named
   const servers = renamed(pasted, names)
@@ -105,11 +106,13 @@ export function McpJob({ setup }: JobProps) {
                     label="Name"
                     mono
                     maxLength={64}
-                    value={names[name] ?? name}
-                    problem={nameProblem(names[name] ?? name, current)}
+                    value={ownValue(names, name) ?? name}
+                    problem={nameProblem(ownValue(names, name) ?? name, current)}
                     onChange={(value) => setNames((before) => ({ ...before, [name]: value }))}
                   />
-                  <p className="font-mono text-xs wrap-anywhere text-muted">{summaryOf(pasted[name] ?? {})}</p>
+                  <p className="font-mono text-xs wrap-anywhere text-muted">
+                    {summaryOf(ownValue(pasted, name) ?? {})}
+                  </p>
                   <Result result={results?.find((one) => one.name === current[index])} />
                 </li>
               ))}

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { count, inNumber } from '../parts/figures.ts'
+import { ownValue } from '../parts/own-value.ts'
 import { BreakableName } from '../parts/section.tsx'
 import { Chip, Note } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -85,7 +86,10 @@ export function OpenapiJob({ setup }: JobProps) {
   const names = document === undefined ? [] : chosenNames(document.operations, chosen)
   const keyProblem = Object.entries(keys).find(([usual, key]) => sourceProblem(key, setup, usual) !== undefined)
   const changeWith = (secrets: Readonly<Record<string, string>>) => {
-    const credentials = Object.entries(keys).map(([variable, key]) => [variable, keyChange(key, secrets[variable])])
+    const credentials = Object.entries(keys).map(([variable, key]) => [
+      variable,
+      keyChange(key, ownValue(secrets, variable)),
+    ])
     return {
       kind: 'openapi',
       ...bodyOf(read.variables as Source),
@@ -105,7 +109,8 @@ export function OpenapiJob({ setup }: JobProps) {
   // The chosen operations may need none of the keys.
   const needed = new Set(change.view?.secrets.map(({ name }) => name))
   const lacking = Object.entries(keys).some(
-    ([variable, { from, secret }]) => from === 'secret' && needed.has(secret) && (values[variable] ?? '') === '',
+    ([variable, { from, secret }]) =>
+      from === 'secret' && needed.has(secret) && (ownValue(values, variable) ?? '') === '',
   )
   return (
     <JobFrame
@@ -144,9 +149,9 @@ export function OpenapiJob({ setup }: JobProps) {
                   legend={`Key for ${hosts.join(', ')}`}
                   setup={setup}
                   usual={variable}
-                  source={keys[variable] ?? sourceFor(variable, setup.secrets)}
+                  source={ownValue(keys, variable) ?? sourceFor(variable, setup.secrets)}
                   onSource={(key) => setKeys((before) => ({ ...before, [variable]: key }))}
-                  value={values[variable] ?? ''}
+                  value={ownValue(values, variable) ?? ''}
                   onValue={(value) => setValues((before) => ({ ...before, [variable]: value }))}
                 />
               ))}

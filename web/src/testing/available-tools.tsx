@@ -5,6 +5,7 @@ import type { PageTool } from '../../../src/server/http/views.ts'
 import { toolsQuery } from '../api/queries.ts'
 import { announce } from '../parts/announce.tsx'
 import { FuzzyIndex } from '../parts/fuzzy.ts'
+import { ownValue } from '../parts/own-value.ts'
 import { BreakableName } from '../parts/section.tsx'
 import { excerpt } from '../parts/shortened.ts'
 import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
@@ -165,7 +166,7 @@ function Tool({ tool, settings, onChange }: AvailableToolsProps & { readonly too
         {mocks !== undefined && (
           <MockResult
             tool={name}
-            text={mocks[name] ?? ''}
+            text={ownValue(mocks, name) ?? ''}
             onText={(text) => onChange({ ...settings, mocks: { ...mocks, [name]: text } })}
           />
         )}

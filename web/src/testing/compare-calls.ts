@@ -1,4 +1,5 @@
 import type { RunStep } from '../../../src/core/storage/run-store.ts'
+import { ownValue } from '../parts/own-value.ts'
 
 /** The compared part of a call. */
 export interface ComparedCall {
@@ -34,7 +35,7 @@ function alike(was: unknown, is: unknown): boolean {
   if (typeof was === 'string' && typeof is === 'object') return true
   if (typeof was !== 'object' || was === null || typeof is !== 'object' || is === null) return was === is
   const keys = new Set([...Object.keys(was), ...Object.keys(is)])
-  return [...keys].every((key) => alike((was as Params)[key], (is as Params)[key]))
+  return [...keys].every((key) => alike(ownValue(was as Params, key), ownValue(is as Params, key)))
 }
 
 type Params = Readonly<Record<string, unknown>>

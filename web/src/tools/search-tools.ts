@@ -4,6 +4,7 @@ import type { PageTool } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 import type { Option } from '../parts/choice.tsx'
 import { successRate } from '../parts/figures.ts'
+import { ownValue } from '../parts/own-value.ts'
 
 export type ToolFigures = ExecutionMetrics['tools']
 
@@ -69,7 +70,10 @@ export function wantedTools(
   const byName = (one: PageTool, other: PageTool) => alphabet.compare(one.name, other.name)
   const placeOf = ({ name }: PageTool): number => places.get(name) ?? places.size
   if (weight === undefined) return found.sort((one, other) => placeOf(one) - placeOf(other) || byName(one, other))
-  const of = ({ name }: PageTool): number => (figures[name] === undefined ? -1 : weight(figures[name]))
+  const of = ({ name }: PageTool): number => {
+    const own = ownValue(figures, name)
+    return own === undefined ? -1 : weight(own)
+  }
   return found.sort((one, other) => of(other) - of(one) || byName(one, other))
 }
 

@@ -8,6 +8,7 @@ import { callQuery, figuresQuery, toolQuery, useMay } from '../api/queries.ts'
 import { count, inSuccess, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { lazyPart } from '../parts/lazy-part.ts'
+import { ownValue } from '../parts/own-value.ts'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { CallHistory } from './call-history.tsx'
@@ -182,7 +183,7 @@ function WholeTool({ tool, given, children }: WholeToolProps) {
 
 function Figures({ name }: { readonly name: string }) {
   const { data } = useQuery({ ...figuresQuery, enabled: useMay('observe') })
-  const figures = data?.tools[name]
+  const figures = ownValue(data?.tools, name)
   if (figures === undefined) return null
   return (
     <span className="ml-1 text-sm text-muted tabular-nums">

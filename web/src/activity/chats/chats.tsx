@@ -7,6 +7,7 @@ import { count, inBytes, inMoment } from '../../parts/figures.ts'
 import { FilterText } from '../../parts/filter-text.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { MarkdownView } from '../../parts/markdown-view.tsx'
+import { ownValue } from '../../parts/own-value.ts'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
 import { usePageTitle } from '../../parts/use-page-title.ts'
 import { useAddress } from '../address.ts'
@@ -119,7 +120,7 @@ export function ChatPage({ id }: { readonly id: string }) {
           <li key={turn} className="grid grid-cols-1 gap-3">
             {withoutResults(messages).map((message, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the messages of a turn have a fixed place.
-              <div key={index} className={`min-w-0 ${LOOKS[message.role] ?? 'panel p-3 md:mr-16'}`}>
+              <div key={index} className={`min-w-0 ${ownValue(LOOKS, message.role) ?? 'panel p-3 md:mr-16'}`}>
                 <p className="text-xs font-medium text-muted">{message.role}</p>
                 <Said message={message} turn={messages} />
               </div>

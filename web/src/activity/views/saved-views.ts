@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { SavedView } from '../../../../src/server/http/views.ts'
 import { request, requestJson } from '../../api/request.ts'
+import { ownValue } from '../../parts/own-value.ts'
 
 export type { SavedView }
 
@@ -39,7 +40,7 @@ export const isSavable = (address: string): boolean => Object.hasOwn(PARTS, part
 export function viewText(address: string): string {
   const [path, params] = partsOf(address)
   const filters = [...params].map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
-  return [PARTS[path] ?? path, ...filters].join(', ')
+  return [ownValue(PARTS, path) ?? path, ...filters].join(', ')
 }
 
 /** Equal filters in another order are the same view. */

@@ -36,3 +36,16 @@ test('values that an enum does not allow are added to it, with a mark', () => {
     properties: { size: { enum: ['small', { a: 1 }] } },
   })
 })
+
+test.each(['__proto__', 'constructor', 'toString'])('a field called %s has its own problem and value', (name) => {
+  const before = Object.getOwnPropertyNames(Object.prototype)
+  const problem = { path: `a.${name}`, rule: 'required', expected: true }
+  const errors = problemsByField([problem, { ...problem, path: name }])
+  expect(Object.keys(errors).sort()).toEqual([name, 'a'].sort())
+  expect(Object.getOwnPropertyDescriptor(errors, name)?.value).toEqual({ __errors: [`${name} is required.`] })
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before)
+  expect([({} as { __errors?: unknown }).__errors, Object.hasOwn(Object, '__errors')]).toEqual([undefined, false])
+  expect(openProblems([problem], {}, { a: {} })).toEqual([problem])
+  const schema = { properties: Object.fromEntries([[name, { enum: ['x'] }]]) }
+  expect(withGivenValues(schema, {})).toEqual(schema)
+})

@@ -1,4 +1,5 @@
 import type { Problem } from '../../../../src/core/tool-result.ts'
+import { ownValue } from '../../parts/own-value.ts'
 
 /** The error tree that the form library expects. */
 export interface FieldErrors {
@@ -8,12 +9,12 @@ export interface FieldErrors {
 
 /** Maps problems by path, such as `user.emails[0]`, to fields. */
 export function problemsByField(problems: readonly Problem[]): FieldErrors {
-  const root: FieldErrors = {}
+  const root = noErrors()
   for (const problem of problems) {
     let at = root
     const steps = stepsOf(problem.path)
     for (const step of steps) {
-      at[step] ??= {}
+      at[step] ??= noErrors()
       at = at[step] as FieldErrors
     }
     at.__errors = [...(at.__errors ?? []), sentence(problem, steps.at(-1))]
@@ -25,10 +26,13 @@ export function problemsByField(problems: readonly Problem[]): FieldErrors {
 export const openProblems = (problems: readonly Problem[], sent: unknown, now: unknown): Problem[] =>
   problems.filter(({ path }) => JSON.stringify(valueAt(sent, path)) === JSON.stringify(valueAt(now, path)))
 
+/** Fields may be called `__proto__` or `constructor`. */
+const noErrors = (): FieldErrors => Object.create(null)
+
 const stepsOf = (path: string): string[] => path.split(/[.[\]]+/).filter(Boolean)
 
 const valueAt = (value: unknown, path: string): unknown =>
-  stepsOf(path).reduce((at, step) => (Object(at) as Readonly<Record<string, unknown>>)[step], value)
+  stepsOf(path).reduce((at, step) => ownValue(Object(at), step), value)
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -46,7 +50,7 @@ export function withGivenValues(schema: unknown, given: unknown): unknown {
       : { ...schema, enum: [...allowed, given], [GIVEN]: [...((schema[GIVEN] as []) ?? []), given] }
   }
   if (isObject(properties) && isObject(given)) {
-    const inner = Object.entries(properties).map(([name, one]) => [name, withGivenValues(one, given[name])])
+    const inner = Object.entries(properties).map(([name, one]) => [name, withGivenValues(one, ownValue(given, name))])
     return { ...schema, properties: Object.fromEntries(inner) }
   }
   return Array.isArray(given) && isObject(items) ? { ...schema, items: given.reduce(withGivenValues, items) } : schema
