@@ -56,6 +56,11 @@ describe('rejects invalid documents', () => {
       'doc is nested deeper than 512 levels: flatten it.',
     ],
     [
+      'YAML flow that is too deep for the stack',
+      `a: ${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`,
+      'doc is neither valid JSON nor YAML: it is nested too deep.',
+    ],
+    [
       'YAML flow that is nested too deep',
       `a: ${'['.repeat(600)}${']'.repeat(600)}`,
       'doc is neither valid JSON nor YAML: it is nested too deep',

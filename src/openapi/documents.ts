@@ -47,17 +47,19 @@ function fromYaml(text: string, name: string): unknown {
   try {
     // Checking for duplicate keys takes quadratic time.
     const document = parseYaml(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent', merge: true })
-    problem = document.errors[0]?.message
+    const [fault] = document.errors
+    problem = fault?.code === 'RESOURCE_EXHAUSTION' ? TOO_DEEP : fault?.message
     const value = problem === undefined ? document.toJS({ maxAliasCount: MAX_ALIASES }) : undefined
-    problem ??= depthProblem(value) && 'it is nested too deep, or an alias contains itself'
+    problem ??= depthProblem(value) && `${TOO_DEEP}, or an alias contains itself`
     if (problem === undefined) return value
   } catch (error) {
     // Too many aliases, or too deep for the stack.
-    problem =
-      error instanceof RangeError ? 'it is nested too deep' : error instanceof Error ? error.message : String(error)
+    problem = error instanceof RangeError ? TOO_DEEP : error instanceof Error ? error.message : String(error)
   }
   throw new OpenapiError(`${name} is neither valid JSON nor YAML: ${problem}.`)
 }
+
+const TOO_DEEP = 'it is nested too deep'
 
 const megabytes = (characters: number): number => Math.round(characters / 1024 / 1024)
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
-import { parseJson } from '../core/json/json-depth.ts'
+import { parseJson, RefusedJsonError } from '../core/json/json-depth.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import {
@@ -116,6 +116,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 /** Explains why a file could not be read or written, as part of a sentence. */
 export function fileProblem(error: unknown): string {
   const code = (Object(error) as { code?: unknown }).code
+  if (error instanceof RefusedJsonError) return `it ${error.message}`
   if (error instanceof SyntaxError) return "it isn't JSON"
   if (code === 'ENOENT') return 'there is no such file or folder'
   if (typeof code === 'string') return `the system reports ${code}`

@@ -29,8 +29,7 @@ describe('chains of the dead', () => {
     await settle()
     expect(stored.seals).toHaveLength(1)
     expect((await two.ledger.verify()).faults).toEqual([])
-    const lines = [...two.log.lines, ...three.log.lines]
-    expect(lines).toMatchObject([{ message: 'Audit chain sealed', fields: { chain: 'dead' } }])
+    expect([...two.log.lines, ...three.log.lines]).toEqual([])
   })
 
   test('are sealed as far as their hashes match, and the first mismatch is logged', async () => {

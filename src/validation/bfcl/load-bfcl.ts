@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseJson } from '../../core/json/json-depth.ts'
+import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
 import { type ObservedTurn, type Suite, type SuiteCase, SuiteError, type Verdict } from '../suites/suite.ts'
@@ -131,6 +131,8 @@ function objectIn(line: string, place: string): Readonly<Record<string, unknown>
   try {
     const value: unknown = parseJson(line)
     if (isObject(value)) return value
-  } catch {}
+  } catch (error) {
+    if (error instanceof RefusedJsonError) throw new SuiteError(`${place}: the line ${error.message}: flatten it.`)
+  }
   throw new SuiteError(`${place}: the line isn't a JSON object: download the file again.`)
 }
