@@ -113,7 +113,7 @@ describe('an MCP client', () => {
 
 test('tools of LangChain', async () => {
   const { manager, approve, note, pay } = await open([calls('look', { what: 'sky' }), 'Blue.'])
-  const tools = await toLangChain<StructuredTool>(manager)
+  const tools = await toLangChain<StructuredTool>(manager, undefined, { caller: 'ada' })
   const invoke = async (name: string, args: object = {}, config: object = {}) => {
     const call = { type: 'tool_call' as const, id: 'call_1', name, args }
     return tools.find((tool) => tool.name === name)?.invoke(call, config)
@@ -148,7 +148,7 @@ test('tools of the AI SDK', async () => {
       doStream: { stream: convertArrayToReadableStream([call, { type: 'finish', ...end }]) },
     })
   }
-  const given = (progress: boolean) => toAiSdk(yard, { progress }) as ToolSet
+  const given = (progress: boolean) => toAiSdk(yard, { progress, user: 'ada' }) as ToolSet
   const called = async (name: string, input: object = {}) => {
     const stopWhen = isStepCount(1)
     const { steps } = await generateText({ model: caller(name, input), tools: given(false), prompt: 'Go', stopWhen })

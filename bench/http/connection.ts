@@ -5,29 +5,38 @@ const CHUNKED = /\r\ntransfer-encoding: *chunked/i
 const LENGTH = /\r\ncontent-length: *(\d+)/i
 
 /**
- * One connection that is kept alive, with one request under way at a time. It reads no more of an answer than it needs
+ * One connection, or with `fresh` one for each request, with one request under way at a time. It reads no more of an answer than it needs
  * to be sure of it, so that asking costs less than answering.
  */
 export class Connection {
-  readonly #socket: Socket
+  readonly #port: number
+  readonly #fresh: boolean
+  #socket: Socket
+  #isUsed = false
   readonly #expects: string
   readonly #answered: (connection: Connection) => void
   #rest = ''
   /** Which of the requests of a load is under way. */
   asked = 0
 
-  private constructor(port: number, expects: string, answered: (connection: Connection) => void) {
+  private constructor(port: number, expects: string, answered: (connection: Connection) => void, fresh: boolean) {
+    this.#port = port
+    this.#fresh = fresh
     this.#expects = expects
     this.#answered = answered
-    this.#socket = connect({
-      port,
+    this.#socket = this.#dial()
+  }
+
+  #dial(): Socket {
+    const socket = connect({
+      port: this.#port,
       host: '127.0.0.1',
       noDelay: true,
       // One buffer for all that is read: nothing is made anew for each answer.
       onread: { buffer: Buffer.allocUnsafe(MOST_BYTES), callback: (bytes, buffer) => this.#read(bytes, buffer) },
     })
-    this.#socket.on('error', fail)
-    this.#socket.on('close', () => fail(new Error('A server closed a connection that it should have kept.')))
+    socket.on('error', fail)
+    return socket.on('close', () => fail(new Error('A server closed a connection that it should have kept.')))
   }
 
   /** So many connections; `answered` is called at the end of every answer, which must be 200 and hold `expects`. */
@@ -36,13 +45,19 @@ export class Connection {
     count: number,
     expects: string,
     answered: (connection: Connection) => void,
+    fresh = false,
   ): Promise<Connection[]> {
-    const all = Array.from({ length: count }, () => new Connection(port, expects, answered))
+    const all = Array.from({ length: count }, () => new Connection(port, expects, answered, fresh))
     await Promise.all(all.map((each) => new Promise((resolve) => each.#socket.once('connect', resolve))))
     return all
   }
 
   ask(request: string): void {
+    if (this.#fresh && this.#isUsed) {
+      this.close()
+      this.#socket = this.#dial()
+    }
+    this.#isUsed = true
     this.#socket.write(request, 'latin1')
   }
 

@@ -20,5 +20,7 @@ export interface HttpServer {
   readonly weight: number
   /** Whether its times at a fixed rate are measured as well. */
   readonly paced: boolean
+  /** Whether every request has a connection of its own, also on the bare server that it is compared with. */
+  readonly fresh?: boolean
   start(): Promise<Serving>
 }

@@ -5,6 +5,8 @@ export interface LoadOrder extends HttpRequest {
   readonly port: number
   readonly connections: number
   readonly ms: number
+  /** Whether every request has a connection of its own. */
+  readonly fresh?: boolean
   /** Requests a second, whatever the answers take; absent: each connection asks again as soon as it is answered. */
   readonly rate?: number
 }

@@ -13,16 +13,17 @@ process.on('message', async (order: LoadOrder) => {
 })
 
 /** Every connection asks again as soon as it is answered, until the time is over. */
-async function atOnce({ port, connections, text, expects, ms }: LoadOrder): Promise<LoadResult> {
+async function atOnce({ port, connections, text, expects, ms, fresh }: LoadOrder): Promise<LoadResult> {
   const { promise, resolve } = Promise.withResolvers<void>()
   let requests = 0
   let busy = connections
   let end = Number.POSITIVE_INFINITY
-  const all = await Connection.open(port, connections, expects, (connection) => {
+  const answered = (connection: Connection): void => {
     requests++
     if (performance.now() < end) connection.ask(text)
     else if (--busy === 0) resolve()
-  })
+  }
+  const all = await Connection.open(port, connections, expects, answered, fresh)
   const started = performance.now()
   end = started + ms
   for (const connection of all) connection.ask(text)
@@ -36,7 +37,14 @@ async function atOnce({ port, connections, text, expects, ms }: LoadOrder): Prom
  * Requests at a fixed rate. The time of each counts from when it was due: one that had to wait, because the answers
  * before it were late, is late by that much itself.
  */
-async function paced({ port, connections, text, expects, ms, rate }: Required<LoadOrder>): Promise<LoadResult> {
+async function paced({
+  port,
+  connections,
+  text,
+  expects,
+  ms,
+  rate,
+}: LoadOrder & { readonly rate: number }): Promise<LoadResult> {
   const requests = Math.floor((rate * ms) / 1000)
   const took = new Float64Array(requests)
   const late: number[] = []

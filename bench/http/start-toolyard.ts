@@ -14,7 +14,7 @@ const TENANT = 'bench'
 
 export interface StartedToolyard {
   readonly server: ServerProcess
-  /** An API key of an operator. */
+  /** An API key of an operator; empty for a server without keys. */
   readonly key: string
   /** Ends the server and removes what it kept. */
   close(): Promise<void>
@@ -47,13 +47,13 @@ const CONFIG: Config = {
   responses: [{ llm: 'mini', model: 'v1', prompt: 'Use the tools.', tools: { enabled: true } }],
 }
 
-/** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key. */
-export async function startToolyard(config = CONFIG): Promise<StartedToolyard> {
+/** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key or none. */
+export async function startToolyard(config = CONFIG, keyed = true): Promise<StartedToolyard> {
   const { folder, remove } = await temporaryFolder()
   try {
     const file = join(folder, 'toolyard.config.json')
     await writeFile(file, JSON.stringify(config))
-    const key = await createKey(folder)
+    const key = keyed ? await createKey(folder) : ''
     const env = { TOOLYARD_DATA: folder, TOOLYARD_DATABASE_URL: '' }
     const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--config', file]
     const server = await ServerProcess.start(PROGRAM, args, env)

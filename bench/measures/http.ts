@@ -50,7 +50,10 @@ export async function http(options: HttpOptions): Promise<HttpResult> {
   const load = new LoadGenerator()
   try {
     for (const each of [bare, contender]) started.push(await each.start())
-    const [base, server] = started.map((serving) => new Asked(serving, load, options)) as [Asked, Asked]
+    const [base, server] = started.map((serving) => new Asked(serving, load, options, contender.fresh)) as [
+      Asked,
+      Asked,
+    ]
     for (const each of [base, server]) await each.warmUp(options.warmRequests / contender.weight)
     const full = await inTurns(options.pairs, base, server, (each) => each.batch(options.batchMs))
     const half = (of: 'base' | 'server') => Math.round(median(full.map((pair) => pair[of].perSecond)) / 2)
@@ -85,9 +88,11 @@ class Asked {
   readonly #serving: Serving
   readonly #load: LoadGenerator
   readonly #connections: number
+  readonly #fresh: boolean
   #requests = 0
 
-  constructor(serving: Serving, load: LoadGenerator, { connections }: HttpOptions) {
+  constructor(serving: Serving, load: LoadGenerator, { connections }: HttpOptions, fresh = false) {
+    this.#fresh = fresh
     this.#serving = serving
     this.#load = load
     this.#connections = connections
@@ -95,7 +100,8 @@ class Asked {
 
   async load(order: Pick<LoadOrder, 'ms' | 'rate'>): Promise<LoadResult> {
     const { server, request } = this.#serving
-    const result = await this.#load.load({ ...request, ...order, port: server.port, connections: this.#connections })
+    const where = { port: server.port, connections: this.#connections, fresh: this.#fresh }
+    const result = await this.#load.load({ ...request, ...order, ...where })
     this.#requests += result.requests
     await pause(BEHIND_MS)
     return result

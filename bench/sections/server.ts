@@ -24,7 +24,8 @@ export const server: Section = {
     return {
       raw: measured.map(({ contender: { id }, rounds }) => ({ id, rounds })),
       markdown:
-        `${CONNECTIONS} persistent connections. Each sends its next request as soon as it has the response.\n\n` +
+        `${CONNECTIONS} clients. Each sends its next request as soon as it has the response, over a persistent ` +
+        'connection unless the table says otherwise; then the bare handler gets a connection per request too.\n\n' +
         `${full(measured)}\n\n` +
         'A fixed rate of requests. Times count from when a request was due, and are compared with those of the bare ' +
         `handler at half of what it can serve.\n\n` +

@@ -12,7 +12,7 @@ import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import type { OnceStore } from '../core/once-store.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
-import type { CallPayload, CallRecord, RecordSink } from '../core/records/recorder.ts'
+import type { RecordSink } from '../core/records/recorder.ts'
 import type { Tracer } from '../core/records/tracer.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
@@ -36,15 +36,7 @@ import { APPROVAL_WEBHOOK, Approvals } from './durable/approvals.ts'
 import { DurableRuns } from './durable/durable-runs.ts'
 import { Questions } from './durable/questions.ts'
 import { TextSeal } from './durable/sealed-text.ts'
-import {
-  type Outcome,
-  PAYLOAD_SHARE,
-  type PayloadPolicy,
-  payloadText,
-  RunRecords,
-  storableRun,
-  storableStep,
-} from './payloads.ts'
+import { callPayload, mayHold, type PayloadPolicy, RunRecords, storableRun, storableStep } from './payloads.ts'
 import { readConfig } from './read-config.ts'
 import { Secrets } from './secrets.ts'
 import { ALERT_WEBHOOK, type AlertNews, Objectives, objectiveDays } from './service-levels/objectives.ts'
@@ -149,7 +141,7 @@ export class Installation {
     const env = options.env ?? process.env
     const seal = TextSeal.from(env)
     const instance = randomUUID()
-    const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+    const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey, TOOLYARD_AUDIT_HEADS: headsFile } = env
     const storage = await openStorage(
       {
         folder: dataFolder(env),
@@ -159,6 +151,7 @@ export class Installation {
         objectiveDays: objectiveDays(config),
         ...(url && { url }),
         ...(auditKey && { auditKey }),
+        ...(headsFile && { headsFile }),
       },
       { log: options.log },
     )
@@ -396,7 +389,8 @@ export class Installation {
       log: this.log,
       clock: this.clock,
       sinks: [this.sink, this.budgets, ...sinks],
-      payload: (call, outcome) => this.#payloadOf(call, outcome),
+      payload: (call, outcome) => callPayload(this.payloads, this.tenants, call, outcome),
+      logged: (failed) => mayHold(this.payloads, failed),
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       budgets: this.budgets,
@@ -428,12 +422,6 @@ export class Installation {
       await manager.close()
       throw error
     }
-  }
-
-  #payloadOf(call: CallRecord, outcome: Outcome): CallPayload | undefined {
-    const content = payloadText(this.payloads, call, outcome)
-    if (content === undefined) return undefined
-    return { content, storageBytes: PAYLOAD_SHARE * this.tenants.quota(call.tenant).storage_bytes }
   }
 
   #recordRun(run: StoredRun, { storage }: Config, stored = true): void {

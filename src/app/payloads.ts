@@ -1,5 +1,5 @@
 import type { Log } from '../core/log.ts'
-import type { CallRecord } from '../core/records/recorder.ts'
+import type { CallPayload, CallRecord } from '../core/records/recorder.ts'
 import { payloadJson } from '../core/records/redact.ts'
 import type { RunStep, RunStore, StoredRun } from '../core/storage/run-store.ts'
 import type { ToolFailure } from '../core/tool-result.ts'
@@ -8,8 +8,12 @@ import type { Tenants } from './callers/tenants.ts'
 /** Whose parameters and results are stored: nobody's, those of failed calls, or all. */
 export type PayloadPolicy = 'off' | 'errors' | 'all'
 
+/** Whether the store and the log may hold the parameters and the outcome of a call. */
+export const mayHold = (policy: PayloadPolicy, failed: boolean): boolean =>
+  policy === 'all' || (policy === 'errors' && failed)
+
 /** The part of a tenant's quota that payloads may fill: jobs, chats and documents need the rest. */
-export const PAYLOAD_SHARE = 0.5
+const PAYLOAD_SHARE = 0.5
 const MAX_BYTES = 65_536
 /** How many characters are tried: one may have six bytes. */
 const ATTEMPTS = [MAX_BYTES - 1_000, MAX_BYTES / 8]
@@ -22,7 +26,7 @@ export type Outcome = { readonly result: unknown } | { readonly error: string }
  * too long is shortened. Must not throw: it runs at the end of every call.
  */
 export function payloadText(policy: PayloadPolicy, { params }: CallRecord, outcome: Outcome): string | undefined {
-  if (policy === 'off' || (policy === 'errors' && 'result' in outcome)) return undefined
+  if (!mayHold(policy, 'error' in outcome)) return undefined
   try {
     for (const characters of ATTEMPTS) {
       const text = textOf(params, outcome, characters)
@@ -32,6 +36,18 @@ export function payloadText(policy: PayloadPolicy, { params }: CallRecord, outco
     // A call must not fail because of what is stored of it.
   }
   return undefined
+}
+
+/** What is stored of a call: within a part of the quota of its tenant. */
+export function callPayload(
+  policy: PayloadPolicy,
+  tenants: Tenants,
+  call: CallRecord,
+  outcome: Outcome,
+): CallPayload | undefined {
+  const content = payloadText(policy, call, outcome)
+  if (content === undefined) return undefined
+  return { content, storageBytes: PAYLOAD_SHARE * tenants.quota(call.tenant).storage_bytes }
 }
 
 function textOf(params: unknown, outcome: Outcome, characters: number): string {
@@ -79,10 +95,10 @@ function shownToken(token: string): string {
 
 /** The step of a run without the parameters and the contents of the result, unless they may be stored. */
 export function storableStep(policy: PayloadPolicy, step: RunStep): RunStep {
-  if (policy === 'all' || step.type !== 'tool' || step.result === undefined) return step
+  if (step.type !== 'tool' || step.result === undefined) return step
   const { params: _params, result, ...rest } = step
   const { success, error_code, tool_name, execution_time_ms, outcome, cost } = Object(result) as Partial<ToolFailure>
-  if (policy === 'errors' && success === false) return step
+  if (mayHold(policy, success === false)) return step
   return { ...rest, result: { success, error_code, tool_name, execution_time_ms, outcome, cost } }
 }
 

@@ -131,7 +131,7 @@ export class ConnectionGuard {
     clearTimeout(this.#timer)
     const asked = this.#asked
     this.#asked = []
-    for (const [at, { resolve }] of asked.entries()) resolve(fromChild[at] ?? true)
+    release(asked, fromChild)
     this.#read()
     this.#rest()
   }
@@ -152,6 +152,16 @@ export class ConnectionGuard {
     this.#thread = undefined
     void thread?.terminate()
   }
+}
+
+/** Connections that go on at a time. */
+const RELEASED = 32
+
+/** Lets others run in between: many requests that go on at once would block the process. */
+function release(asked: readonly Waiting[], fromChild: readonly boolean[], from = 0): void {
+  const end = Math.min(from + RELEASED, asked.length)
+  for (let at = from; at < end; at++) asked[at]?.resolve(fromChild[at] ?? true)
+  if (end < asked.length) setImmediate(() => release(asked, fromChild, end))
 }
 
 /** The guard of all children of this process. */

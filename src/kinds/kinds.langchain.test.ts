@@ -228,7 +228,7 @@ describe('a tool of @langchain/mcp-adapters', () => {
   ])('%s gets the names of its server', async (name, result) => {
     const { executor, log } = langchainYard([adapted(name)])
     expect(await executor.execute(name, { device_name: 'lamp', command: 'on' })).toMatchObject({ result })
-    expect(log.at('debug')).toContainEqual({ tool: name })
+    expect(log.at('info')).toContainEqual({ tool: name })
     expect(log.lines.map(({ message }) => message)).toContainEqual(
       expect.stringMatching(/^\{device_name: …, command: …\} → \{deviceName: …, \w+: …\}$/),
     )

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { type Log, type LogLevel, silentLog } from '../core/log.ts'
+import { redactedRecord } from '../core/records/redact.ts'
 
 /** A pino logger, `console`, or the level of a log on stderr. */
 export type GivenLog = Log | Pick<Console, LogLevel> | { readonly level: string }
@@ -31,12 +32,13 @@ function stderrLog(given: string): Log {
     throw new TypeError(`Unknown log level "${given}": log.level takes one of ${Object.keys(LEVELS).join(', ')}`)
   }
   const isLevelEnabled = (level: string) => (LEVELS[level] ?? 0) >= least
-  const writeJson = (level: LogLevel, fields: string, message: string) => {
-    const start = `"level":${LEVELS[level]},"time":${Date.now()}`
-    process.stderr.write(`{${start}${fields && `,${fields}`},"msg":${JSON.stringify(message)}}\n`)
-  }
+  const write = (record: string) => void process.stderr.write(`${record}\n`)
+  const recordOf = (level: LogLevel, fields: string, message: string) =>
+    `{"level":${LEVELS[level]},"time":${Date.now()}${fields && `,${fields}`},"msg":${JSON.stringify(message)}}`
+  // Records of calls are redacted already.
+  const writeJson = (level: LogLevel, fields: string, message: string) => write(recordOf(level, fields, message))
   const at = (level: LogLevel) => (fields: object, message: string) => {
-    if (isLevelEnabled(level)) writeJson(level, jsonOf(fields).slice(1, -1), message)
+    if (isLevelEnabled(level)) write(redactedRecord(recordOf(level, jsonOf(fields).slice(1, -1), message)))
   }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isLevelEnabled, writeJson }
 }

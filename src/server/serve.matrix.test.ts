@@ -56,7 +56,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /api/connections': needs('call'),
   'POST /api/connections': { ...needs('call'), body: { provider: 'none' } },
   'GET /api/connections/:provider/callback': open,
-  'POST /api/connections/:provider/callback': { ...needs('call'), body: { answer: 'state=none' } },
+  'POST /api/connections/:provider/answer': { ...needs('call'), body: { answer: 'state=none' } },
   'DELETE /api/connections/:provider': needs('call'),
   'GET /api/approvals': needs('approve'),
   'GET /api/approvals/:id': { ...needs('approve'), owned: 'approval' },

@@ -277,7 +277,7 @@ describe('two servers on one Postgres', () => {
     const { url } = (await started.json()) as { url: string }
     const cookie = started.headers.get('set-cookie')?.split(';')[0] ?? ''
     const answer = new URL(await allowAt(url)).search
-    const finished = await fetch(`${second.url}/api/connections/octohub/callback`, {
+    const finished = await fetch(`${second.url}/api/connections/octohub/answer`, {
       method: 'POST',
       headers: { ...headers(), cookie },
       body: JSON.stringify({ answer }),

@@ -1,6 +1,13 @@
 import type { HttpServer } from '../http-server.ts'
 import { bare } from './bare.ts'
-import { toolyardChat, toolyardExecute, toolyardMcp } from './toolyard.ts'
+import { toolyardChat, toolyardExecute, toolyardFresh, toolyardFreshWithoutKeys, toolyardMcp } from './toolyard.ts'
 
 /** Every server that is measured, in the order of the table. */
-export const httpServers: readonly HttpServer[] = [bare, toolyardExecute, toolyardMcp, toolyardChat]
+export const httpServers: readonly HttpServer[] = [
+  bare,
+  toolyardExecute,
+  toolyardFresh,
+  toolyardFreshWithoutKeys,
+  toolyardMcp,
+  toolyardChat,
+]

@@ -16,6 +16,14 @@ interface Route {
   readonly expects?: string
 }
 
+interface Way {
+  readonly name?: string
+  readonly paced?: boolean
+  readonly fresh?: boolean
+  /** Whether the server has a key. */
+  readonly keyed?: boolean
+}
+
 const EXECUTE: Route = { path: '/tools/execute', body: { tool_name: NAME, params: PARAMS }, headers: {} }
 
 const MCP: Route = {
@@ -35,17 +43,18 @@ const variant = (
   id: string,
   { path, body, headers, expects = WEATHER.condition }: Route,
   weight: number,
-  paced = false,
+  { name = 'Toolyard', paced = false, fresh = false, keyed = true }: Way = {},
 ): HttpServer => ({
   id,
-  name: 'Toolyard',
+  name,
   asked: `POST ${path}`,
   weight,
   paced,
+  fresh,
   async start() {
-    const started = await startToolyard()
-    const { server, key, close } = started
-    const text = postJson(path, body, { authorization: `Bearer ${key}`, ...headers })
+    const started = await startToolyard(undefined, keyed)
+    const { server, close } = started
+    const text = postJson(path, body, { ...authorization(started), ...headers })
     return {
       server,
       request: { text, expects },
@@ -55,11 +64,15 @@ const variant = (
   },
 })
 
+const authorization = ({ key }: StartedToolyard): Record<string, string> =>
+  key === '' ? {} : { authorization: `Bearer ${key}` }
+
 /** Everything was on only if every call is in the figures that are made of the audit's records. */
-async function checkRecords({ server, key }: StartedToolyard, requests: number): Promise<void> {
+async function checkRecords(started: StartedToolyard, requests: number): Promise<void> {
+  const { server } = started
   const until = performance.now() + SETTLING_MS
   for (;;) {
-    const headers = { authorization: `Bearer ${key}` }
+    const headers = authorization(started)
     const response = await fetch(`${server.url}/metrics/tools/execution?window=1h`, { headers })
     const { total } = (await response.json()) as { readonly total?: number }
     if (total === requests) return
@@ -68,6 +81,17 @@ async function checkRecords({ server, key }: StartedToolyard, requests: number):
   }
 }
 
-export const toolyardExecute = variant('server-execute', EXECUTE, 1, true)
+export const toolyardExecute = variant('server-execute', EXECUTE, 1, { paced: true })
 export const toolyardMcp = variant('server-mcp', MCP, 2)
 export const toolyardChat = variant('server-chat', CHAT, 20)
+
+const FRESH_WEIGHT = 8
+export const toolyardFresh = variant('server-fresh', EXECUTE, FRESH_WEIGHT, {
+  name: 'Toolyard, REST, a connection per request',
+  fresh: true,
+})
+export const toolyardFreshWithoutKeys = variant('server-fresh-without-keys', EXECUTE, FRESH_WEIGHT, {
+  name: 'Toolyard without keys, REST, a connection per request',
+  fresh: true,
+  keyed: false,
+})

@@ -46,15 +46,24 @@ export function searchFiles(folder: string): Handler {
 
 async function filesOf(folder: string): Promise<string[]> {
   try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-    return entries
-      .filter((entry) => entry.isFile() && /\.(?:md|txt)$/i.test(entry.name))
-      .map((entry) => join(entry.parentPath, entry.name))
+    const files = await filesIn(folder)
+    return files
+      .filter((file) => /\.(?:md|txt)$/i.test(file))
       .sort()
       .slice(0, MOST_FILES)
   } catch {
     throw new ToolExecutionError('EXECUTION_ERROR', 'The documents cannot be read: check TOOLYARD_VOICE_DOCUMENTS')
   }
+}
+
+/** With `recursive`, Node.js 26 follows links, which may lead out of the folder. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const files = entries.map((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesIn(path) : entry.isFile() ? [path] : []
+  })
+  return (await Promise.all(files)).flat()
 }
 
 async function passagesOf(folder: string, file: string): Promise<Passage[]> {

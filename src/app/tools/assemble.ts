@@ -56,6 +56,8 @@ export interface Parts {
   readonly sinks?: readonly RecordSink[]
   /** What to store of the parameters and the outcome of a call. */
   readonly payload?: PayloadOf
+  /** Whether the log may hold the parameters and the outcome of a call. */
+  readonly logged?: (failed: boolean) => boolean
   /** Answer a call only after its record is stored. */
   readonly durable?: boolean
   /** Shared rate limits. */
@@ -138,7 +140,14 @@ export function assemble(
     accounts: parts.accounts,
     former,
   })
-  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock, accounts: parts.accounts })
+  const http = new HttpKind({
+    settings: config.http ?? {},
+    env,
+    log,
+    clock,
+    accounts: parts.accounts,
+    logged: parts.logged,
+  })
   const composite: CompositeParts = {
     ...{ registry, clock, maxParallel: max_parallel_calls },
     effectOf: (name) => executor.effectOf(name),

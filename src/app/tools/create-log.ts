@@ -2,6 +2,7 @@ import { write, writeSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../../core/log.ts'
+import { redactedRecord } from '../../core/records/redact.ts'
 
 const STDERR = 2
 /** Records collected for one write, and how long they may wait for it. */
@@ -39,7 +40,9 @@ export function createLog(
   const destination = buffered ? new BufferedStderr() : { write, flush() {} }
   const { values } = pino.levels
   let [last, lastJson] = ['', '""']
-  return Object.assign(pino({ level, base: null }, destination), {
+  // Records of calls are redacted while they are written.
+  const border = { write: (record: string) => destination.write(redactedRecord(record)) }
+  return Object.assign(pino({ level, base: null }, border), {
     flush: () => destination.flush(),
     writeJson(at: LogLevel, fields: string, message: string) {
       // Nearly all records of calls have the same message.

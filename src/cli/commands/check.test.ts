@@ -63,6 +63,29 @@ test('S7 reports a rule that uses tools while they are disabled', async () => {
   )
 })
 
+test.each<[config: object, what: string]>([
+  [{ tools: { registry: [mock('one', 1)] } }, '1 tool'],
+  [{ tools: { registry: [mock('one', 1), mock('two', 2)] } }, '2 tools'],
+  [{ mcpServers: { notes: { url: 'http://127.0.0.1:9/mcp' } } }, '1 MCP server'],
+  [{ tools: { registry: [mock('one', 1)], code_mode: { enabled: true } } }, '1 tool and code mode'],
+])('reports that nothing of %j is served', async (config, what) => {
+  const { code, out, err } = await toolyard(['check', '--config', await write(config)])
+  expect(out).toBe(`Error: tools.enabled: Toolyard doesn't serve ${what}: add "enabled": true to tools\n`)
+  expect(err).toContain('1 problem.')
+  expect(code).toBe(1)
+})
+
+test('tools that are disabled on purpose are a warning, and no tools none', async () => {
+  const off = await write({ tools: { enabled: false, registry: [mock('one', 1)] } })
+  const { code, out } = await toolyard(['check', '--config', off])
+  expect([code, out]).toEqual([
+    0,
+    `Warning: tools.enabled: Toolyard doesn't serve 1 tool: "enabled" is false in tools\n`,
+  ])
+  const none = await write({ mcpServers: { notes: { url: 'http://127.0.0.1:9/mcp', disabled: true } } })
+  expect(await toolyard(['check', '--config', none])).toMatchObject({ code: 0, out: '' })
+})
+
 test('warnings fail with --strict only, and the shipped configuration has none', async () => {
   const file = await write({
     tools: { enabled: true, registry: [] },

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { mcpEntries } from '../../config/mcp-settings.ts'
 import type { Log } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import { awaitServers, LONG_WAIT_MS, missingServers, type OpenManager, openManager } from '../common/open.ts'
@@ -77,9 +78,27 @@ export async function findProblems(open: OpenManager, log: WarningLog): Promise<
       ![...errors.values()].some((one) => one.includes(problem)),
   )
   return [
+    ...unserved(open),
     ...[...errors].map(([place, problem]) => ({ level: 'error' as const, place, problem })),
     ...told.map((one) => ({ level: 'warning' as const, ...one })),
   ]
+}
+
+/** Tools and MCP servers that nobody can use, because the configuration doesn't enable tools. */
+function unserved({ config, manager }: OpenManager): Finding[] {
+  if (manager.isEnabled()) return []
+  const tools = config.tools?.registry?.length ?? 0
+  const servers = mcpEntries(config).filter(({ server }) => server.disabled !== true).length
+  const what = [
+    ...(tools > 0 ? [counted(tools, 'tool')] : []),
+    ...(servers > 0 ? [counted(servers, 'MCP server')] : []),
+    ...(config.tools?.code_mode?.enabled ? ['code mode'] : []),
+  ]
+  if (what.length === 0) return []
+  const isOff = config.tools?.enabled === false
+  const why = isOff ? '"enabled" is false in tools' : 'add "enabled": true to tools'
+  const problem = `Toolyard doesn't serve ${what.join(' and ')}: ${why}`
+  return [{ level: isOff ? 'warning' : 'error', place: 'tools.enabled', problem }]
 }
 
 function show(terminal: Terminal, findings: readonly Finding[], { manager }: OpenManager): void {

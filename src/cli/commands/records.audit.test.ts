@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -174,5 +174,26 @@ describe('audit verify', () => {
     expect(err).toMatch(/The audit log is not intact: \d+ faults?\.\n$/)
     const { ok, faults } = await json(auditVerify)
     expect([ok, faults[0]]).toEqual([false, expect.objectContaining({ at: 2 })])
+  })
+
+  test('compares with the ends of sections in a file', async () => {
+    const { toolyard, json, data } = await audited([['acme', 'weather']])
+    const { rows } = await json(list({}))
+    const [{ id, hash }] = rows as [{ id: string; hash: string }]
+    const [chain, seq] = [id.slice(0, -2), 1]
+    const file = join(data, 'heads.jsonl')
+    const verify = () => toolyard('audit', 'verify', '--heads', file)
+    expect(await verify()).toMatchObject({ code: 2, err: expect.stringContaining('cannot be read (ENOENT)') })
+    writeFileSync(file, 'no head\n')
+    expect(await verify()).toMatchObject({ code: 2, err: expect.stringContaining('has no end of a section') })
+    writeFileSync(file, `${JSON.stringify({ chain, seq, hash })}\n`)
+    expect(await verify()).toMatchObject({ code: 0, err: expect.stringContaining('Compared with 1 end of sections.') })
+    const database = new DatabaseSync(join(data, 'toolyard.db'))
+    database.exec('DELETE FROM audit; DELETE FROM seals')
+    database.close()
+    const problem = 'Row 1 was sealed, and is missing: the end of the chain was removed'
+    expect(await verify()).toMatchObject({ code: 1, out: `${chain}, row 1: ${problem}\n` })
+    rmSync(join(data, 'toolyard.db'))
+    expect(await verify()).toMatchObject({ code: 1, out: `${chain}, row 1: ${problem}\n` })
   })
 })

@@ -5,10 +5,11 @@ import { type Command, Option } from 'commander'
 import { writeWhole } from '../../config/write-whole.ts'
 import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { counted } from '../../core/schema/problem-words.ts'
-import type { AuditFilter, AuditPage, AuditReport, AuditRow } from '../../core/storage/ledger.ts'
+import type { AuditFilter, AuditPage, AuditReport, AuditRow, ChainHead } from '../../core/storage/ledger.ts'
 import type { GateDecision, ListedRun, RunPage, RunStep, StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import { auditCsv, auditJson } from '../../server/routes/audit-export.ts'
+import { HeadCheck, readHeads } from '../../storage/ledger/chain-heads.ts'
 import {
   type Cassette,
   CassetteError,
@@ -258,6 +259,7 @@ export function defineAudit(audit: Command, terminal: Terminal, done: Done): voi
   audit
     .command('verify')
     .description('Check that no record was changed or removed; exits with 1 if one was')
+    .option('--heads <file>', 'also compare with the ends of sections in this file: of TOOLYARD_AUDIT_HEADS, or a log')
     .action(run(auditVerify))
 }
 
@@ -359,9 +361,25 @@ async function* forReader(terminal: Terminal, parts: AsyncIterable<string>): Asy
   for await (const part of parts) yield terminal.watched ? printable(part.replaceAll('\r\n', '\n')) : part
 }
 
+interface AuditVerifyOptions extends GlobalOptions {
+  readonly heads?: string
+}
+
+async function headsIn(file: string): Promise<ChainHead[]> {
+  const text = await readFile(file, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    throw new UsageError(`--heads: '${printableLine(file)}' cannot be read (${code}).`)
+  })
+  const heads = readHeads(text)
+  if (heads.length === 0) throw new UsageError(`--heads: '${printableLine(file)}' has no end of a section.`)
+  return heads
+}
+
 /** `toolyard audit verify`: checks every chain; 1 if one is broken. */
-export async function auditVerify(terminal: Terminal, options: GlobalOptions): Promise<number> {
-  const report = await readStore(terminal, options, ({ ledger }) => ledger.verify(), EMPTY_REPORT)
+export async function auditVerify(terminal: Terminal, options: AuditVerifyOptions): Promise<number> {
+  const heads = options.heads === undefined ? [] : await headsIn(options.heads)
+  // Without a store, all rows are gone.
+  const none = { ...EMPTY_REPORT, faults: new HeadCheck(heads).faults }
+  const report = await readStore(terminal, options, ({ ledger }) => ledger.verify(heads), none)
   const { chains, rows, seals, unsealed, expired, faults } = report
   if (terminal.json) terminal.document({ ok: faults.length === 0, ...report })
   else {
@@ -370,6 +388,7 @@ export async function auditVerify(terminal: Terminal, options: GlobalOptions): P
     }
     const counts = `${counted(rows, 'row')} in ${counted(chains, 'chain')}, ${counted(seals, 'seal')}`
     terminal.note(`Checked ${counts}; ${unsealed} not sealed yet, ${expired} expired.`)
+    if (heads.length > 0) terminal.note(`Compared with ${counted(heads.length, 'end')} of sections.`)
     if (faults.length === 0) terminal.result('The audit log is intact.')
     else terminal.note(`The audit log is not intact: ${counted(faults.length, 'fault')}.`)
   }

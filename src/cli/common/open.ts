@@ -48,6 +48,7 @@ const KEEP_DAYS = 36_500
 /** A manager with its tools loaded. */
 export interface OpenManager {
   readonly manager: ToolManager
+  readonly config: Config
   readonly handlers: ToolHandlers
   readonly report: LoadReport
   /** MCP servers that cannot be started, for example because a variable is not set. */
@@ -122,7 +123,7 @@ export async function openManager(
   const config = change(read)
   const started = await startManager(terminal, config, options, { record, lists, ...(log && { log }) })
   const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
-  return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
+  return { ...started, config, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
 }
 
 /** Runs work on the installation, which is closed afterwards. */
@@ -157,7 +158,7 @@ export async function startManager(
   config: Config,
   options: GlobalOptions,
   { record = false, lists = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
-): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
+): Promise<Omit<OpenManager, 'config' | 'leftOut' | 'fallback'>> {
   const { env } = terminal
   const packages = lockFile(terminal, options.config)
   const parts = { config, handlers, log, env, packages }
@@ -257,9 +258,10 @@ export const hasStore = ({ env }: Terminal): boolean =>
 
 async function openStore({ env }: Terminal, log: Log): Promise<Storage> {
   const { openStorage } = await import('../../storage/open-storage.ts')
-  const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+  const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey, TOOLYARD_AUDIT_HEADS: headsFile } = env
   const options = { folder: dataFolder(env), instance: randomUUID(), keepDays: KEEP_DAYS }
-  return openStorage({ ...options, ...(url && { url }), ...(auditKey && { auditKey }) }, { log })
+  const given = { ...(url && { url }), ...(auditKey && { auditKey }), ...(headsFile && { headsFile }) }
+  return openStorage({ ...options, ...given }, { log })
 }
 
 /** Runs work on the store, which is created if it does not exist. */

@@ -370,13 +370,20 @@ export const cancelled = (): ToolExecutionError =>
 const SLOW_MS = 1_000
 const MAX_STACK = 2_000
 
-/** Logs one call. A failing log must not fail the call. */
-export function logCall(log: Log, call: Call, result: ToolResult, clock: Clock, cause?: unknown): void {
+/** Logs one call, with its parameters and outcome if it may hold them. A failing log must not fail the call. */
+export function logCall(
+  log: Log,
+  call: Call,
+  result: ToolResult,
+  clock: Clock,
+  mayHold: boolean,
+  cause?: unknown,
+): void {
   try {
     const slow = result.execution_time_ms > SLOW_MS
     const level = result.success && !slow ? 'info' : 'warn'
     if (!log.isLevelEnabled(level)) return
-    const fields = fieldsOf(call, result, clock, cause)
+    const fields = fieldsOf(call, result, clock, mayHold, cause)
     const message = messageOf(result, slow)
     if (log.writeJson !== undefined) log.writeJson(level, fields, message)
     else log[level](JSON.parse(`{${fields}}`), message)
@@ -386,11 +393,11 @@ export function logCall(log: Log, call: Call, result: ToolResult, clock: Clock, 
 }
 
 /** Serialized and redacted in one pass, the most expensive part of a small call. */
-function fieldsOf(call: Call, result: ToolResult, clock: Clock, cause: unknown): string {
-  const params = call.params === undefined ? '' : `,"params":${boundedJson(call.params)}`
+function fieldsOf(call: Call, result: ToolResult, clock: Clock, mayHold: boolean, cause: unknown): string {
+  const params = call.params === undefined || !mayHold ? '' : `,"params":${boundedJson(call.params)}`
   const outcome = result.success
-    ? `"success":true,"result":${boundedJson(result.result)}`
-    : `"success":false,${failureFields(result, cause)}`
+    ? `"success":true${mayHold ? `,"result":${boundedJson(result.result)}` : ''}`
+    : `"success":false,${mayHold ? failureFields(result, cause) : bareFailureFields(result, cause)}`
   return (
     `"tool":${knownKey(call.tool).name},"tenant":${knownKey(String(call.tenant)).name}${params},${outcome}` +
     `,"execution_time_ms":${result.execution_time_ms},"timestamp":"${isoTime(clock.wall())}"`
@@ -413,6 +420,28 @@ function failureFields(result: ToolFailure, cause: unknown): string {
   }
   return fields
 }
+
+/** Messages repeat parameters. Only the code, the code of the system and the places in the code say nothing of them. */
+function bareFailureFields({ error_code }: ToolFailure, cause: unknown): string {
+  let fields = `"error_code":"${error_code}"`
+  try {
+    if (!(cause instanceof Error)) return fields
+    const { code, message, stack } = cause as NodeJS.ErrnoException
+    if (typeof code === 'string' && SYSTEM_CODE.test(code)) fields += `,"cause":"${code}"`
+    if (error_code !== 'EXECUTION_ERROR') return fields
+    const lines = String(stack)
+      .replace(String(message), () => '')
+      .split('\n')
+    const frames = lines.filter((line) => FRAME.test(line))
+    fields += `,"stack":${text(frames.join('\n'), MAX_STACK)}`
+  } catch {
+    // A getter of the thrown error threw.
+  }
+  return fields
+}
+
+const SYSTEM_CODE = /^(?:E[A-Z]{3,14}|EAI_[A-Z]{3,10}|UND_ERR_[A-Z_]{3,30})$/
+const FRAME = /^ {4}at .*(?::\d+:\d+\)?|<anonymous>\)?)$/
 
 function messageOf(result: ToolResult, slow: boolean): string {
   if (!result.success) return result.error_code === 'TOOL_NOT_FOUND' ? 'Tool not found' : 'Tool call failed'

@@ -33,6 +33,8 @@ export interface ToolExecutorOptions {
   readonly sinks?: readonly RecordSink[]
   /** What to store of the parameters and the outcome of a call. Must not throw. */
   readonly payload?: PayloadOf
+  /** Whether the log may hold the parameters and the outcome of a call. Default: yes. */
+  readonly logged?: (failed: boolean) => boolean
   /** Answers a call only when its record is written or reported as lost. */
   readonly durable?: boolean
   /** Shared rate limits. Default: those of this executor. */

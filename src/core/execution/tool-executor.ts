@@ -56,6 +56,7 @@ export class ToolExecutor {
   readonly #accounts: UserAccounts | undefined
   readonly #tracer: Tracer | undefined
   readonly #payload: PayloadOf | undefined
+  readonly #logged: ToolExecutorOptions['logged']
   readonly #durable: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
@@ -87,6 +88,7 @@ export class ToolExecutor {
     this.#accounts = options.accounts
     this.#tracer = options.tracer
     this.#payload = options.payload
+    this.#logged = options.logged
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
@@ -381,7 +383,7 @@ export class ToolExecutor {
     // Most calls have neither, and every copy takes time.
     const isPlain = call.warnings === undefined && call.bound?.cost === undefined
     const envelope = isPlain ? said : { ...said, ...costOf(call), ...(call.warnings && { warnings: call.warnings }) }
-    logCall(this.#log, call, envelope, this.#clock)
+    logCall(this.#log, call, envelope, this.#clock, this.#mayLog(call, false))
     return envelope
   }
 
@@ -402,8 +404,12 @@ export class ToolExecutor {
       ...more,
       ...(call.warnings && { warnings: call.warnings }),
     } as const
-    logCall(this.#log, call, envelope, this.#clock, cause)
+    logCall(this.#log, call, envelope, this.#clock, this.#mayLog(call, true), cause)
     return envelope
+  }
+
+  #mayLog({ context }: Call, failed: boolean): boolean {
+    return context.stores !== false && this.#logged?.(failed) !== false
   }
 
   #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { image } from '../fixtures/media.ts'
-import { redact, redactedJson, redactText, withoutCredentials } from './redact.ts'
+import { redact, redactedJson, redactedRecord, redactText, withoutCredentials } from './redact.ts'
 
 test('redacts values under secret names at any depth', () => {
   expect(redact({ user: { Password: 'x', api_key: 'y', nested: [{ authorization: 'z' }] }, city: 'Paris' })).toEqual({
@@ -23,6 +23,46 @@ test.each([
   ['ya29.a0AfH6SMBabcdefghijkl'],
 ])('recognises %s inside a text', (secret) => {
   expect(redactText(`before ${secret} after`)).toBe('before [redacted] after')
+})
+
+const KEY = 'ty_x0Vt5n3QbW7yKf2RmZpL8cHdJ4sTgAeU1iOo6PqXwYz'
+
+test.each([
+  `tool_${KEY}`,
+  `x${KEY}`,
+  `https://example.com/${KEY}/a`,
+  `path%2F${KEY}`,
+  `KEY${KEY}KEY`,
+  `_${KEY}${KEY}`,
+  `x${'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF'}`,
+  'xAKIAABCDEFGHIJKLMNOP',
+  'my_ghp_abcdefghijklmnopqrst1234567890abcdef',
+])('recognises a key that is glued to other characters: %s', (text) => {
+  expect(redactText(text)).toContain('[redacted]')
+  expect(redactText(text)).not.toMatch(/x0Vt5n3Qb|0123456789|ABCDEFGHIJ/)
+  expect(withoutCredentials(text)).not.toMatch(/x0Vt5n3Qb/)
+  expect(Object.keys(redact({ [text]: 1 }) as object).join()).toContain('[redacted]')
+})
+
+test.each([
+  'get_city_weather_forecast_for_the_next_seven_days_and_nights_in_the_whole_of_the_country',
+  'property_information',
+  'security_2fa_setup',
+  'task_risk_assessment_of_the_disk_encryption_for_all_of_the_servers',
+  'highs_and_lows_of_the_day_for_the_city',
+])('keeps a name that only contains the start of a key: %s', (name) => {
+  expect(redactText(name)).toBe(name)
+})
+
+test('redacts keys anywhere in a record, which stays JSON', () => {
+  const fields = { [`tool_${KEY}`]: { url: `http://a/${KEY}?b` }, err: { stack: `Error: no x${KEY}\n    at "a"` } }
+  const tabs = redactedRecord(
+    JSON.stringify({ a: '\ty_coordinate_value', b: `\\${KEY}`, c: `\\\ty_${'0'.repeat(43)}` }),
+  )
+  expect(JSON.parse(tabs)).toEqual({ a: '\t[redacted]', b: '\\[redacted]', c: '\\\t[redacted]' })
+  const record = redactedRecord(JSON.stringify({ ...fields, msg: `Tool "tool_${KEY}" -----BEGIN PRIVATE KEY-----` }))
+  expect(record).not.toContain('x0Vt5n3Qb')
+  expect(Object.keys(JSON.parse(record))).toEqual(['tool_[redacted]', 'err', 'msg'])
 })
 
 test('the copy is bounded in length, width, depth and number', () => {

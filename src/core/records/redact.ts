@@ -5,18 +5,25 @@ import { mediaText, readMedia } from '../tool-result.ts'
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
 
+/** A capital or a digit soon: keys have some, words in snake_case have none. Bounded, to stay linear. */
+const VARIED = '(?=[a-z_-]{0,42}[A-Z0-9])'
+
 /** Well-known formats of credentials. Linear time, because the text is untrusted. */
 const FORMATS = [
   '\\bty_[A-Za-z0-9_-]{8,}',
+  // A whole key, also glued to other characters. Words in names such as city_weather have no digits or capitals.
+  `ty_${VARIED}[A-Za-z0-9_-]{43,}`,
   '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
   // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
   '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
-  '\\bAKIA[0-9A-Z]{16}\\b',
-  '\\bAIza[\\w-]{30,}',
-  '\\bya29\\.[\\w-]{10,}',
+  `(?:sk|pk|rk)[-_]${VARIED}[A-Za-z0-9_-]{40,}`,
+  'AKIA[0-9A-Z]{16}',
+  'AIza[\\w-]{30,}',
+  'ya29\\.[\\w-]{10,}',
   '\\b(?:gh[pousr]|github_pat|hf|npm)_\\w{20,}',
-  '\\bglpat-[\\w-]{16,}',
-  '\\bxox[abprs]-[\\w-]{10,}',
+  `(?:gh[pousr]|github_pat|hf|npm)_${VARIED}\\w{30,}`,
+  'glpat-[\\w-]{16,}',
+  'xox[abprs]-[\\w-]{10,}',
   '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
   '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
 ]
@@ -35,6 +42,20 @@ const CREDENTIALS = new RegExp([...FORMATS, '(?<=://)[^\\s/@]{1,2048}(?=@)'].joi
 
 /** A handler's message without credentials. Other secrets can't be told from what a model needs to know. */
 export const withoutCredentials = (text: string): string => text.replace(CREDENTIALS, REDACTED)
+
+/** All that may stand in a JSON text, which stays one. */
+const IN_JSON = new RegExp(FORMATS.filter((format) => !format.includes('PRIVATE KEY')).join('|'), 'g')
+
+/** A record of a log, as JSON text, without credentials in its keys, its texts and its message. */
+export const redactedRecord = (json: string): string =>
+  json.replace(IN_JSON, (found: string, at: number) => (isEscaped(json, at) ? found[0] + REDACTED : REDACTED))
+
+/** Whether a character is the letter of an escape, such as the `t` of a tab. */
+function isEscaped(json: string, at: number): boolean {
+  let from = at
+  while (json[from - 1] === '\\') from--
+  return (at - from) % 2 === 1
+}
 
 /** The shortest match is `pwd=1234`. */
 const MIN_SECRET_LENGTH = 8

@@ -81,7 +81,8 @@ export interface Ledger {
   audit(filter: AuditFilter): Promise<AuditPage>
   /** One row, with the stored parameters and outcome of its call. */
   row(tenant: string | undefined, id: string): Promise<RowWithPayload | undefined>
-  verify(): Promise<AuditReport>
+  /** Checks all chains, also against ends of sections that were stored elsewhere. */
+  verify(heads?: readonly ChainHead[]): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
   models(query: MetricsQuery): Promise<ModelMetrics>
   /** Calls over time, of one tool or of all. */
@@ -362,6 +363,13 @@ export interface AuditFault {
   /** The first invalid row. */
   readonly at: number
   readonly problem: string
+}
+
+/** The last row of a sealed section of a chain, and its hash. */
+export interface ChainHead {
+  readonly chain: string
+  readonly seq: number
+  readonly hash: string
 }
 
 /** The result of `toolyard audit verify`. */

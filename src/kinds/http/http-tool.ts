@@ -35,6 +35,8 @@ export interface HttpParts {
   readonly log: Log
   readonly clock: Clock
   readonly accounts?: UserAccounts | undefined
+  /** Whether the log may hold the parameters of a call. Default: yes. */
+  readonly logged?: ((failed: boolean) => boolean) | undefined
 }
 
 /** Connections, network rules and tokens shared by the HTTP tools of an installation. */
@@ -168,7 +170,7 @@ export class HttpTool {
   }
 
   async #send(request: OutgoingRequest, tenant: string, signal: CancelSignal): Promise<HttpResponse> {
-    const { log, clock } = this.#client.parts
+    const { log, clock, logged } = this.#client.parts
     const began = clock.now()
     const response = await send(request, { ...this.#sending, tenant, signal })
     if (log.isLevelEnabled('info')) {
@@ -176,8 +178,8 @@ export class HttpTool {
         tool: this.#name,
         method: request.method,
         origin: request.origin,
-        // Parameters may contain secrets and have any length.
-        path: redactText(this.#auth.secretsOf(request).scrub(request.path)),
+        // It has parameters, which may contain secrets and have any length.
+        ...(logged?.(false) !== false && { path: redactText(this.#auth.secretsOf(request).scrub(request.path)) }),
         status: response.status,
         bytes: response.body.length,
         duration_ms: Math.round((clock.now() - began) * 1_000) / 1_000,

@@ -427,10 +427,7 @@ function partOf({ source, text }: Page, part: number, parts: number, version: st
 
 async function readPages(folder: string): Promise<Page[]> {
   try {
-    const files = (await readdir(folder, { recursive: true, withFileTypes: true }))
-      .filter((file) => file.isFile() && file.name.endsWith('.md'))
-      .map((file) => join(file.parentPath, file.name))
-      .sort()
+    const files = (await filesIn(folder)).filter((file) => file.endsWith('.md')).sort()
     return await Promise.all(
       files.map(async (file) => ({
         source: relative(folder, file).split(sep).join('/'),
@@ -440,6 +437,16 @@ async function readPages(folder: string): Promise<Page[]> {
   } catch (error) {
     throw unreadable(error)
   }
+}
+
+/** With `recursive`, Node.js 26 follows links, which may lead out of the folder. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const files = entries.map((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesIn(path) : entry.isFile() ? [path] : []
+  })
+  return (await Promise.all(files)).flat()
 }
 
 /** Omits the path, which is private. */

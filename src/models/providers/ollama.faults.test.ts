@@ -114,8 +114,11 @@ describe('failures of Ollama', () => {
     const { wire, server } = await wireTo({ parts: [part({ content: 'It is' })], ending: 'open' })
     const controller = new AbortController()
     const reason = new Error('enough')
-    setTimeout(() => controller.abort(reason), 50)
-    await expect(ask(wire, { signal: controller.signal })).rejects.toBe(reason)
+    const asked = ask(wire, { signal: controller.signal })
+    const refused = expect(asked).rejects.toBe(reason)
+    await vi.waitFor(() => expect(server.requests).toHaveLength(1))
+    controller.abort(reason)
+    await refused
     await vi.waitFor(() => expect(server.brokenOff()).toBe(1))
   })
 })

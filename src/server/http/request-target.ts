@@ -20,7 +20,7 @@ const SINGLE: ReadonlySet<string> = new Set([
   'mcp-session-id',
 ])
 
-const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 /** Letters, digits and `-._~`: encoded or not, they mean the same (RFC 3986, 6.2.2.2). */
 const UNRESERVED = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/gi
 
@@ -66,7 +66,8 @@ export function normalTarget(
   if (target.startsWith('/') && !/[%#]/.test(target)) return { target }
   if (target.includes('#')) return { fault: 'The request target has a fragment' }
   if (target === '*') return { target }
-  const [, authority, rest = ''] = ABSOLUTE.exec(target) ?? []
+  const [start = '', authority] = ABSOLUTE.exec(target) ?? []
+  const rest = target.slice(start.length)
   if (authority !== undefined && authority.toLowerCase() !== host?.toLowerCase()) {
     return { fault: 'The request target and the Host header name different hosts' }
   }

@@ -100,7 +100,7 @@ export function connectionRoutes(app: FastifyInstance): void {
   )
 
   app.post<{ Params: { provider: string }; Body: { answer: string } }>(
-    '/api/connections/:provider/callback',
+    '/api/connections/:provider/answer',
     route('call', 'connections', 'Takes the answer of a provider, and stores your account', {
       params: pathParameter('provider', 64),
       body: {

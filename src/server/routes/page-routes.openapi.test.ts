@@ -82,8 +82,9 @@ describe('GET /openapi.json', () => {
         expect([what, operation.tags?.length]).toEqual([what, 1])
         for (const tag of operation.tags ?? []) expect(tags).toContain(tag)
         const open =
-          /^\/(health|ready|openapi\.json|api\/session.*|\.well-known\/.*)$/.test(path) ||
-          what === 'get /api/connections/{provider}/callback'
+          /^\/(health|ready|openapi\.json|api\/session.*|api\/connections\/\{provider\}\/callback|\.well-known\/.*)$/.test(
+            path,
+          )
         expect([what, operation.security?.length]).toEqual([what, open ? 0 : 2])
         expect(operation.description).toMatch(open ? /Public/ : /scope `\w+`/)
         for (const { description } of Object.values(operation.responses ?? {})) {

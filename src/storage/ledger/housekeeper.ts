@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { LedgerTables } from './ledger-tables.ts'
-import { isGenuine, sealed, sealTail } from './seal.ts'
+import { type AddSeal, isGenuine, sealed, sealTail } from './seal.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -18,6 +18,7 @@ interface HousekeeperOptions extends Retention {
   readonly log: Log
   /** Seals the chain of this instance if its hour is over; never rejects. */
   readonly sealOwn: () => Promise<void>
+  readonly addSeal?: AddSeal
 }
 
 /** Background work, soon after the start and then every hour: seals chains, also those of dead servers, and expires. */
@@ -64,11 +65,11 @@ export class Housekeeper {
   }
 
   async #sealDead(): Promise<void> {
-    const { instance, auditKey, clock, log } = this.#options
+    const { instance, auditKey, clock, log, addSeal } = this.#options
     for (const { chain, alive } of await this.#tables.chains()) {
       if (this.#closed) return
       if (alive || chain === instance || this.#done.has(chain)) continue
-      const broken = await sealTail(this.#tables, auditKey, chain, () => clock.wall())
+      const broken = await sealTail(this.#tables, auditKey, chain, () => clock.wall(), addSeal)
       this.#done.add(chain)
       if (broken !== undefined) {
         const message = `The audit chain '${chain}' is broken from row ${broken} on: run 'toolyard audit verify'`

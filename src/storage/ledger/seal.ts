@@ -24,6 +24,9 @@ function sealMac(key: string, seal: Omit<Seal, 'mac'>): string {
     .digest('hex')
 }
 
+/** Stores a seal; false if another server has stored one that begins at the same row. */
+export type AddSeal = (seal: Seal) => Promise<boolean>
+
 /** A stretch is removed in one transaction: that many rows take a fraction of a second. */
 export const MAX_ROWS_IN_STRETCH = 50_000
 const PAGE = 1_000
@@ -37,6 +40,7 @@ export async function sealTail(
   key: string,
   chain: string,
   now: () => number,
+  addSeal: AddSeal = (seal) => tables.addSeal(seal),
 ): Promise<number | undefined> {
   for (;;) {
     const last = (await tables.seals(chain)).at(-1)
@@ -44,7 +48,7 @@ export async function sealTail(
     const { rows, broken } = await openRows(tables, chain, last)
     const [first, end] = [rows[0], rows.at(-1)]
     if (first === undefined || end === undefined) return broken
-    await tables.addSeal(
+    await addSeal(
       sealed(key, {
         chain,
         fromSeq: first.seq,

@@ -149,7 +149,7 @@ describe('seals', () => {
       },
       { chain: 'server-1', fromSeq: 4, toSeq: 4, beforeHash: stored.rows[2]?.hash, lastHash: stored.rows[3]?.hash },
     ])
-    expect(log.at('info')).toEqual([{ chain: 'server-1', seq: 3, hash: stored.rows[2]?.hash }])
+    expect(log.at('info')).toEqual([3, 4].map((seq) => ({ chain: 'server-1', seq, hash: stored.rows[seq - 1]?.hash })))
     expect(await ledger.verify()).toEqual({ chains: 1, rows: 4, expired: 0, seals: 2, unsealed: 0, faults: [] })
   })
 

@@ -9,6 +9,7 @@ import type {
   AuditSummary,
   CallEntry,
   CallSeriesMetrics,
+  ChainHead,
   EventEntry,
   ExecutionMetrics,
   Ledger,
@@ -26,10 +27,12 @@ import type {
 } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
+import { HeadCheck, HeadRecords } from './chain-heads.ts'
 import { FigureQueries } from './figure-queries.ts'
 import { type Expired, expire, figuresKeptMs, Housekeeper, type Retention } from './housekeeper.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { LiveFigures, queryTenant } from './live-figures.ts'
+import type { AddSeal } from './seal.ts'
 import { storableRun } from './storable-text.ts'
 import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
 
@@ -54,6 +57,8 @@ export interface StorageLedgerOptions extends Retention {
   readonly auditKey: string
   readonly clock: Clock
   readonly log: Log
+  /** A file that gets the end of every sealed section. */
+  readonly headsFile?: string
 }
 
 type Which = Parameters<LiveFigures['due']>[1]
@@ -77,15 +82,22 @@ export class StorageLedger implements Ledger {
   #closed: Promise<void> | undefined
 
   constructor(tables: LedgerTables, options: StorageLedgerOptions) {
-    const { instance, auditKey, clock, log } = options
+    const { instance, auditKey, clock, log, headsFile } = options
+    const heads = new HeadRecords(log, headsFile)
+    const addSeal: AddSeal = async (seal) => {
+      const isAdded = await tables.addSeal(seal)
+      if (isAdded) await heads.add(seal)
+      return isAdded
+    }
     this.#tables = tables
     this.#options = options
-    this.#chain = new OwnChain(tables, instance, auditKey, clock)
+    this.#chain = new OwnChain(tables, instance, auditKey, clock, addSeal)
     this.#figures = new LiveFigures({ log, keepMs: figuresKeptMs(options) })
     this.#queries = new FigureQueries(tables, log)
     this.#lookedAt = clock.wall()
     this.#housekeeper = new Housekeeper(tables, {
       ...options,
+      addSeal,
       sealOwn: () => this.#attempt(NOT_SEALED, () => this.#inTurn(() => this.#sealIfDue())),
     })
   }
@@ -123,8 +135,10 @@ export class StorageLedger implements Ledger {
     return { row: auditRow(found), payload: found.payload }
   }
 
-  verify(): Promise<AuditReport> {
-    return this.#verify()
+  async verify(heads: readonly ChainHead[] = []): Promise<AuditReport> {
+    const check = new HeadCheck(heads)
+    const report = await this.#verify(check)
+    return { ...report, faults: [...report.faults, ...check.faults] }
   }
 
   async executions(query: MetricsQuery): Promise<ExecutionMetrics> {
@@ -207,11 +221,7 @@ export class StorageLedger implements Ledger {
   }
 
   async #sealIfDue(): Promise<void> {
-    if (!this.#chain.sealDue()) return
-    await this.#chain.seal()
-    // With the log stored elsewhere, an operator can tell later whether the end of a chain was cut off.
-    const { seq, hash } = this.#chain.end
-    writeLog(this.#options.log, 'info', { chain: this.#options.instance, seq, hash }, 'Audit chain sealed')
+    if (this.#chain.sealDue()) await this.#chain.seal()
   }
 
   /** A failure is logged only: queries can still be answered from the table. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { AuditFault, AuditReport, CallEntry, EventEntry } from '../../core/storage/ledger.ts'
 import { chainRow, eventRow, GENESIS, paramsHasher, rowHash } from './chain-row.ts'
 import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
-import { isGenuine, MAX_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
+import { type AddSeal, isGenuine, MAX_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
 
 /** The maximum number of faults that are reported per chain. */
 const MAX_FAULTS = 100
@@ -222,18 +222,26 @@ export class OwnChain {
   readonly #key: string
   readonly #hashParams: (params: string) => string | null
   readonly #clock: Clock
+  readonly #addSeal: AddSeal
   #seq = 0
   #hash = GENESIS
   #open: OpenStretch | undefined
   /** Rows whose write failed. They may be stored: a connection can break after the commit. */
   #doubtful: readonly ChainRow[] | undefined
 
-  constructor(tables: LedgerTables, name: string, key: string, clock: Clock) {
+  constructor(
+    tables: LedgerTables,
+    name: string,
+    key: string,
+    clock: Clock,
+    addSeal: AddSeal = (seal) => tables.addSeal(seal),
+  ) {
     this.#tables = tables
     this.#name = name
     this.#key = key
     this.#hashParams = paramsHasher(key)
     this.#clock = clock
+    this.#addSeal = addSeal
   }
 
   /** The number and the hash of the last stored row. */
@@ -283,7 +291,7 @@ export class OwnChain {
     const open = this.#open
     if (open === undefined) return
     const { fromSeq, beforeHash, firstAt, lastAt } = open
-    const added = await this.#tables.addSeal(
+    const added = await this.#addSeal(
       sealed(this.#key, {
         chain: this.#name,
         fromSeq,
@@ -297,7 +305,7 @@ export class OwnChain {
       }),
     )
     // Another server took this one for dead and sealed a part. The rest is sealed from the table.
-    if (!added) await sealTail(this.#tables, this.#key, this.#name, () => this.#clock.wall())
+    if (!added) await sealTail(this.#tables, this.#key, this.#name, () => this.#clock.wall(), this.#addSeal)
     this.#open = undefined
   }
 

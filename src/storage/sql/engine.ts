@@ -19,6 +19,8 @@ export interface StorageOptions {
   readonly formerly?: readonly string[]
   /** `TOOLYARD_AUDIT_KEY`; by default a key is created at the first start and stored. */
   readonly auditKey?: string
+  /** `TOOLYARD_AUDIT_HEADS`: a file that gets the end of every sealed section of the audit log. */
+  readonly headsFile?: string
   /** How long runs and figures are stored, and audit rows unless `auditDays` is longer. */
   readonly keepDays: number
   readonly auditDays?: number

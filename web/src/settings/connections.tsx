@@ -39,7 +39,7 @@ function useReturned() {
   const client = useQueryClient()
   const { mutate, isSuccess, error } = useMutation({
     mutationFn: ({ provider, answer }: { readonly provider: string; readonly answer: string }) =>
-      requestJson(`/api/connections/${provider}/callback`, {
+      requestJson(`/api/connections/${provider}/answer`, {
         method: 'POST',
         body: { answer: decodeURIComponent(answer) },
       }),
