@@ -48,7 +48,8 @@ export async function fillParameters(
   prefix = '',
 ): Promise<Filled> {
   const readingOf = ({ name }: Parameter): ParameterReading => reading.parameters.get(prefix + name) ?? UNREAD
-  const params: Record<string, unknown> = {}
+  // Without a prototype, which a parameter called `__proto__` would replace.
+  const params: Record<string, unknown> = Object.create(null)
   const scores = new Map<string, number>()
   const places: Place[] = []
   const put = (name: string, value: unknown, score: number = NAMED_SCORE): void => {

@@ -129,7 +129,7 @@ const isOwn = (parts: readonly Part[]): boolean =>
 function addsTo([before, ...others]: readonly Part[] = [], [own, ...more]: readonly Part[]): boolean {
   if (before === undefined || own === undefined || others.length + more.length > 0) return false
   const same = ([name, value]: [string, unknown]): boolean =>
-    !(name in before.params) || JSON.stringify(before.params[name]) === JSON.stringify(value)
+    !Object.hasOwn(before.params, name) || JSON.stringify(before.params[name]) === JSON.stringify(value)
   return before.tool === own.tool && Object.entries(own.params).every(same)
 }
 
@@ -144,7 +144,7 @@ async function answerWith(request: string, answers: readonly Answered[], said: s
   const first = await understand(request, talk.tools, talk)
   if (first === undefined) return fresh(said, talk)
   const parameters = parametersUsed(readParameters(first.tool.parameters), first.params)
-  const params: Record<string, unknown> = { ...first.params }
+  const params: Record<string, unknown> = Object.assign(Object.create(null), first.params)
   for (const { asked, answer } of answers) {
     const parameter = parameters.find(({ name }) => wordsOfName(name) === asked)
     if (parameter === undefined) continue

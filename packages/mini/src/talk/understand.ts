@@ -127,12 +127,13 @@ async function fill(
 ): Promise<Understood | undefined> {
   const parameters = operation?.parameters ?? readParameters(tool.parameters)
   const { params, scores, places } = await fillParameters(reading, parameters, said, filling.now)
-  const likely = Object.fromEntries(
+  const found = Object.fromEntries(
     parameters
       .filter(({ name }) => Object.hasOwn(params, name) && (scores.get(name) as number) >= LEAST_SCORE)
       .filter(({ name, required }) => required || !isAboutDocuments(params[name], tool))
       .map(({ name }) => [name, params[name]]),
   )
+  const likely: Record<string, unknown> = Object.assign(Object.create(null), found)
   const [only, ...others] = parameters.filter(({ kind }) => kind === 'text')
   if (only !== undefined && others.length === 0 && called(tool.name, said))
     likely[only.name] = said.slice(wordsOfName(tool.name).length + 1).trim()
