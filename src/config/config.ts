@@ -211,4 +211,5 @@ export interface McpOAuthConfig {
 export interface McpInput {
   readonly id: string
   readonly description?: string
+  readonly password?: boolean
 }

@@ -6,7 +6,16 @@ import { ownValue } from '../core/json/own-value.ts'
 import { redact } from '../core/records/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
-import { publicText, publicValue } from '../kinds/http/definition/secret-values.ts'
+import {
+  isPastHost,
+  isSecretKey,
+  isSecretVariable,
+  type Place,
+  publicAddress,
+  publicParts,
+  publicText,
+  publicValue,
+} from '../kinds/http/definition/public-text.ts'
 import type { HttpReach, McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
 import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
 import { CONFIG_SCHEMA, MAX_TIMER_MS } from './config-schema.ts'
@@ -58,44 +67,60 @@ function lookUp(inside: string, scope: McpScope): Found | undefined {
   return { problem: missingVariable(name, `: set it, or write \${${name}:-} for an empty one`) }
 }
 
-/** As it is used, but without secrets and without the folders of this machine. */
-function publicMcpText(text: string, scope: McpScope, place = ''): string {
-  const shown = text.replaceAll(VARIABLE, (whole, inside: string) => {
-    const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
-    if (name === undefined || placeCalled(inside, scope) !== undefined) return whole
-    return publicValue(name, variableIn(scope.env, name) ?? fallback, place)
-  })
-  return publicText(shown, place)
+/** As it is used, but without secrets and without the folders of this machine. `isSecret`: its key says that it is one. */
+function publicMcpText(text: string, scope: McpScope, place: Place, isSecret = false): string {
+  let expanded = ''
+  for (const [at, part] of text.split(VARIABLE).entries()) {
+    const found = at % 2 === 0 ? undefined : variableCalled(part, scope)
+    if (found === undefined) expanded += at % 2 === 0 ? part : `\${${part}}`
+    else {
+      const here = place === 'host' && isPastHost(expanded) ? 'address' : place
+      expanded += publicValue({ ...found, isSecret: isSecret || found.isSecret }, here)
+    }
+  }
+  if (place === 'path') return publicParts(text, expanded, (one) => one)
+  if (place === 'host') return publicParts(text, expanded, publicAddress)
+  return publicParts(text, expanded, (one) => publicText(one, isSecret && expanded === text))
 }
 
-const namesOnly = (text: string, place: string): string =>
-  publicText(
-    text.replaceAll(VARIABLE, (whole, inside: string) => {
-      const [, name] = FROM_ENVIRONMENT.exec(inside) ?? []
-      return name === undefined ? whole : `\${${name}}`
-    }),
-    place,
-  )
+/** Undefined for the folders that editors define, and for what is left to the shell. */
+function variableCalled(inside: string, scope: McpScope) {
+  if (placeCalled(inside, scope) !== undefined) return undefined
+  if (inside.startsWith('input:')) {
+    const id = inside.slice('input:'.length)
+    const found = inputCalled(id, scope)
+    const isPassword = scope.inputs.some((input) => input.id === id && input.password === true)
+    const name = id.replaceAll('-', '_')
+    return { name: inside, value: foundValue(found), isSecret: isPassword || isSecretVariable(name) }
+  }
+  const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
+  if (name === undefined) return undefined
+  return { name, value: variableIn(scope.env, name) ?? fallback, isSecret: isSecretVariable(name) }
+}
 
-/** Variables of the environment count by their names: many have other values on other machines. */
+const foundValue = (found: Found): string | undefined => ('value' in found ? found.value : undefined)
+
+/** Which server it is, and what it runs with. */
 function identityOf({ server }: McpEntry, scope: McpScope): unknown {
   const { type, command, args = [], env, cwd, url, headers, oauth, auth, parameter_names } = server
-  const shown = (text: string | undefined) => (text === undefined ? undefined : publicMcpText(text, scope))
-  const each = (values: Readonly<Record<string, unknown>> = {}, show: (text: string, name: string) => string) =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, show(String(value), name)]))
+  const shown = (text: string | undefined, place: Place) =>
+    text === undefined ? undefined : publicMcpText(text, scope, place)
+  const each = (values: Readonly<Record<string, unknown>> = {}, isSecret: (name: string) => boolean) =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        publicMcpText(String(value), scope, 'text', isSecret(name)),
+      ]),
+    )
   return {
-    ...{
-      isSse: type === 'sse',
-      command: shown(command),
-      args: args.map(shown),
-      cwd,
-      url: shown(url),
-      auth,
-      parameter_names,
-    },
-    env: each(env, namesOnly),
-    headers: each(headers, (text, name) => publicMcpText(text, scope, name)),
-    oauth: oauth && each(oauthKeys(oauth), namesOnly),
+    ...{ isSse: type === 'sse', auth, parameter_names },
+    command: shown(command, 'path'),
+    cwd: shown(cwd, 'path'),
+    url: shown(url, 'host'),
+    args: args.map((arg) => shown(arg, 'address')),
+    env: each(env, isSecretVariable),
+    headers: each(headers, isSecretKey),
+    oauth: oauth && each(oauthKeys(oauth), isSecretKey),
   }
 }
 

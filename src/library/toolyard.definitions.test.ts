@@ -107,9 +107,9 @@ const mcp = (args: readonly string[], env: object = {}): Setting => ({
 })
 
 const notify = (url: string) => ({ name: 'notify', implementation: { type: 'http', url } })
-const pipeline = (url: string, steps = ['notify']): Setting => ({
+const pipeline = (url: string, steps = ['notify'], more: object = {}): Setting => ({
   registry: [
-    notify(url),
+    { ...notify(url), ...more },
     {
       name: 'pay',
       approval: true,
@@ -131,6 +131,12 @@ const mock = (mock_response: unknown, more: object = {}): Setting => ({
   registry: [{ name: 'pay', approval: true, implementation: { type: 'mock', mock_response }, ...more }],
 })
 const here = 'http://127.0.0.1:1'
+const migrating = (to: string) => ({ version: '2.0.0', migrate: [{ from: '1.0.0', defaults: { to } }] })
+const remote = {
+  name: 'pay',
+  approval: true,
+  implementation: { type: 'agent', model: 'm', url: '${TOKEN_SERVICE}/pay' },
+}
 
 const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting])[] = [
   ['the URL', { registry: [http({ url: `${here}/a` })] }, { registry: [http({ url: `${here}/b` })] }],
@@ -155,6 +161,27 @@ const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting
     { registry: [http({ url: here, auth: { type: 'bearer', token: '${TWO}' } })], env: { TWO: 'same-value' } },
   ],
   ['the arguments of a command', mcp(['--one']), mcp(['--other'])],
+  ['a command beside a secret', mcp(['API_KEY=abcdefgh1 first']), mcp(['API_KEY=abcdefgh1 other'])],
+  [
+    'the address in a variable named like a secret',
+    { registry: [http({ url: '${AUTH_URL}/a' })], env: { AUTH_URL: here } },
+    { registry: [http({ url: '${AUTH_URL}/a' })], env: { AUTH_URL: 'http://127.0.0.1:2' } },
+  ],
+  [
+    'the address of a remote agent',
+    { registry: [remote], env: { TOKEN_SERVICE: here } },
+    { registry: [remote], env: { TOKEN_SERVICE: 'http://127.0.0.1:2' } },
+  ],
+  [
+    'a variable of the environment of a command',
+    { ...mcp([], { TO: '${TARGET}' }), env: { TARGET: 'staging' } },
+    { ...mcp([], { TO: '${TARGET}' }), env: { TARGET: 'production' } },
+  ],
+  [
+    'a migration of the tool of a step',
+    pipeline(here, ['notify'], migrating('bob')),
+    pipeline(here, ['notify'], migrating('eve')),
+  ],
   ['the environment of a command', mcp([], { PAY_URL: here }), mcp([], { PAY_URL: 'http://127.0.0.1:2' })],
   ['the code', code(() => 'paid'), code(() => 'paid twice')],
   ['the code of an AI SDK tool', { tools: aiSdk(() => 'paid') }, { tools: aiSdk(() => 'paid twice') }],

@@ -46,6 +46,27 @@ test('the order of keys and the description do not count', async () => {
   expect(await hashOf({ ...other, description: 'Another' })).toBe(await hashOf(one))
 })
 
+const migrate = (...steps: NonNullable<ToolDefinition['migrate']>): Promise<string> =>
+  hashOf(define('t', {}, { parameters: { type: 'object', properties: { to: {} } }, migrate: steps }))
+
+test.each([
+  ['a default', { defaults: { to: 'bob' } }, { defaults: { to: 'eve' } }],
+  ['a new name', { rename: { a: 'to', b: 'from' } }, { rename: { a: 'from', b: 'to' } }],
+  ['a dropped parameter', { drop: ['a'] }, { drop: ['a', 'b'] }],
+])('%s of a migration counts', async (_what, before, after) => {
+  expect(await migrate({ from: '1.0.0', ...before })).not.toBe(await migrate({ from: '1.0.0', ...after }))
+})
+
+test('migrations that can not change parameters do not count, and the order of the others does', async () => {
+  const none = await migrate()
+  expect(await migrate({ from: '1.0.0' })).toBe(none)
+  expect(await migrate({ from: '1.0.0', rename: { to: 'x' }, defaults: { y: 1 } })).toBe(none)
+  const [a, b] = [{ defaults: { x: 1 } }, { defaults: { x: 2 } }]
+  const inOrder = await migrate({ from: '1.0.0', ...a }, { from: '2.0.0', ...b })
+  expect(await migrate({ from: '2.0.0', ...b }, { from: '1.0.0', ...a })).toBe(inOrder)
+  expect(await migrate({ from: '1.0.0', ...b }, { from: '2.0.0', ...a })).not.toBe(inOrder)
+})
+
 test('functions in an implementation count with their text', async () => {
   const of = (run: () => number) => hashOf(define('t', { run }))
   expect(await of(() => 1)).toBe(await of(() => 1))

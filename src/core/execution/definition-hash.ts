@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Identity, IsolatedHandler, Kind } from '../handler.ts'
 import { canonicalText } from '../json/canonical-text.ts'
 import type { HashedTool, ToolDefinition } from '../tool.ts'
-import { pinnedName } from './tool-view.ts'
+import { migrationsOf, pinnedName } from './tool-view.ts'
 
 /** Where the parts of a definition come from. */
 export interface DefinitionParts {
@@ -21,7 +21,7 @@ export function readHashed(text: string | null): readonly HashedTool[] | undefin
 }
 
 /**
- * The hash of what calls of a tool do: kind, implementation, parameters, effect and version, of the tool and of all tools that
+ * The hash of what calls of a tool do: kind, implementation, parameters with their migrations, effect and version, of the tool and of all tools that
  * it may call. Equal on every server with the same configuration. Rejects if a part isn't known yet.
  */
 export async function definitionHash(tool: ToolDefinition, parts: DefinitionParts): Promise<string> {
@@ -36,7 +36,9 @@ export async function definitionHash(tool: ToolDefinition, parts: DefinitionPart
     const { implementation, calls = [] } = await identityOf(one, kind)
     // The effect of a tool that calls others follows from theirs.
     const effect = one.effect ?? (kind?.callees === undefined ? kind?.effect(one) : undefined)
-    found.set(name, [one.implementation?.type, implementation, one.parameters, effect, one.version, calls])
+    const migrations = migrationsOf(one).map(({ from: _, ...migration }) => migration)
+    const parameters = migrations.length === 0 ? one.parameters : [one.parameters, migrations]
+    found.set(name, [one.implementation?.type, implementation, parameters, effect, one.version, calls])
     for (const callee of calls) waiting.push(...parts.reachable(callee))
   }
   const others = [...found].filter(([name]) => name !== pinnedName(tool)).sort(([a], [b]) => (a < b ? -1 : 1))

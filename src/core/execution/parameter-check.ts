@@ -19,7 +19,7 @@ import { type BoundTool, withoutSlowPatterns } from './bound-tool.ts'
 import type { Call } from './call.ts'
 import type { Runner } from './runner.ts'
 import type { ToolRegistry } from './tool-registry.ts'
-import { compareVersions } from './tool-view.ts'
+import { migrationsOf } from './tool-view.ts'
 
 /** The exact validator runs in a child process: this process never loads it. */
 export const EXACT_CHECK: IsolatedHandler = {
@@ -130,16 +130,10 @@ export class ParameterCheck {
   }
 }
 
-/**
- * Brings parameters of older versions into the form of this one, the oldest migration first. A migration applies if the
- * parameters have one of its old names that the schema doesn't declare, or if it has only defaults.
- */
+/** Brings parameters of older versions into the form of this one. */
 function migrate(call: Call, { name, definition }: BoundTool, snapshot: ParamsSnapshot): void {
-  const declared = Object(definition.parameters.properties) as object
-  const steps = [...(definition.migrate ?? [])].sort((a, b) => compareVersions(a.from, b.from))
-  for (const { from, rename = {}, defaults = {}, drop = [] } of steps) {
-    const old = [...Object.keys(rename), ...drop]
-    const sent = old.filter((one) => Object.hasOwn(snapshot.params, one) && !Object.hasOwn(declared, one))
+  for (const { from, rename, defaults, old } of migrationsOf(definition)) {
+    const sent = old.filter((one) => Object.hasOwn(snapshot.params, one))
     if (old.length > 0 && sent.length === 0) continue
     const params = { ...snapshot.params }
     for (const one of sent) {

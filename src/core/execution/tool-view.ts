@@ -213,3 +213,26 @@ export function deprecation(tool: ToolDefinition, version: string | undefined): 
   ]
   return parts.join('. ')
 }
+
+interface AppliedMigration {
+  readonly from: string
+  readonly rename: Readonly<Record<string, string>>
+  readonly defaults: Readonly<Record<string, unknown>>
+  /** Applies only to parameters that have one of these names. Empty if it applies to all. */
+  readonly old: readonly string[]
+}
+
+/**
+ * The migrations that can change parameters, the oldest first. One applies if the parameters have one of its old names that the
+ * schema doesn't declare, or if it has only defaults.
+ */
+export function migrationsOf({ migrate = [], parameters }: Pick<ToolDefinition, 'migrate' | 'parameters'>) {
+  const declared = Object(parameters.properties) as object
+  const steps = [...migrate].sort((a, b) => compareVersions(a.from, b.from))
+  return steps.flatMap(({ from, rename = {}, defaults = {}, drop = [] }): AppliedMigration[] => {
+    const named = [...Object.keys(rename), ...drop]
+    const old = named.filter((one) => !Object.hasOwn(declared, one))
+    const isUseless = named.length > 0 ? old.length === 0 : Object.keys(defaults).length === 0
+    return isUseless ? [] : [{ from, rename, defaults, old }]
+  })
+}

@@ -9,7 +9,7 @@ const SECRET_KEY =
 const VARIED = '(?=[a-z_-]{0,42}[A-Z0-9])'
 
 /** Well-known formats of credentials. Linear time, because the text is untrusted. */
-const FORMATS = [
+const TOKEN_FORMATS = [
   '\\bty_[A-Za-z0-9_-]{8,}',
   // A whole key, also glued to other characters. Words in names such as city_weather have no digits or capitals.
   `ty_${VARIED}[A-Za-z0-9_-]{43,}`,
@@ -25,7 +25,13 @@ const FORMATS = [
   'glpat-[\\w-]{16,}',
   'xox[abprs]-[\\w-]{10,}',
   '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
-  '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
+]
+const PRIVATE_KEY = '-----BEGIN [A-Z ]*PRIVATE KEY-----'
+const FORMATS = [...TOKEN_FORMATS, `${PRIVATE_KEY}[^]*`]
+/** Match only the credential: what stands behind a private key is left. */
+export const CREDENTIAL_FORMATS: readonly string[] = [
+  ...TOKEN_FORMATS,
+  `${PRIVATE_KEY}[^-]*-----END [A-Z ]*PRIVATE KEY-----`,
 ]
 /** Also what stands behind words that announce a secret. */
 const SECRET_VALUE = new RegExp(

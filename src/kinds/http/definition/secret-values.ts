@@ -1,5 +1,5 @@
-import { hasVariable, SOURCED_PREFIX } from '../../../core/environment.ts'
-import { redact, redactText } from '../../../core/records/redact.ts'
+import { hasVariable } from '../../../core/environment.ts'
+import { redact } from '../../../core/records/redact.ts'
 import type { HttpImplementation } from './http-implementation.ts'
 
 const REDACTED = '[redacted]'
@@ -131,23 +131,6 @@ export function isSecretName(name: string): boolean {
 /** Whether a literal value is a secret, judged by its name or its form. */
 export function looksSecret(name: string, value: string): boolean {
   return isWrittenOut(value) && (isSecretName(name) || isRedacted({ value }))
-}
-
-const SECRET_VARIABLE = /(?:^|_)(?:key|pat|pin|jwt|sig|signature|auth|bearer|pass|creds?)(?:_|$)/i
-
-/** The value of a variable, or the variable itself if it may be a secret, which may be replaced at any time. */
-export function publicValue(variable: string, value: string | undefined, place = ''): string {
-  const isSecret =
-    variable.startsWith(SOURCED_PREFIX) ||
-    SECRET_VARIABLE.test(variable) ||
-    [variable, place].some((name) => isSecretName(name)) ||
-    isRedacted({ value: value ?? '' })
-  return value === undefined || isSecret ? `\${${variable}}` : value
-}
-
-/** A text without the secrets that are written out in it. */
-export function publicText(text: string, place = ''): string {
-  return looksSecret(place, text) ? REDACTED : redactText(text, text.length)
 }
 
 const isRedacted = (value: object): boolean => JSON.stringify(redact(value)).includes('[redacted]')

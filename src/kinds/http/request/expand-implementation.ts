@@ -1,6 +1,15 @@
 import { type Environment, splitAtVariables, variableIn } from '../../../core/environment.ts'
 import type { HttpAuth, HttpImplementation } from '../definition/http-implementation.ts'
-import { literalSecrets, publicText, publicValue, SECRET_AUTH } from '../definition/secret-values.ts'
+import {
+  isPastHost,
+  isSecretKey,
+  isSecretVariable,
+  publicAddress,
+  publicParts,
+  publicText,
+  publicValue,
+} from '../definition/public-text.ts'
+import { literalSecrets, SECRET_AUTH } from '../definition/secret-values.ts'
 import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
 import { unfitImplementation } from './request-errors.ts'
 
@@ -39,19 +48,29 @@ export function expandImplementation(written: HttpImplementation, env: Environme
 /** With the values of the variables, but without secrets: a secret that is replaced changes nothing. */
 export function withoutSecrets(written: HttpImplementation, env: Environment): HttpImplementation {
   const shown = (text: string, place: string): string => {
-    const name = place.slice(place.lastIndexOf('.') + 1)
-    const isSecret = place.startsWith('implementation.auth.') && SECRET_AUTH.has(name)
-    const parts = splitAtVariables(text).map((part, at) => {
-      if (at % 2 === 0) return part
-      return isSecret ? `\${${part}}` : publicValue(part, variableIn(env, part), name)
-    })
-    if (isSecret) return text.includes('${') ? parts.join('') : ''
-    return publicText(parts.join(''), name)
+    const key = place.slice(place.lastIndexOf('.') + 1)
+    const isHidden = place.startsWith('implementation.auth.') && SECRET_AUTH.has(key)
+    if (isHidden) return text.includes('${') ? text : ''
+    const isSecret = isSecretKey(key)
+    const expanded = splitAtVariables(text)
+      .map((part, at) => {
+        if (at % 2 === 0) return part
+        return publicValue(
+          { name: part, value: variableIn(env, part), isSecret: isSecret || isSecretVariable(part) },
+          'text',
+        )
+      })
+      .join('')
+    return publicParts(text, expanded, (one) => publicText(one, isSecret && expanded === text))
   }
   const shownUrl = (text: string): string => {
-    const expanded = expandUrl(text, (name) => publicValue(name, variableIn(env, name))).text
-    const secrets = literalSecrets({ type: 'http', url: expanded })
-    return publicText(secrets.reduce((url, { value }) => url.replaceAll(value, ''), expanded))
+    const expanded = expandUrl(text, (name, isHost) =>
+      publicValue(
+        { name, value: variableIn(env, name), isSecret: isSecretVariable(name) },
+        isHost ? 'host' : 'address',
+      ),
+    ).text
+    return publicParts(text, expanded, publicAddress)
   }
   return mapTexts(written, shownUrl, shown)
 }
@@ -105,7 +124,6 @@ function valueOfVariable(name: string, place: string, env: Environment): string 
   return value
 }
 
-const PAST_HOST = /^[^/?#\\]*:\/\/[^/?#\\]*[/?#\\]/
 /** A path segment of this length is more likely a key than a name. */
 const LONG_PART = 20
 
@@ -118,14 +136,18 @@ interface ExpandedUrl {
  * Replaces the variables of a URL. A variable before the path may hold a whole URL and is inserted unchanged; later ones
  * are encoded. No value can add a `{parameter}`.
  */
-export function expandUrl(written: string, valueOfVariable: (name: string) => string): ExpandedUrl {
+export function expandUrl(
+  written: string,
+  valueOfVariable: (name: string, isBeforePath: boolean) => string,
+): ExpandedUrl {
   const parts = splitAtVariables(written)
   const secrets: string[] = []
   let text = parts[0] ?? ''
   for (let at = 1; at < parts.length; at += 2) {
-    const value = valueOfVariable(parts[at] ?? '').toWellFormed()
+    const isBeforePath = !isPastHost(text)
+    const value = valueOfVariable(parts[at] ?? '', isBeforePath).toWellFormed()
     const rest = parts[at + 1] ?? ''
-    if (!PAST_HOST.test(text)) {
+    if (isBeforePath) {
       secrets.push(...keysIn(value))
       text += withoutBraces(rest.startsWith('/') ? value.replace(/\/$/, '') : value)
     } else {
@@ -142,7 +164,7 @@ function standInUrl(written: string): string {
   return parts.reduce((text, part, at) => {
     if (at % 2 === 0) return text + part
     if (text === '') return parts[at + 1]?.startsWith('://') ? 'https' : 'https://v.invalid'
-    return text + (!PAST_HOST.test(text) && text.endsWith(':') ? '1' : 'v')
+    return text + (!isPastHost(text) && text.endsWith(':') ? '1' : 'v')
   }, '')
 }
 
