@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { snapshotParams, snapshotResult } from './snapshot.ts'
 
 const refusal = (value: unknown): string => {
@@ -123,6 +123,14 @@ describe('snapshotResult', () => {
     expect(() => snapshotResult(value, 1_000_000)).toThrow(
       expect.objectContaining({ code: 'EXECUTION_ERROR', message: expect.stringContaining(message) }),
     )
+  })
+
+  test('reads no element of a typed array', () => {
+    const read = vi.fn()
+    const bytes = Object.defineProperty(new Uint8Array(8), 'more', { enumerable: true, get: read })
+    expect(() => snapshotResult({ bytes }, 1_000_000)).toThrow('a value of type Uint8Array is not valid JSON')
+    expect(() => snapshotParams({ bytes })).toThrow('a value of type Uint8Array is not valid JSON')
+    expect(read).not.toHaveBeenCalled()
   })
 
   test.each([

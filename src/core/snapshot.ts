@@ -162,6 +162,8 @@ function copyObject(value: object, depth: number): unknown {
   if (Object.getPrototypeOf(value) !== Object.prototype && 'toJSON' in value && typeof value.toJSON === 'function') {
     return copy(value.toJSON(), depth + 1)
   }
+  // Before it is copied: each element of a typed array would become an entry.
+  if (ArrayBuffer.isView(value)) refuseLossy(value)
   const { strict, unusual } = walk
   const result: Record<string, unknown> = { ...value }
   // Inline, because nearly all values are texts and numbers.
@@ -183,7 +185,7 @@ function copyObject(value: object, depth: number): unknown {
       replace(result, key, copy(one, depth + 1))
     }
   }
-  if (entries === 0 || ArrayBuffer.isView(value)) refuseLossy(value)
+  if (entries === 0) refuseLossy(value)
   if (strict && entries > LIMITS.paramsEntries) throw tooManyEntries('an object')
   walk.nodes += entries
   count(characters)

@@ -19,7 +19,7 @@ import { type Call, clampTimeout } from './call.ts'
 import { CODE, CORE_KINDS, missingKind } from './core-kinds.ts'
 import { definitionHash, readHashed } from './definition-hash.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
-import { missingPermission } from './permit.ts'
+import { checkPermissions, missingPermission } from './permit.ts'
 import { ProgramTools, sharedFault } from './program-tools.ts'
 import { toolHash } from './result-cache.ts'
 import { bindCost, type ToolCost } from './tool-cost.ts'
@@ -264,6 +264,7 @@ function fieldsFault(tool: ToolDefinition): string | undefined {
 export function checkFields(tool: ToolDefinition): void {
   const fault = sharedFault(tool, undefined)
   if (fault !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', fault)
+  checkPermissions(tool)
   toolEffect(tool, 'write')
   toolLimits(tool, Number.POSITIVE_INFINITY)
   bindApproval(tool)

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { ToolDefinition } from '../tool.ts'
-import { inBoth, matchesGlobs, missingPermission, NO_FLAGS, shownGlobs } from './permit.ts'
+import { checkPermissions, inBoth, matchesGlobs, missingPermission, NO_FLAGS, shownGlobs } from './permit.ts'
 
 const tool = (permissions?: readonly string[]): ToolDefinition => ({
   name: 'tool',
   description: 'A tool.',
   parameters: { type: 'object' },
   implementation: { type: 'mock' },
-  ...(permissions && { permissions }),
+  ...(permissions !== undefined && { permissions }),
 })
 const missing = (flags: object, permissions?: readonly string[]) =>
   missingPermission(tool(permissions), { flags: flags as never })
@@ -23,6 +23,17 @@ test("inherited flags don't count", () => {
   expect(missing(Object.create({ read: true }), ['read'])).toBe('read')
   expect(missing({}, ['constructor'])).toBe('constructor')
 })
+
+test.each([[[undefined]], [[undefined, 'admin']], [Array(1)], [[null]], [[7]], ['admin'], [null], [5], [{}]])(
+  'permissions of %j open no tool, and are reported',
+  (permissions) => {
+    for (const flags of [{}, { admin: false }, { tool: true }])
+      expect(missing(flags, permissions as never)).toBeDefined()
+    expect(() => checkPermissions({ ...tool(), permissions: permissions as never })).toThrow(
+      /^Tool 'tool' has invalid permissions: they must be a list of names, not /,
+    )
+  },
+)
 
 test('a tool without permissions is open unless its own flag is false, and that flag closes any tool', () => {
   expect(missing({})).toBeUndefined()

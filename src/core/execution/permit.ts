@@ -1,7 +1,8 @@
 import type { CallContext } from '../call-context.ts'
+import { quoted } from '../schema/problem-words.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { OPEN, viewOf } from './tool-view.ts'
+import { isText, OPEN, viewOf } from './tool-view.ts'
 
 type Flags = Readonly<Record<string, boolean>>
 
@@ -23,10 +24,21 @@ export function missingPermission(
   const required = tool.permissions
   if (required === undefined) return undefined
   // Anything but a list is one name, so that an invalid definition fails closed.
-  for (const permission of Array.isArray(required) ? required : [String(required)]) {
+  for (const name of Array.isArray(required) ? required : [required]) {
+    const permission = String(name)
     if (!Object.hasOwn(flags, permission) || flags[permission] !== true) return permission
   }
   return undefined
+}
+
+/** Throws if the permissions of a definition are no list of names, such as one with a misspelled constant. */
+export function checkPermissions({ name, permissions }: ToolDefinition): void {
+  if (permissions === undefined) return
+  const isList = Array.isArray(permissions)
+  const wrong = isList ? Array.from(permissions).find((one) => !isText(one)) : permissions
+  if (isList && Array.from(permissions).every(isText)) return
+  const message = `Tool '${name}' has invalid permissions: they must be a list of names, not ${quoted(wrong)}`
+  throw new ToolExecutionError('EXECUTION_ERROR', message)
 }
 
 export function permit(
