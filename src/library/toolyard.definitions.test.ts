@@ -468,6 +468,21 @@ describe('a call inside of another', () => {
     expect(await second.call('pay_all', again, { n: 2 })).toMatchObject({ success: true })
   })
 
+  test('is another call than the same one made directly', async () => {
+    const { call, ask, approve } = await open(await newFolder(), setting(here, ['pay']))
+    const id = await ask('pay_all')
+    await approve(id)
+    const refused = { error_code: 'INVALID_PARAMETERS', error: expect.stringContaining('is for another call') }
+    expect(await call('pay', id)).toMatchObject(refused)
+    expect(await call('pay_all', id)).toMatchObject({ success: true })
+  })
+
+  test.each(['\0', 'é', 'x'.repeat(256)])('can not name its approval as %j', async (id) => {
+    const { call } = await open(await newFolder(), setting(here, ['pay']))
+    const refused = { error_code: 'INVALID_PARAMETERS', error: expect.stringContaining('approval_id must be') }
+    expect([await call('pay', id), await call('pay_all', id)]).toMatchObject([refused, refused])
+  })
+
   test('continues after a restart if nothing has changed, and repeats none of its calls', async () => {
     const folder = await newFolder()
     const { url, requests } = await listen()

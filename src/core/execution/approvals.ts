@@ -94,6 +94,15 @@ function asksFirst({ context }: Call, { effect, callsOthers, definition }: Guard
   return callsOthers ? type === 'agent' && url !== undefined : type !== 'mock'
 }
 
+const MAX_ID_LENGTH = 255
+
+/** Throws if the call names an approval by a text that no store can look for. */
+export function refuseOddId({ context: { approvalId: id } }: Call): void {
+  if (id === undefined || (id.length <= MAX_ID_LENGTH && !/[^\x20-\x7e]/.test(id))) return
+  const message = `approval_id must be at most ${MAX_ID_LENGTH} printable ASCII characters: name the approval that the call got`
+  throw new ToolExecutionError('INVALID_PARAMETERS', message)
+}
+
 /** Whether calls of the tool may need approval. */
 export const mayNeedApproval = (call: Call, tool: GuardedTool): boolean =>
   tool.approval !== undefined || asksFirst(call, tool)
@@ -201,7 +210,9 @@ export class Approvals {
     if (asked?.run_id === null) throw required(call, tool, asked)
     const approval = call.approval as Pause
     const same = await this.#callOf(call, tool, params)
-    if (!isSame(approval, same)) {
+    // A call inside another was approved as a part of it.
+    const isInside = call.context.parent === undefined && approval.root_key !== null
+    if (isInside || !isSame(approval, same)) {
       const message = `The approval '${approval.id}' is for another call: leave approval_id out to ask for this one`
       throw new ToolExecutionError('INVALID_PARAMETERS', message)
     }

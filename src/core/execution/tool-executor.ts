@@ -16,7 +16,7 @@ import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
 import type { Effect, Params } from '../tool.ts'
 import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
-import { Approvals, mayNeedApproval } from './approvals.ts'
+import { Approvals, mayNeedApproval, refuseOddId } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
 import type { Continuations } from './continuations.ts'
@@ -122,6 +122,7 @@ export class ToolExecutor {
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
       tool = this.#tools.find(call)
       permit(tool.definition, call)
+      refuseOddId(call)
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
