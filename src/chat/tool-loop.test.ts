@@ -155,6 +155,17 @@ describe('a model that fails', () => {
     expect(log.at('error')).toHaveLength(1)
   })
 
+  test('logs no message of an error that may repeat what may not be logged', async () => {
+    const error = new ModelError('openai:m: cannot read {"city":"Oslo"}', { status: 400, cause: new Error('Oslo') })
+    const logged = async (mayHold: boolean) => {
+      const { loop, log } = loopSetup({ logged: () => mayHold })
+      await loop.answer({ model: scripted(error), messages: GO })
+      return log.at('error')
+    }
+    expect(await logged(false)).toEqual([{ model: 'scripted:turns', reason: 'ModelError 400' }])
+    expect(await logged(true)).toEqual([{ model: 'scripted:turns', err: error }])
+  })
+
   test.each<[string, Model]>([
     ['throws before it streams', { id: 'a:b', stream: () => assertNever() }],
     ['ends without a finish', { id: 'a:b', async *stream() {} }],

@@ -7,7 +7,7 @@ import { DeadlineWheel } from '../core/deadline-wheel.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
-import { type Log, silentLog } from '../core/log.ts'
+import { errorKind, type Log, silentLog } from '../core/log.ts'
 import type { Tracer } from '../core/records/tracer.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { CallBatch } from './call-batch.ts'
@@ -38,6 +38,8 @@ export interface ToolLoopOptions {
   readonly gate?: ToolGate
   /** What a run is offered of a long list of tools. */
   readonly discovery?: ToolDiscovery | DiscoverySettings
+  /** Whether the log may hold the parameters and the outcome of a call, which an error of a model can repeat. */
+  readonly logged?: (failed: boolean) => boolean
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
@@ -59,6 +61,7 @@ export class ToolLoop {
   readonly #gate: ToolGate | undefined
   readonly #tracer: Tracer | undefined
   readonly #budgets: Budgets | undefined
+  readonly #logged: ToolLoopOptions['logged']
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
     const { discovery, maxIterations = DEFAULT_MAX_ITERATIONS, maxParallelCalls = DEFAULT_MAX_PARALLEL_CALLS } = options
@@ -80,6 +83,7 @@ export class ToolLoop {
     this.#gate = options.gate
     this.#tracer = options.tracer
     this.#budgets = options.budgets
+    this.#logged = options.logged
   }
 
   async answer(request: RunRequest): Promise<RunAnswer> {
@@ -228,7 +232,10 @@ export class ToolLoop {
 
   #failed(run: RunState, turn: TurnReader): Ending {
     const ending = run.failed(turn)
-    if (ending.reason === 'error') this.#log.error({ model: run.model.id, err: turn.failure?.thrown }, 'Model failed')
+    if (ending.reason !== 'error') return ending
+    const thrown = turn.failure?.thrown
+    const why = this.#logged?.(false) === false ? { reason: errorKind(thrown) } : { err: thrown }
+    this.#log.error({ model: run.model.id, ...why }, 'Model failed')
     return ending
   }
 

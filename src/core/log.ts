@@ -20,6 +20,20 @@ export function writeLog(log: Log, level: LogLevel, fields: object, message: str
   }
 }
 
+/** The name of a class or a code such as `ECONNREFUSED`. */
+const NAME = /^[A-Za-z][A-Za-z_]{0,40}$/
+const NUMBER = /^-?\d{1,5}$/
+
+/** What the log says of an error whose message may repeat the parameters of a call. */
+export function errorKind(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return typeof thrown
+  const { name, code, status } = thrown as Error & { readonly code?: unknown; readonly status?: unknown }
+  return [name, code, status]
+    .map((part) => String(part))
+    .filter((part) => part !== 'undefined' && (NAME.test(part) || NUMBER.test(part)))
+    .join(' ')
+}
+
 const nothing = (): void => {}
 
 export const silentLog: Log = {

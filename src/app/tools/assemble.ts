@@ -138,6 +138,7 @@ export function assemble(
     names: parts.names,
     questions: parts.questions,
     accounts: parts.accounts,
+    mayQuote: () => parts.logged?.(false) !== false,
     former,
   })
   const http = new HttpKind({
@@ -245,6 +246,7 @@ interface ServerParts {
   readonly names: ToolNames | undefined
   readonly accounts: UserAccounts | undefined
   readonly questions: PersonInbox | undefined
+  readonly mayQuote: () => boolean
   readonly former: McpServers | undefined
 }
 

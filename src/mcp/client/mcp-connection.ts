@@ -4,6 +4,7 @@ import { pause } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { readMedia, ToolExecutionError } from '../../core/tool-result.ts'
+import type { MayQuote } from '../stdio/stdio-transport.ts'
 import type { ConnectFailure } from './failures.ts'
 import type { Era, OpenClient } from './open-client.ts'
 import {
@@ -106,6 +107,8 @@ export interface ConnectionParts {
   readonly onGivenUp: (failure: ConnectFailure) => void
   readonly authProvider?: (() => Promise<TokenSupply | undefined>) | undefined
   readonly extend?: ((client: Client) => void) | undefined
+  /** Without it, the log holds what the server says. */
+  readonly mayQuote?: MayQuote | undefined
 }
 
 export interface ServerCall {
@@ -338,7 +341,7 @@ export class McpConnection {
   }
 
   async #open(): Promise<OpenClient> {
-    const { log, clock, onConnected, onChanged, extend } = this.#parts
+    const { log, clock, onConnected, onChanged, extend, mayQuote } = this.#parts
     const { signal } = this.#closing
     try {
       signal.throwIfAborted()
@@ -350,7 +353,7 @@ export class McpConnection {
       const authProvider = await this.#authProvider
       const calls = (): readonly string[] => [...new Set(this.#calls)]
       const traffic = this.#traffic
-      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend, traffic, calls }
+      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend, traffic, calls, mayQuote }
       const opened = await openClient(this.settings, parts)
       this.#era = opened.era
       opened.client.onclose = () => this.#lost(opened)

@@ -8,6 +8,7 @@ import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
 import type { Params } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
+import type { MayQuote } from '../stdio/stdio-transport.ts'
 import type { ConnectFailure } from './failures.ts'
 import { FollowedResources } from './followed-resources.ts'
 import { JoinedTools } from './joined-tools.ts'
@@ -45,6 +46,8 @@ interface McpServersParts {
   readonly questions?: PersonInbox | undefined
   /** Gets each client before it connects, to add handlers for requests of the server. */
   readonly extend?: (client: Client) => void
+  /** Without it, the log holds what servers say. */
+  readonly mayQuote?: MayQuote | undefined
 }
 
 /** The MCP servers of a configuration and their tools. */
@@ -78,9 +81,9 @@ export class McpServers {
       changed: (connection, list) => library.changed(connection, list),
       givenUp: (failure) => this.#givenUp(failure),
     }
-    const { log, clock, pins, authProvider, extend } = parts
+    const { log, clock, pins, authProvider, extend, mayQuote } = parts
     // A server outlives the configuration that opened it, and must not keep the rest of that in memory.
-    const lasting = { log, clock, pins, authProvider, extend, followed: library.followed }
+    const lasting = { log, clock, pins, authProvider, extend, mayQuote, followed: library.followed }
     const members = former === undefined ? undefined : former.#members
     for (const one of settings) {
       const known = members?.get(one.name)

@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import { connectionCode, connectionProblem, mayHaveLeft } from '../../core/failure.ts'
-import type { Log } from '../../core/log.ts'
+import { errorKind, type Log } from '../../core/log.ts'
 import { redactText } from '../../core/records/redact.ts'
 import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
 import { isInlineFor } from '../../core/schema/inline-check.ts'
@@ -21,7 +21,7 @@ import type { JsonSchema } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { isTooLarge } from '../stdio/message-reader.ts'
-import { StdioTransport } from '../stdio/stdio-transport.ts'
+import { type MayQuote, StdioTransport } from '../stdio/stdio-transport.ts'
 import { AuthorizationFailure, ConnectFailure } from './failures.ts'
 import {
   declaredCapabilities,
@@ -60,6 +60,8 @@ interface OpenParts {
   readonly extend?: ((client: Client) => void) | undefined
   /** Records the messages. */
   readonly traffic?: TrafficLog | undefined
+  /** Without it, the log holds what the server says. */
+  readonly mayQuote?: MayQuote | undefined
   /** The tools that are being called. */
   readonly calls?: (() => readonly string[]) | undefined
 }
@@ -104,7 +106,8 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
     extend?.(client)
     client.onerror = (error) => {
       // The SDK includes whole messages that it can't use.
-      const reason = redactText(cleanText(error.message.slice(0, MAX_LOGGED_CHARACTERS)))
+      const isQuoted = parts.mayQuote?.() !== false
+      const reason = isQuoted ? redactText(cleanText(error.message.slice(0, MAX_LOGGED_CHARACTERS))) : errorKind(error)
       log.debug({ server: settings.name, reason }, 'MCP connection reported an error')
     }
     const prior = era.legacy ? ({ prior: { kind: 'legacy' } } as const) : {}
@@ -120,14 +123,15 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
 }
 
 function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse: boolean): Transport {
-  const { log, clock, authProvider } = parts
+  const { log, clock, authProvider, mayQuote } = parts
   if (reach.type === 'stdio') {
     const { command, args, env, cwd } = reach
     const onNoise = (text: string) => {
       parts.traffic?.noise(text)
       return parts.calls?.()
     }
-    return new StdioTransport({ name, command, args, env, ...(cwd !== undefined && { cwd }), log, clock, onNoise })
+    const options = { name, command, args, env, ...(cwd !== undefined && { cwd }), log, clock, onNoise, mayQuote }
+    return new StdioTransport(options)
   }
   const url = URL.parse(reach.url)
   if (url === null) throw new TypeError(`mcpServers.${name}.url is not a URL`)

@@ -40,17 +40,19 @@ const QUESTIONS = {
   roots: 'roots/list',
 } as const
 
+type PrivateParts = Pick<ConnectionParts, 'log' | 'clock' | 'authProvider' | 'mayQuote'>
+
 /**
  * Connections to a server for calls during which it may ask or tell the client. A shared connection doesn't say which call a
  * message belongs to, so each of these runs one call at a time, and only for one client.
  */
 export class PrivateConnections {
   readonly #settings: McpServerSettings
-  readonly #parts: Pick<ConnectionParts, 'log' | 'clock' | 'authProvider'>
+  readonly #parts: PrivateParts
   /** Least recently used first. */
   readonly #open = new Set<PrivateConnection>()
 
-  constructor(settings: McpServerSettings, parts: Pick<ConnectionParts, 'log' | 'clock' | 'authProvider'>) {
+  constructor(settings: McpServerSettings, parts: PrivateParts) {
     this.#settings = settings
     this.#parts = parts
   }

@@ -10,10 +10,11 @@ import type {
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import { errorKind, type Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Library } from '../server/library.ts'
 import { cleanText } from '../stdio/clean-text.ts'
+import type { MayQuote } from '../stdio/stdio-transport.ts'
 import { askServer, type FollowedResources } from './followed-resources.ts'
 import { listAll } from './listed-tool.ts'
 import type { McpConnection } from './mcp-connection.ts'
@@ -73,6 +74,7 @@ interface LibraryParts {
   readonly followed: FollowedResources
   readonly log: Log
   readonly clock: Clock
+  readonly mayQuote?: MayQuote | undefined
 }
 
 /**
@@ -346,8 +348,10 @@ export class ServerLibrary implements Library {
       },
       (error: unknown) => {
         if (lists.get(list) === cached) lists.set(list, { ...cached, atMs: Number.NEGATIVE_INFINITY })
-        const fields = { server: connection.settings.name, list, reason: String(error) }
-        this.#parts.log.debug(fields, 'MCP server did not answer a list request')
+        const { log, mayQuote } = this.#parts
+        const reason = mayQuote?.() === false ? errorKind(error) : String(error)
+        const fields = { server: connection.settings.name, list, reason }
+        log.debug(fields, 'MCP server did not answer a list request')
         return cached.last
       },
     )

@@ -1,7 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import { errorKind, type Log } from '../../core/log.ts'
 import { cleanText } from '../stdio/clean-text.ts'
+import type { MayQuote } from '../stdio/stdio-transport.ts'
 import type { ConnectFailure } from './failures.ts'
 import type { FollowedResources } from './followed-resources.ts'
 import { listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
@@ -17,6 +18,8 @@ export interface MemberParts {
   readonly followed: FollowedResources
   readonly authProvider?: ((settings: McpServerSettings) => Promise<TokenSupply | undefined>) | undefined
   readonly extend?: ((client: Client) => void) | undefined
+  /** Without it, the log holds what the server says. */
+  readonly mayQuote?: MayQuote | undefined
 }
 
 /** The servers of one configuration, as one of them sees them. */
@@ -47,7 +50,7 @@ export class ServerMember {
   constructor(settings: McpServerSettings, parts: MemberParts) {
     this.settings = settings
     this.#parts = parts
-    const { log, clock, followed, authProvider, extend } = parts
+    const { log, clock, followed, authProvider, extend, mayQuote } = parts
     const connection = new McpConnection(settings, {
       log,
       clock,
@@ -70,6 +73,7 @@ export class ServerMember {
         )
         extend?.(client)
       },
+      mayQuote,
     })
     this.connection = connection
   }
@@ -114,10 +118,10 @@ export class ServerMember {
   /** The connections for calls during which the server may ask the client. */
   asking(): Promise<PrivateConnections> {
     const { settings } = this
-    const { log, clock, authProvider } = this.#parts
+    const { log, clock, authProvider, mayQuote } = this.#parts
+    const parts = { log, clock, mayQuote, authProvider: authProvider && (() => authProvider(settings)) }
     this.#asking ??= import('./private-connections.ts').then(
-      ({ PrivateConnections }) =>
-        new PrivateConnections(settings, { log, clock, authProvider: authProvider && (() => authProvider(settings)) }),
+      ({ PrivateConnections }) => new PrivateConnections(settings, parts),
     )
     return this.#asking
   }
@@ -170,7 +174,7 @@ export class ServerMember {
   }
 
   async #reload(): Promise<void> {
-    const { log, clock } = this.#parts
+    const { log, clock, mayQuote } = this.#parts
     const server = this.settings.name
     const timeout = new AbortController()
     const cancel = clock.after(RELOAD_TIMEOUT_MS, () => timeout.abort(new Error('Listing the tools timed out')))
@@ -178,7 +182,8 @@ export class ServerMember {
       await this.#load(await this.connection.client(timeout.signal), timeout.signal)
       log.info({ server, tools: this.#tools?.length }, 'MCP tools changed')
     } catch (error) {
-      log.warn({ server, reason: String(error) }, 'MCP tools changed, but listing them failed')
+      const reason = mayQuote?.() === false ? errorKind(error) : String(error)
+      log.warn({ server, reason }, 'MCP tools changed, but listing them failed')
     } finally {
       cancel()
     }

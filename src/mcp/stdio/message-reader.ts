@@ -190,7 +190,8 @@ const SHOWN_BYTES = 1024
 
 interface MessageEvents {
   message(message: JSONRPCMessage): void
-  noise(what: string, text: string): void
+  /** `text`: the beginning of the output. Its size is unknown while it is still being read. */
+  noise(what: string, text: string, bytes?: number): void
 }
 
 /** Reads the messages of a server and tolerates any other output. */
@@ -231,23 +232,27 @@ export class MessageReader {
     }
     const messages = readMessages(text)
     if (messages === undefined) {
-      this.#events.noise('a line that is not a JSON-RPC message', text.slice(0, SHOWN_BYTES))
+      this.#noise('a line that is not a JSON-RPC message', text, bytes)
       return
     }
     if (text.includes('\ufffd') && !isUtf8(bytes)) {
-      this.#events.noise('a message that is not valid UTF-8', text.slice(0, SHOWN_BYTES))
+      this.#noise('a message that is not valid UTF-8', text, bytes)
     }
     for (const usable of text.length < NEVER_REFUSED ? messages : checked(messages)) {
       if (usable !== undefined) this.#events.message(usable)
-      else this.#events.noise('a message with too many entries', text.slice(0, SHOWN_BYTES))
+      else this.#noise('a message with too many entries', text, bytes)
     }
   }
 
   /** Doesn't parse a deeply nested line. If it answers a request, the request fails at once. */
   #skipDeep(bytes: Buffer, text: string): void {
-    this.#events.noise(`a line that is nested deeper than ${LIMITS.answerDepth} levels`, text.slice(0, SHOWN_BYTES))
+    this.#noise(`a line that is nested deeper than ${LIMITS.answerDepth} levels`, text, bytes)
     const id = answeredBy(bytes)
     if (id !== undefined) this.#events.message(deepAnswer(id))
+  }
+
+  #noise(what: string, text: string, bytes: Buffer): void {
+    this.#events.noise(what, text.slice(0, SHOWN_BYTES), bytes.length)
   }
 
   #skipExcess(bytes: Buffer): void {

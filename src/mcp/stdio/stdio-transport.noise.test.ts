@@ -26,3 +26,24 @@ it('survives a listener that throws', () => {
   )
   expect(log.at('warn')).toEqual([{ server: 'files', command: 'cat', text: '[redacted]' }])
 })
+
+it('says how long a line was if the log may not hold it', () => {
+  const [log, clock] = [captureLog(), new ManualClock()]
+  const seen: string[] = []
+  let mayQuote = false
+  const listener = (text: string): readonly string[] => {
+    seen.push(text)
+    return ['tell']
+  }
+  const report = new NoiseReport({ server: 'files' }, log, listener, clock, () => mayQuote)
+  report.say('noise', 'told 4711', 9)
+  report.say('a line of more than 5 bytes', 'told 4711')
+  mayQuote = true
+  report.say('noise', 'told 4711', 9)
+  expect(log.at('warn')).toEqual([
+    { server: 'files', calls: ['tell'], bytes: 9 },
+    { server: 'files', calls: ['tell'] },
+    { server: 'files', calls: ['tell'], text: 'told 4711' },
+  ])
+  expect(seen).toEqual(['told 4711', 'told 4711', 'told 4711'])
+})

@@ -45,26 +45,31 @@ const MAX_TEXT = 500
 /** Gets invalid output, cleaned and truncated. May return the tools that are being called, for the log. */
 export type OnNoise = (text: string) => readonly string[] | undefined
 
+/** Whether the log may hold what a server says, which can be the parameters of any call. */
+export type MayQuote = () => boolean
+
 /** Logs invalid output of a server: cleaned, truncated and rate-limited. */
 export class NoiseReport {
   readonly #server: object
   readonly #log: Log
   readonly #onNoise: OnNoise | undefined
   readonly #clock: Clock
+  readonly #mayQuote: MayQuote
   #since: number
   #reports = 0
 
   /** `server` is what the log says about the server. */
-  constructor(server: object, log: Log, onNoise: OnNoise | undefined, clock: Clock) {
+  constructor(server: object, log: Log, onNoise: OnNoise | undefined, clock: Clock, mayQuote: MayQuote = () => true) {
     this.#server = server
     this.#log = log
     this.#onNoise = onNoise
     this.#clock = clock
+    this.#mayQuote = mayQuote
     this.#since = clock.now()
   }
 
-  /** `what` is Toolyard's description, `content` the server's output. */
-  say(what: string, content: string): void {
+  /** `what` is Toolyard's description, `content` the beginning of the server's output. */
+  say(what: string, content: string, bytes?: number): void {
     if (this.#clock.now() - this.#since >= WINDOW_MS) this.#restart()
     if (++this.#reports > MAX_REPORTS) return
     const text = redactText(cleanText(content), MAX_TEXT)
@@ -75,7 +80,8 @@ export class NoiseReport {
       // A failing listener must not stop the reader.
     }
     const during = calls.length > 0 && { calls }
-    writeLog(this.#log, 'warn', { ...this.#server, ...during, text }, `The MCP server wrote ${what}`)
+    const said = this.#mayQuote() ? { text } : bytes !== undefined && { bytes }
+    writeLog(this.#log, 'warn', { ...this.#server, ...during, ...said }, `The MCP server wrote ${what}`)
   }
 
   #restart(): void {
@@ -166,6 +172,8 @@ export interface StdioTransportOptions extends ServerCommand {
   readonly log: Log
   /** Gets invalid output on stdout. */
   readonly onNoise?: OnNoise
+  /** Without it, the log holds invalid output. */
+  readonly mayQuote?: MayQuote | undefined
   /** Longer lines are skipped; a request that one answers fails at once (`isTooLarge`). */
   readonly maxLineBytes?: number
   readonly clock?: Clock
@@ -211,10 +219,11 @@ export class StdioTransport implements Transport {
       options.log,
       options.onNoise,
       this.#clock,
+      options.mayQuote,
     )
     this.#reader = new MessageReader(options.maxLineBytes ?? MAX_MESSAGE_BYTES, {
       message: (message) => this.#deliver(message),
-      noise: (what, text) => this.#noise.say(what, text),
+      noise: (what, text, bytes) => this.#noise.say(what, text, bytes),
     })
   }
 
