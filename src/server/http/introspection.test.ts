@@ -160,6 +160,21 @@ describe('the issuer is not shown', () => {
     expect((await fetch(`${server.url}/api/tools/list`, { headers: { 'x-api-key': 'opaque' } })).status).toBe(401)
     expect(asked()).toBe(0)
   })
+
+  test('a key of Toolyard with a typing mistake at its beginning or end, or in other letters', async () => {
+    const { status, server, asked } = await openFor(CLIENT)
+    const key = await server.key('acme')
+    const mistyped = [
+      ...[key.slice(1), `x${key}`, `Bearer.${key}`, `${key}x`, key.slice(0, -1), key.slice(1, -1), `x${key.slice(1)}`],
+      ...[key.toUpperCase(), `Ty_${key.slice(3)}`, `.${key.slice(1).toUpperCase()}`, `x${key}.a`, `a.x${key}.b`],
+    ]
+    for (const token of mistyped) expect([token.length, await status(token)]).toEqual([token.length, 401])
+    expect(asked()).toBe(0)
+    // Other tokens can have the same letters.
+    for (const token of [`y_${'aB3'.repeat(60)}`, `aB3y_${'aB3'.repeat(60)}`, `aty_${'aB3'.repeat(60)}`])
+      await status(token)
+    expect(asked()).toBe(3)
+  })
 })
 
 describe('while the issuer fails', () => {

@@ -17,8 +17,13 @@ const MAX_CACHE = 8_388_608
 const ENTRY_SIZE = 500
 /** Anyone can send tokens that the issuer doesn't know. */
 const MAX_PENDING = 100
-/** As RFC 6750 has them. Toolyard's own keys are never sent anywhere. */
-const TOKEN = /^(?!ty_)[\w.~+/-]{1,4096}=*$/
+/** As RFC 6750 has them. */
+const TOKEN = /^[\w.~+/-]{1,4096}=*$/
+/**
+ * Toolyard's own keys are never sent anywhere: also without the first letter or with another one, behind other characters, or in
+ * capitals. Only with the length of a key: long random tokens often have a "y_" somewhere.
+ */
+const KEY = /^ty_|^.?y_[\w-]{42,44}(?![\w-])|ty_[\w-]{42,44}(?![\w-])/i
 
 /** An answer of the issuer about a token. It counts for a while. */
 interface Answer {
@@ -45,6 +50,7 @@ export class Introspection {
 
   /** Whether the issuer is asked about a token. Never about one that can be verified here, unless it is configured. */
   takes(token: string): boolean {
+    if (KEY.test(token)) return false
     return isJwt(token) ? this.#settings.jwt === true : TOKEN.test(token)
   }
 
