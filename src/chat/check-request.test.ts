@@ -11,6 +11,13 @@ describe('a run', () => {
       [{ budget: { cost: number } }, 'budget.cost must be a number above 0, not '],
       [{ budget: { wall_time_ms: number } }, 'budget.wall_time_ms must be a number above 0, not '],
     ]),
+    [{ maxIterations: 1 }, 'unknown option "maxIterations". Did you mean "max_iterations"?'],
+    [{ max_iteration: 1 }, 'unknown option "max_iteration". Did you mean "max_iterations"?'],
+    [{ budgets: { tokens: 1 } }, 'unknown option "budgets". Did you mean "budget"?'],
+    [
+      { budget: new Map([['tokens', 1]]) },
+      'budget must be an object with wall_time_ms, tokens, cost, not an object that ',
+    ],
     [{ temperature: Number.NaN }, 'temperature must be a number from 0 to 2, not NaN'],
     [{ budget: null }, 'budget must be an object with wall_time_ms, tokens, cost, not null'],
     [{ budget: 5 }, 'budget must be an object with wall_time_ms, tokens, cost, not 5'],
@@ -24,6 +31,16 @@ describe('a run', () => {
     await expect(loop.answer({ model, messages: GO, ...request })).rejects.toThrow(`ToolLoop.run: ${message}`)
     expect(model.requests).toEqual([])
   })
+})
+
+test('a loop is not made with unknown options', () => {
+  const message = 'ToolLoop: unknown option "max_iterations". Did you mean "maxIterations"?'
+  expect(() => loopSetup({ max_iterations: 1 } as object)).toThrow(new TypeError(message))
+  for (const discovery of [5, [], new Map()]) {
+    expect(() => loopSetup({ discovery: discovery as object })).toThrow('discovery: options must be an object, not ')
+  }
+  const slip = { discovery: { max_tool_token: 5 } as object }
+  expect(() => loopSetup(slip)).toThrow('discovery: unknown option "max_tool_token". Did you mean "max_tool_tokens"?')
 })
 
 test.each([Number.NaN, Number.POSITIVE_INFINITY, 0, '5'])('a loop is not made with limits of %s', (number) => {

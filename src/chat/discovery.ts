@@ -1,5 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
-import { ABOVE_ZERO, checkNumber } from '../core/check-options.ts'
+import { ABOVE_ZERO, checkNumber, checkObject } from '../core/check-options.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
@@ -23,6 +23,7 @@ export interface DiscoverySettings {
   readonly always?: readonly string[]
 }
 
+const SETTINGS: Readonly<Record<keyof DiscoverySettings, true>> = { enabled: true, max_tool_tokens: true, always: true }
 const DISCOVERY_DEFAULTS = { enabled: 'auto', max_tool_tokens: 8_000, always: [] } as const
 
 interface DiscoveryParts {
@@ -70,6 +71,7 @@ export class ToolDiscovery {
 
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
+    if (parts.settings !== undefined) checkObject('discovery', parts.settings, SETTINGS)
     this.#settings = { ...DISCOVERY_DEFAULTS, ...parts.settings }
     checkNumber('discovery', 'max_tool_tokens', this.#settings.max_tool_tokens, ABOVE_ZERO)
     this.offers = new ToolOffer(parts.registry)

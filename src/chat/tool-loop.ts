@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
-import { COUNT, checkNumber } from '../core/check-options.ts'
+import { COUNT, checkNumber, checkObject } from '../core/check-options.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Budgets } from '../core/costs.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
@@ -42,6 +42,11 @@ export interface ToolLoopOptions {
   readonly logged?: (failed: boolean) => boolean
 }
 
+const OPTIONS: Readonly<Record<keyof ToolLoopOptions, true>> = {
+  ...{ log: true, clock: true, maxIterations: true, maxParallelCalls: true, tracer: true, budgets: true },
+  ...{ onRun: true, onCalls: true, gate: true, discovery: true },
+}
+
 export const DEFAULT_MAX_ITERATIONS = 5
 const DEFAULT_MAX_PARALLEL_CALLS = 8
 /** These runs end with a final request without tools. */
@@ -64,6 +69,7 @@ export class ToolLoop {
   readonly #logged: ToolLoopOptions['logged']
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
+    checkObject('ToolLoop', options, OPTIONS)
     const { discovery, maxIterations = DEFAULT_MAX_ITERATIONS, maxParallelCalls = DEFAULT_MAX_PARALLEL_CALLS } = options
     checkNumber('ToolLoop', 'maxIterations', maxIterations, COUNT)
     checkNumber('ToolLoop', 'maxParallelCalls', maxParallelCalls, COUNT)

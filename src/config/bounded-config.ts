@@ -1,4 +1,6 @@
+import { isRecord } from '../core/check-options.ts'
 import { depthProblem } from '../core/json/json-depth.ts'
+import type { Config } from './config.ts'
 
 /** An entry of `tools.registry` that is nested too deeply. It stays in the list, so that the others keep their places. */
 export class RefusedDefinition {
@@ -34,6 +36,27 @@ export function boundedConfig(value: unknown): { readonly config: unknown; reado
   const rest = depthProblem({ ...Object(value), tools: { ...tools, registry: [] } })
   if (rest !== undefined) return { config: value, problem: rest }
   return { config: { ...Object(value), tools: { ...tools, registry: registry.map(boundedDefinition) } } }
+}
+
+/** The configuration with tools, unless it disables them. Parts that can't be copied stay as they are, to be refused. */
+export function withTools(config: Config): Config {
+  if (!isRecord(config) || (config.tools !== undefined && !isRecord(config.tools))) return config
+  return { ...config, tools: { enabled: true, ...config.tools } }
+}
+
+/** Which part of a configuration is an object that JSON can't hold, such as a Map: no check sees its settings. */
+export function strangePart(value: unknown, place = '', seen = new Set<unknown>()): string | undefined {
+  // Entries of the registry are checked one by one.
+  if (typeof value !== 'object' || value === null || place === 'tools.registry' || seen.has(value)) return undefined
+  if (!Array.isArray(value) && !isRecord(value)) return place
+  seen.add(value)
+  const separator = place === '' ? '' : '.'
+  for (const [key, one] of Object.entries(value)) {
+    const part = Array.isArray(value) ? `${place}[${key}]` : `${place}${separator}${key}`
+    const found = strangePart(one, part, seen)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 function shortened(value: unknown, levels: number): unknown {

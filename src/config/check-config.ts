@@ -8,7 +8,7 @@ import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import { embeddingWires } from '../knowledge/embedding/embedding-wires.ts'
 import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import { splitModelId } from '../models/model-info.ts'
-import { boundedConfig } from './bounded-config.ts'
+import { boundedConfig, strangePart } from './bounded-config.ts'
 import type { Config, ObjectiveConfig, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
 import { connectionProblems, isSafeAddress } from './connection-config.ts'
@@ -268,6 +268,9 @@ let configSchema: CompiledSchema | undefined
 /** Returns the value as a configuration, or throws a `ConfigError` that starts with `place`, usually a file name. */
 export function checkConfig(given: unknown, place: string): Config {
   const value = bounded(given, place)
+  const strange = strangePart(value)
+  if (strange !== undefined)
+    throw new ConfigError(`${place}: ${strange || 'it'} must be a plain object: write it as {}.`)
   configSchema ??= compileSchema(CONFIG_SCHEMA)
   const compiled = configSchema
   const problems = compiled.check?.(value)

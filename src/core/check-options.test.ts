@@ -1,5 +1,14 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { ABOVE_ZERO, COUNT, checkKeys, checkNested, checkNumber, type NumberRange } from './check-options.ts'
+import {
+  ABOVE_ZERO,
+  COUNT,
+  checkKeys,
+  checkNested,
+  checkNumber,
+  checkObject,
+  type NumberRange,
+} from './check-options.ts'
 
 describe('checkNumber', () => {
   test.each<[unknown, NumberRange]>([
@@ -52,6 +61,42 @@ describe('keys', () => {
     expect(() => checkNested('run', 'budget', { xyz: 1 }, known)).toThrow(
       new TypeError('run: budget: unknown option "xyz". Known options are tokens, cost'),
     )
+  })
+
+  test.each([
+    ['a Map', new Map([['tokens', 1]])],
+    [
+      'an instance with a getter',
+      new (class {
+        get token() {
+          return 1
+        }
+      })(),
+    ],
+    ['an object that inherits', Object.create({ tokens: 1 })],
+    [
+      'an object that inherits from one without a prototype',
+      Object.create(Object.assign(Object.create(null), { tokens: 1 })),
+    ],
+  ])('refuses %s', (_, value) => {
+    const words = 'not an object that inherits'
+    expect(() => checkNested('run', 'budget', value, known)).toThrow(
+      new TypeError(`run: budget must be an object with tokens, cost, ${words}`),
+    )
+    expect(() => checkObject('run', value, known)).toThrow(new TypeError(`run: options must be an object, ${words}`))
+  })
+
+  test('refuses keys that a copy leaves out', () => {
+    const hidden = Object.defineProperty({}, 'tokens', { value: 1 })
+    expect(() => checkNested('run', 'budget', hidden, known)).toThrow(
+      new TypeError('run: budget.tokens is not enumerable: write it as {tokens: …}'),
+    )
+  })
+
+  test('takes objects without a prototype, and of another realm', () => {
+    for (const value of [Object.assign(Object.create(null), { tokens: 1 }), runInNewContext('({ tokens: 1 })')]) {
+      expect(() => checkNested('run', 'budget', value, known)).not.toThrow()
+    }
   })
 
   test.each([null, 5, 'tokens', [1]])('refuses %j as an object', (value) => {

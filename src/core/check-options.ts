@@ -31,12 +31,35 @@ export function nearest(name: string, known: readonly string[]): string {
   return near === undefined ? `Known options are ${known.join(', ')}` : `Did you mean "${near}"?`
 }
 
-/** Throws a TypeError unless the option is an object with these keys only. */
+/** Throws a TypeError unless the options are a plain object with these keys only. */
+export function checkObject(method: string, options: unknown, known: Names): void {
+  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
+  checkKeys(method, options, known)
+}
+
+/** Throws a TypeError unless the option is a plain object with these keys only. */
 export function checkNested(method: string, name: string, value: unknown, known: Names): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw wrongType(method, name, `an object with ${Object.keys(known).join(', ')}`, value)
-  }
+  if (!isRecord(value)) throw wrongType(method, name, `an object with ${Object.keys(known).join(', ')}`, value)
   checkKeys(`${method}: ${name}`, value, known)
+  // A copy leaves such a key out, and with it the limit.
+  const hidden = Object.getOwnPropertyNames(value).find(
+    (key) => !Object.prototype.propertyIsEnumerable.call(value, key),
+  )
+  if (hidden !== undefined)
+    throw new TypeError(`${method}: ${name}.${hidden} is not enumerable: write it as {${hidden}: …}`)
+}
+
+/**
+ * Whether a value is an object as `{}` makes it, also in another realm. Other objects have names that `Object.keys` doesn't
+ * list: a Map, or an instance of a class with getters.
+ */
+export function isRecord(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return (
+    prototype === null ||
+    (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype as object, 'isPrototypeOf'))
+  )
 }
 
 /** Throws a TypeError if the option isn't a number, and a RangeError if it is outside its range. */
@@ -73,5 +96,6 @@ function shown(value: unknown): string {
     return JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'function') return 'a function'
-  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+  if (typeof value !== 'object' || value === null) return String(value)
+  return isRecord(value) ? 'an object' : 'an object that inherits'
 }

@@ -256,6 +256,11 @@ describe('modules outside our own code', () => {
   })
 })
 
+it('refuses unknown options', () => {
+  const message = 'ProcessPool: unknown option "memory_mb". Did you mean "memoryMb"?'
+  expect(() => new ProcessPool({ memory_mb: 5 } as object)).toThrow(new TypeError(message))
+})
+
 it.each(['size', 'share', 'memoryMb', 'queue', 'tries', 'callTimeoutMs', 'idleMs'])(
   'refuses a %s that is not a number in its range',
   (name) => {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { ABOVE_ZERO, COUNT, checkNumber, type NumberRange } from '../core/check-options.ts'
+import { ABOVE_ZERO, COUNT, checkNumber, checkObject, type NumberRange } from '../core/check-options.ts'
 import { backgroundClock, type Clock } from '../core/clock.ts'
 import { FairPool } from '../core/execution/fair-pool.ts'
 import type { Isolate, IsolatedTask } from '../core/handler.ts'
@@ -45,6 +45,11 @@ const NUMBERS = {
   ...{ queue: { integer: true, min: 0 }, idleMs: { min: 0 } },
 } satisfies Partial<Record<keyof ProcessPoolOptions, NumberRange>>
 
+const OPTIONS: Readonly<Record<keyof ProcessPoolOptions, true>> = {
+  ...{ size: true, share: true, spare: true, memoryMb: true, queue: true, read: true, trusted: true, workers: true },
+  ...{ tries: true, killOnAbort: true, callTimeoutMs: true, idleMs: true, clock: true, log: true },
+}
+
 interface WaitingCall extends PendingCall {
   readonly tenant: string
   readonly sort: ProcessSort
@@ -76,6 +81,7 @@ export class ProcessPool implements Isolate {
   #whenEmpty: (() => void) | undefined
 
   constructor(options: ProcessPoolOptions = {}) {
+    checkObject('ProcessPool', options, OPTIONS)
     for (const [name, range] of Object.entries(NUMBERS)) {
       const value = options[name as keyof typeof NUMBERS]
       if (value !== undefined) checkNumber('ProcessPool', name, value, range)

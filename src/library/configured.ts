@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import { isRecord, wrongType } from '../core/check-options.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { suggest } from '../core/suggest.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
@@ -13,12 +14,14 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     { EMBEDDED_PROVIDER, usualProviders },
     { USUAL_PROVIDER_NAMES },
     { idleSettings },
+    { withTools },
   ] = await Promise.all([
     import('../app/tools/tool-manager.ts'),
     import('../config/load-config.ts'),
     import('../config/model-settings.ts'),
     import('../models/provider.ts'),
     import('./idle-settings.ts'),
+    import('../config/bounded-config.ts'),
   ])
   const [provider = ''] = (model ?? EMBEDDED_PROVIDER).split(':')
   const known: readonly string[] = [...USUAL_PROVIDER_NAMES, EMBEDDED_PROVIDER]
@@ -32,10 +35,10 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     typeof given === 'string'
       ? (await loadConfigFile(given)).config
       : (given ?? { providers: usualProviders([model ?? '']) })
-  if (typeof read !== 'object' || read === null) {
-    throw new TypeError(`config must be a configuration or the name of its file, not ${String(read)}`)
+  if (!isRecord(read)) {
+    throw wrongType('createToolyard', 'config', 'a configuration or the name of its file', read)
   }
-  const config = { ...read, tools: { enabled: true, ...read.tools } }
+  const config = withTools(read)
   const { storage, ...rest } = parts
   const others = typeof given === 'string' ? { ...rest, packages: join(dirname(given), LOCK_NAME) } : rest
   const { manager, stored, close } =

@@ -4,9 +4,10 @@ import type { CallContext } from '../core/call-context.ts'
 import {
   ABOVE_ZERO,
   COUNT,
-  checkKeys,
   checkNested,
   checkNumber,
+  checkObject,
+  isRecord,
   type NumberRange,
   wrongType,
 } from '../core/check-options.ts'
@@ -168,9 +169,6 @@ export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, 
 type Check = (method: string, name: string, value: unknown) => void
 type Checks<Options> = Readonly<Record<keyof Options, Check>>
 
-const isRecord = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** A check of one option: a TypeError names it and what it takes. */
 const must =
   (wanted: string, fits: (value: unknown) => boolean): Check =>
@@ -295,8 +293,7 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
 }
 
 function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
-  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
-  checkKeys(method, options, checks)
+  checkObject(method, options, checks)
   checkValues(method, options, checks)
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { scripted } from '../testing/stand-ins.ts'
 import { toAiSdk } from './ai-sdk.ts'
+import { createToolyard as createConfigured } from './configured.ts'
 import { serveMcp } from './mcp.ts'
 import { toOpenAiAgents } from './openai-agents.ts'
 import { toLangChain } from './to-langchain.ts'
@@ -30,6 +31,10 @@ const CALLER: Wrong[] = [
   type({ user: { id: 'ann' } }, 'user must be a string that is not empty, not an object'),
   type({ flags: ['admin'] }, 'flags must be an object whose values are true or false, not an array'),
   type({ flags: { admin: 'true' } }, 'flags must be an object whose values are true or false, not an object'),
+  type(
+    { flags: new Map([['admin', true]]) },
+    'flags must be an object whose values are true or false, not an object that inherits',
+  ),
   type({ signal: { aborted: true } }, 'signal must be an AbortSignal, not an object'),
 ]
 
@@ -58,6 +63,10 @@ const RUN: Wrong[] = [
   type({ budget: { token: 1 } }, 'budget: unknown option "token". Did you mean "tokens"?'),
   type({ budget: { tokens: '50' } }, 'budget.tokens must be an integer of 1 or more, not "50"'),
   type({ budget: { tokens: null } }, 'budget.tokens must be an integer of 1 or more, not null'),
+  type(
+    { budget: new Map([['tokens', 1]]) },
+    'budget must be an object with wallTimeMs, tokens, cost, not an object that inherits',
+  ),
   type({ system: 5 }, 'system must be a string, not 5'),
   type({ tools: 'look' }, 'tools must be an array of names, not "look"'),
   type({ tools: [5] }, 'tools must be an array of names, not an array'),
@@ -146,7 +155,33 @@ test('adapters refuse wrong options, and those that another adapter takes', asyn
 })
 
 describe('createToolyard', () => {
+  test.each<[place: string, config: object]>([
+    ['limits', { limits: new Map([['calls_per_minute', 1]]) }],
+    [
+      'tools',
+      {
+        tools: new (class {
+          get max_iterations() {
+            return 1
+          }
+        })(),
+      },
+    ],
+    ['tools.discovery', { tools: { discovery: Object.create({ max_tool_tokens: 5 }) } }],
+    ['budgets[0]', { budgets: [new Map()] }],
+  ])('rejects a configuration whose %s is not a plain object', async (place, config) => {
+    await expect(createConfigured({ config })).rejects.toThrow(`: ${place} must be a plain object`)
+  })
+
+  test('rejects a configuration that is not a plain object', async () => {
+    const words = 'config must be a configuration or the name of its file, not an object that inherits'
+    for (const config of [new Map(), Object.create({ limits: { calls_per_minute: 1 } })]) {
+      await expect(createConfigured({ config })).rejects.toThrow(new TypeError(`createToolyard: ${words}`))
+    }
+  })
+
   test.each([
+    type({ models: new Map() }, 'models must be an object, not an object that inherits'),
     type({ models: [] }, 'models must be an object, not an array'),
     type({ storage: 5 }, 'storage must be a string that is not empty, not 5'),
     type({ clock: () => 5 }, 'clock must be an object with now(), wall() and after(), not a function'),

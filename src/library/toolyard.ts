@@ -396,13 +396,14 @@ async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise
   const { kinds, convertSchema } = isCode ? { kinds: {} } : await otherKinds()
   const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
   const isolate = new LazyPool(parts.log)
-  const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
+  const executor = new ToolExecutor(registry, { ...pick(parts, 'log', 'sinks', 'clock'), kinds, isolate })
   let loop: Promise<ToolLoop> | undefined
   return {
     registry,
     executor,
     loop() {
-      loop ??= import('../chat/tool-loop.ts').then(({ ToolLoop }) => new ToolLoop(registry, executor, parts))
+      const options = pick(parts, 'log', 'clock', 'discovery')
+      loop ??= import('../chat/tool-loop.ts').then(({ ToolLoop }) => new ToolLoop(registry, executor, options))
       return loop
     },
     close: () => isolate.close(),

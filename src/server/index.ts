@@ -1,7 +1,8 @@
 import { Installation, type InstallationOptions } from '../app/installation.ts'
 import { packageVersion } from '../app/package-version.ts'
+import { withTools } from '../config/bounded-config.ts'
 import type { Config } from '../config/config.ts'
-import { checkKeys, checkNumber } from '../core/check-options.ts'
+import { checkNumber, checkObject } from '../core/check-options.ts'
 import { silentLog } from '../core/log.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { type ServeOptions as ListenOptions, serve as serveInstallation } from './serve.ts'
@@ -31,14 +32,12 @@ export interface Server extends AsyncDisposable {
 
 /** Serves tools over HTTP and MCP, like `toolyard serve`: on 127.0.0.1:4747 by default. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
-  checkKeys('serve', options, OPTIONS)
+  checkObject('serve', options, OPTIONS)
   const { tools = [], config = {}, log = silentLog, env, host = '127.0.0.1', port = 4747, insecureLocal } = options
   checkNumber('serve', 'port', port, { integer: true, min: 0, max: 65_535 })
   const prometheus = new Prometheus()
   const installation = await Installation.open({
-    ...(typeof config === 'string'
-      ? { file: config }
-      : { config: { ...config, tools: { enabled: true, ...config.tools } } }),
+    ...(typeof config === 'string' ? { file: config } : { config: withTools(config) }),
     tools,
     log,
     sinks: [prometheus],

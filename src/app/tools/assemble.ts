@@ -99,6 +99,11 @@ export interface Parts {
   readonly packages?: string
 }
 
+/** The parts of these names that were given. */
+function only<Name extends keyof Parts>(parts: Parts, ...names: readonly Name[]): Pick<Parts, Name> {
+  return Object.fromEntries(names.flatMap((name) => (name in parts ? [[name, parts[name]]] : []))) as Pick<Parts, Name>
+}
+
 /** Code of models that runs at the same time, half of it of one tenant at most; the rest waits. */
 const MAX_CODE_RUNS = 4
 /** What the sandbox needs besides the memory of the code. */
@@ -170,7 +175,19 @@ export function assemble(
     : undefined
   const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, pipeline, agent, code_mode: codeMode, log })
   const executor: ToolExecutor = new ToolExecutor(registry, {
-    ...parts,
+    ...only(
+      parts,
+      'payload',
+      'logged',
+      'durable',
+      'rates',
+      'budgets',
+      'once',
+      'approvals',
+      'accounts',
+      'cache',
+      'tracer',
+    ),
     kinds: table,
     compilePath: (path) => new JsonPath(path),
     settled: () => servers.settled,
@@ -186,17 +203,16 @@ export function assemble(
     settings: parts.discovery ?? config.tools?.discovery,
     vectors: () => openVectors(log),
   })
-  const { discovery: _discovery, gate: _gate, ...loopParts } = parts
   const loopOptions = {
-    ...loopParts,
+    ...only(parts, 'tracer', 'budgets', 'onRun'),
     log,
     clock,
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
   }
   const loop: ToolLoop = new ToolLoop(registry, executor, {
-    ...parts,
     ...loopOptions,
+    ...only(parts, 'gate'),
     discovery,
     ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
   })

@@ -58,6 +58,13 @@ export interface ToolExecutorOptions {
   readonly random?: () => number
 }
 
+/** The names of the options. */
+export const EXECUTOR_OPTIONS: Readonly<Record<keyof ToolExecutorOptions, true>> = {
+  ...{ kinds: true, isolate: true, log: true, clock: true, defaultTimeoutMs: true, sinks: true, payload: true },
+  ...{ logged: true, durable: true, rates: true, budgets: true, compilePath: true, once: true, approvals: true },
+  ...{ settled: true, accounts: true, cache: true, tracer: true, random: true },
+}
+
 export type PayloadOf = (
   call: CallRecord,
   outcome: { readonly result: unknown } | { readonly error: string },

@@ -3,8 +3,10 @@ import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import type { CallContext } from '../call-context.ts'
 import { later, toolyard } from '../fixtures/code-yard.ts'
 import type { Handler, IsolatedTask } from '../handler.ts'
+import { silentLog } from '../log.ts'
 import { type ExactQuestion, exactCheck } from '../schema/exact-check.ts'
 import { ToolExecutionError } from '../tool-result.ts'
+import { ToolRegistry } from './tool-registry.ts'
 
 const revoked = (target: object = {}): object => {
   const { proxy, revoke } = Proxy.revocable(target, {})
@@ -142,6 +144,14 @@ test('a definition with invalid limits fails when called', async () => {
     })
   }
   expect(run).not.toHaveBeenCalled()
+})
+
+test('an executor and a registry are not made with unknown options', () => {
+  const slip = () => toolyard({ default_timeout_ms: 5 } as object)
+  expect(slip).toThrow(
+    new TypeError('ToolExecutor: unknown option "default_timeout_ms". Did you mean "defaultTimeoutMs"?'),
+  )
+  expect(() => new ToolRegistry({ logs: silentLog } as object)).toThrow('ToolRegistry: unknown option "logs"')
 })
 
 test.each([Number.NaN, 0, -1, Number.POSITIVE_INFINITY, '5000'])(

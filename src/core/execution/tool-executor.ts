@@ -1,5 +1,5 @@
 import type { CallContext } from '../call-context.ts'
-import { ABOVE_ZERO, checkNumber } from '../check-options.ts'
+import { ABOVE_ZERO, checkNumber, checkObject } from '../check-options.ts'
 import { type Clock, systemClock, Turns } from '../clock.ts'
 import { type Budgets, inUnits } from '../costs.ts'
 import { asToolError } from '../failure.ts'
@@ -24,7 +24,7 @@ import type { Known } from './once.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
-import { type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
+import { EXECUTOR_OPTIONS, type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
 import type { ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
@@ -62,6 +62,7 @@ export class ToolExecutor {
   readonly #turns: Turns
 
   constructor(registry: ToolRegistry, options: ToolExecutorOptions = {}) {
+    checkObject('ToolExecutor', options, EXECUTOR_OPTIONS)
     this.#registry = registry
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock

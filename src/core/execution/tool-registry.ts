@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
-import { checkKeys } from '../check-options.ts'
+import { checkKeys, checkObject } from '../check-options.ts'
 import { asText, depthProblem } from '../json/json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -63,6 +63,10 @@ export class ToolRegistry {
   })
 
   constructor(options: ToolRegistryOptions = {}) {
+    checkObject('ToolRegistry', options, { log: true, convertSchema: true } satisfies Record<
+      keyof ToolRegistryOptions,
+      true
+    >)
     this.#log = options.log ?? silentLog
     this.#convert = options.convertSchema
   }

@@ -49,11 +49,15 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
   }
   const replay = new Replay(cassette, mode)
   const { registry, executor } = replayTools(cassette, replay)
-  const { messages, offered, tools: _, budget, ...request } = cassette.request
+  const { messages, offered, client_tools, max_iterations, max_tokens, temperature, budget } = cassette.request
   // No time passes in a replay.
   const { wall_time_ms: __, ...spent } = budget ?? {}
   const run = new ToolLoop(registry, executor, { ...(model !== undefined && budgets && { budgets }) }).run({
-    ...request,
+    max_iterations,
+    max_tokens,
+    temperature,
+    ...(client_tools && { client_tools }),
+    ...(cassette.request.prices && { prices: cassette.request.prices }),
     ...(model !== undefined && prices && { prices }),
     messages,
     model: model === undefined ? replayModel(cassette, replay) : watched(model, cassette, replay),
