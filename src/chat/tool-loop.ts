@@ -44,7 +44,7 @@ export interface ToolLoopOptions {
 
 const OPTIONS: Readonly<Record<keyof ToolLoopOptions, true>> = {
   ...{ log: true, clock: true, maxIterations: true, maxParallelCalls: true, tracer: true, budgets: true },
-  ...{ onRun: true, onCalls: true, gate: true, discovery: true },
+  ...{ onRun: true, onCalls: true, gate: true, discovery: true, logged: true },
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5

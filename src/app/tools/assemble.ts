@@ -204,7 +204,7 @@ export function assemble(
     vectors: () => openVectors(log),
   })
   const loopOptions = {
-    ...only(parts, 'tracer', 'budgets', 'onRun'),
+    ...only(parts, 'tracer', 'budgets', 'onRun', 'logged'),
     log,
     clock,
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
