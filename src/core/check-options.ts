@@ -76,7 +76,7 @@ export function numberProblem(value: unknown, range: NumberRange): string | unde
   const isNumber = integer ? Number.isSafeInteger(value) : Number.isFinite(value)
   const number = value as number
   const isInRange = isNumber && number <= max && (above === undefined ? number >= (min ?? -max) : number > above)
-  return isInRange ? undefined : `must be ${rangeInWords(range)}, not ${shown(value)}`
+  return isInRange ? undefined : `must be ${rangeInWords(range)}, not ${described(value)}`
 }
 
 function rangeInWords({ integer, min, above, max }: NumberRange): string {
@@ -88,10 +88,10 @@ function rangeInWords({ integer, min, above, max }: NumberRange): string {
 
 /** The error for an option of a wrong type. */
 export const wrongType = (method: string, name: string, wanted: string, value: unknown): TypeError =>
-  new TypeError(`${method}: ${name} must be ${wanted}, not ${shown(value)}`)
+  new TypeError(`${method}: ${name} must be ${wanted}, not ${described(value)}`)
 
 /** A value in an error. Objects may be large or hold secrets. */
-function shown(value: unknown): string {
+export function described(value: unknown): string {
   if (typeof value === 'string')
     return JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value)
   if (Array.isArray(value)) return 'an array'

@@ -393,6 +393,35 @@ const SHAPES: readonly (readonly [name: string, parameters: unknown])[] = [
   ['a toJSON', { ...plain, toJSON: () => ({}) }],
 ]
 
+describe('fields', () => {
+  const made = (fields: object) => () => tool({ name: 'one', description, input: none, execute: () => 1, ...fields })
+
+  test.each(['timeoutMs', 'maxConcurrency', 'maxResultBytes', 'retry', 'cache', 'rateLimit', 'cost', 'effect'])(
+    'refuses a %s of null, which would not limit',
+    (field) => {
+      expect(made({ [field]: null })).toThrow(TypeError)
+      expect(made({ [field]: null })).toThrow(`Tool 'one': invalid ${field}: it must be `)
+    },
+  )
+
+  test.each<[fields: object, message: string]>([
+    [{ migrate: 5 }, 'migrate must be a list of objects'],
+    [{ migrate: null }, 'migrate must be a list of objects'],
+    [{ migrate: [5] }, 'migrate must be a list of objects'],
+    [{ migrate: [{ from: 5 }] }, `migrate: version 5 isn't a semantic version`],
+    [{ migrate: [{ from: '1.0.0', rename: 5 }] }, 'migrate from 1.0.0 must have rename and defaults as objects'],
+    [{ deprecated: null }, 'deprecated must be an object of texts'],
+    [{ deprecated: 5 }, 'deprecated must be an object of texts'],
+    [{ deprecated: { since: 5 } }, 'deprecated must be an object of texts'],
+    [{ deprecated: { sinse: '1' } }, 'deprecated has an unknown key "sinse". Did you mean "since"?'],
+    [{ version: 5n }, `version 5 isn't a semantic version`],
+    [{ version: null }, `version null isn't a semantic version`],
+  ])('refuses %o, and names the field', (fields, message) => {
+    expect(made(fields)).toThrow(`Tool 'one': ${message}`)
+    expect(made(fields)).toThrow(TypeError)
+  })
+})
+
 describe('parameters of any shape', () => {
   let runs = 0
   const handler = () => ++runs

@@ -240,8 +240,8 @@ const PARTS: Readonly<Record<'retry' | 'cache' | 'rate_limit', readonly string[]
 function checkParts(tool: ToolDefinition): void {
   for (const [field, keys] of Object.entries(PARTS) as [keyof typeof PARTS, readonly string[]][]) {
     const value: unknown = tool[field]
-    if (value === undefined || value === null) continue
-    if (typeof value !== 'object' || Array.isArray(value))
+    if (value === undefined) continue
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalid(tool, field, value, `an object with ${keys.join(' and ')}`)
     const unknown = Object.keys(value).find((key) => !keys.includes(key))
     if (unknown === undefined) continue
@@ -279,8 +279,8 @@ function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?:
     if (problem === undefined) return value
     throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid ${field}: it ${problem}`)
   }
-  const given = (field: string, value: number | null | undefined, usual: number, range: NumberRange) =>
-    value === undefined || value === null ? usual : needed(field, value, range)
+  const given = (field: string, value: number | undefined, usual: number, range: NumberRange) =>
+    value === undefined ? usual : needed(field, value, range)
   checkParts(tool)
   const { rate_limit: rate, retry = usualRetry, cache } = tool
   return {
@@ -305,7 +305,7 @@ const EFFECTS: ReadonlySet<string> = new Set<Effect>(['read', 'idempotent', 'wri
 
 /** An unknown effect is an error: the tool might be retried by mistake. */
 function toolEffect(tool: ToolDefinition, usual: Effect): Effect {
-  const effect = tool.effect ?? usual
+  const { effect = usual } = tool
   if (EFFECTS.has(effect)) return effect
   throw invalid(tool, 'effect', effect, [...EFFECTS].join(', '))
 }

@@ -64,11 +64,12 @@ export class ToolCost {
 /** Undefined if the definition names no cost. Throws if it is invalid: a wrong price would silently count. */
 export function bindCost(tool: ToolDefinition, compile?: CompilePath): ToolCost | undefined {
   const rule: unknown = tool.cost
-  if (rule === undefined || rule === null) return undefined
+  if (rule === undefined) return undefined
   const fail = (problem: string): never => {
     throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid cost: ${problem}`)
   }
-  if (typeof rule !== 'object' || Object.keys(rule).length === 0) return fail('it must be {per_call?, from_result?}')
+  if (typeof rule !== 'object' || rule === null || Object.keys(rule).length === 0)
+    return fail('it must be {per_call?, from_result?}')
   const unknown = Object.keys(rule).find((key) => key !== 'per_call' && key !== 'from_result')
   if (unknown !== undefined) fail(`unknown key '${unknown}'. ${nearest(unknown, ['per_call', 'from_result'])}`)
   const { per_call, from_result } = rule as { per_call?: unknown; from_result?: unknown }

@@ -1,3 +1,4 @@
+import { described, isRecord, nearest } from '../check-options.ts'
 import type { Handler, IsolatedHandler } from '../handler.ts'
 import {
   type ConvertSchema,
@@ -7,7 +8,7 @@ import {
   readSchema,
 } from '../schema/json-schema-of.ts'
 import { shortened } from '../schema/problem-words.ts'
-import type { ToolDefinition } from '../tool.ts'
+import type { Deprecation, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 
 /** A LangChain tool. Structural, to work with any version of LangChain. */
@@ -98,7 +99,8 @@ export function versionProblem(version: unknown): string | undefined {
   const [, , , , before] = (typeof version === 'string' && SEMVER.exec(version)) || []
   const isSound = before === undefined || before.split('.').every((one) => one !== '' && !/^0\d/.test(one))
   if (typeof version === 'string' && SEMVER.test(version) && isSound) return undefined
-  return `version ${shortened(JSON.stringify(version) ?? 'undefined')} isn't a semantic version: write one such as "1.2.0"`
+  const shown = typeof version === 'string' ? JSON.stringify(version) : described(version)
+  return `version ${shortened(shown)} isn't a semantic version: write one such as "1.2.0"`
 }
 
 /** The precedence of semantic versions: below 0 if the first is older. Builds of one version are ordered as texts. */
@@ -196,13 +198,39 @@ function isLangchainTool(tool: RegisteredTool): tool is LangchainTool {
   return implementation === undefined && typeof invoke === 'function'
 }
 
+const isTextIfGiven = (value: unknown): boolean => value === undefined || isText(value)
+
+/** What is wrong with the version of a tool, or with what deprecates or migrates it. */
+function lifeProblem({ version, deprecated, migrate = [] }: ToolDefinition): string | undefined {
+  if (version !== undefined && versionProblem(version) !== undefined) return versionProblem(version)
+  if (deprecated !== undefined) {
+    const isSound = isRecord(deprecated) && Object.values(deprecated).every(isTextIfGiven)
+    if (!isSound) return 'deprecated must be an object of texts, such as {since, remove_after, message, use}'
+    const unknown = Object.keys(deprecated).find((key) => !DEPRECATION.includes(key))
+    if (unknown !== undefined) return `deprecated has an unknown key "${unknown}". ${nearest(unknown, DEPRECATION)}`
+  }
+  const list: unknown = migrate
+  const isList = Array.isArray(list) && list.every(isRecord)
+  if (!isList) return 'migrate must be a list of objects, such as [{from: "1.0.0", rename: {old: "new"}}]'
+  for (const { from, rename, defaults, drop } of migrate) {
+    const problem = versionProblem(from)
+    if (problem !== undefined) return `migrate: ${problem}`
+    const isSound =
+      (rename === undefined || (isRecord(rename) && Object.values(rename).every(isText))) &&
+      (defaults === undefined || isRecord(defaults)) &&
+      (drop === undefined || (Array.isArray(drop) && drop.every(isText)))
+    if (!isSound) return `migrate from ${from} must have rename and defaults as objects, and drop as a list of names`
+  }
+  return undefined
+}
+
+const DEPRECATION: readonly string[] = ['since', 'remove_after', 'message', 'use'] satisfies (keyof Deprecation)[]
+
 /** What every call of a deprecated tool says. Throws if the version, or what deprecates or migrates it, is invalid. */
 export function deprecation(tool: ToolDefinition, version: string | undefined): string | undefined {
-  const { name, deprecated, migrate } = tool
-  const wrong = [tool.version ?? [], ...(migrate?.map(({ from }) => from) ?? [])]
-    .flat()
-    .flatMap((one) => versionProblem(one) ?? [])
-  if (wrong[0] !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}': ${wrong[0]}`)
+  const { name, deprecated } = tool
+  const wrong = lifeProblem(tool)
+  if (wrong !== undefined) throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}': ${wrong}`)
   if (deprecated === undefined) return undefined
   const { since, remove_after, message, use } = deprecated
   const parts = [
