@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { isRecord, wrongType } from '../core/check-options.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { writeLog } from '../core/log.ts'
 import { suggest } from '../core/suggest.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { type CreateToolyard, type OpenConfigured, type Opened, type StoredRuns, toolyardCreator } from './toolyard.ts'
@@ -13,7 +14,7 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     { LOCK_NAME, loadConfigFile },
     { EMBEDDED_PROVIDER, usualProviders },
     { USUAL_PROVIDER_NAMES },
-    { idleSettings },
+    { idleSettings, idleWarnings },
     { withTools },
   ] = await Promise.all([
     import('../app/tools/tool-manager.ts'),
@@ -46,6 +47,9 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
       ? withoutStore(new ToolManager(config, others))
       : await withStore(storage, { ...others, config })
   const { skipped } = await manager.loadTools()
+  for (const problem of given === undefined ? [] : idleWarnings(read)) {
+    writeLog(parts.log, 'warn', { problem }, 'Setting without effect')
+  }
   return {
     registry: manager.getRegistry(),
     executor: manager.getExecutor(),

@@ -197,6 +197,41 @@ describe('settings of the configuration without effect', () => {
     expect(Object.keys(tenants.additionalProperties.properties)).toEqual(['flags', 'quota'])
   })
 
+  test('limits of response rules are named, and what to pass instead', async () => {
+    const budget = { tokens: 10 }
+    const tools = { enabled: true, allowed_tools: ['look'], max_iterations: 1 }
+    const responses = [{ llm: 'mini', model: 'v1', prompt: 'Hi', max_tokens: 5, budget, tools }]
+    const message = await messageOf(createToolyard({ tools: [look], config: { responses } }))
+    expect(message.split('\n- ').slice(1)).toEqual(
+      [
+        ['budget', 'budget'],
+        ['max_tokens', 'maxTokens'],
+        ['tools.max_iterations', 'maxIterations'],
+        ['tools.allowed_tools', 'tools'],
+      ].map(([key, option]) => `responses[0].${key} of the config needs a server. Pass ${option} with each run`),
+    )
+  })
+
+  test('the shipped configuration is taken, with a warning of the prompt of its rule', async () => {
+    const log = captureLog()
+    await using yard = await createToolyard({ config: 'toolyard.config.json', log })
+    expect(yard.tools.length).toBeGreaterThan(0)
+    const problem =
+      'responses[0]: prompt of the config needs a server. Pass system, temperature and tools with each run'
+    expect(log.at('warn')).toContainEqual({ problem })
+  })
+
+  test('MCP servers that ask people need a store', () => {
+    const ask = { command: 'node', forward: { elicitation: 'ask', sampling: 'ask' } } as const
+    const others = { command: 'node', forward: { elicitation: true, sampling: false } } as const
+    const config: Config = { mcpServers: { ask, others }, servers: { more: ask } }
+    expect(placesIn(config, true)).toEqual([])
+    expect(placesIn(config, false).sort()).toEqual([
+      ...['mcpServers.ask.forward.elicitation', 'mcpServers.ask.forward.sampling'],
+      ...['servers.more.forward.elicitation', 'servers.more.forward.sampling'],
+    ])
+  })
+
   test('with a store, none of its settings is refused', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'toolyard-mistakes-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
