@@ -444,7 +444,7 @@ describe('Cost and budgets', () => {
     const model = (await installation.manager.getModels()).get('scripted:turns')
     const context = { ...installation.localContext('code'), tenant: 'globex' }
     const messages = [{ role: 'user', content: 'b' }] as const
-    const run = { model, messages, context, prices: PRICES, tools: ['summarize'], budget: { tokens: 900 } }
+    const run = { model, messages, context, prices: PRICES, allowed_tools: ['summarize'], budget: { tokens: 900 } }
     const events = await Array.fromAsync(loop.run(run as never))
     const [asked] = (events.at(-1) as never as { answer: { tool_calls: { result: unknown }[] } }).answer.tool_calls
     expect(asked?.result).toMatchObject({ error_code: 'RATE_LIMITED', error: expect.stringContaining('token limit') })

@@ -94,7 +94,13 @@ export async function soakBudgets(
   const chat = async ({ manager }: Installation): Promise<void> => {
     const context = { tenant: pick(TENANTS), caller: 'soak', keyId: pick(KEYS), source: 'code' } as const
     const model = scripted({ text: 'Done.', usage: USAGE })
-    const asked = { model, prices: PRICES, messages: [{ role: 'user', content: 'Go.' }], context, tools: [] } as const
+    const asked = {
+      model,
+      prices: PRICES,
+      messages: [{ role: 'user', content: 'Go.' }],
+      context,
+      allowed_tools: [],
+    } as const
     for await (const event of manager.getLoop().run(asked)) {
       if (event.type === 'answer') runs += micros(event.answer.cost)
     }

@@ -45,8 +45,10 @@ export function publicValue({ name, value, isSecret }: Variable, place: Place): 
 const isSourced = (name: string): boolean => name.startsWith(SOURCED_PREFIX)
 
 /** Where requests to an address go: scheme, host and port. */
-const originOf = (address: string): string =>
-  (/^(?:[a-z][a-z0-9+.-]*:\/\/)?[^/?#\\]*/i.exec(address)?.[0] ?? '').replace(/[^/]*@/, '')
+function originOf(address: string): string {
+  const { scheme, host } = partsOf(address)
+  return scheme + host
+}
 
 function isPlace(value: string, place: Place): boolean {
   if (place === 'host' || place === 'path') return true
@@ -96,7 +98,7 @@ function isJson(text: string): boolean {
   }
 }
 
-const FORMATS = new RegExp([...CREDENTIAL_FORMATS, '(?<=\\bBearer\\s+)[\\w.~+=-]{8,}'].join('|'), 'g')
+const FORMATS = new RegExp([...CREDENTIAL_FORMATS, '(?<=\\bBearer )[\\w.~+=-]{8,}'].join('|'), 'g')
 /** `NAME=value` and `name: value`, if nothing follows that might belong to the value. */
 const NAMED =
   /(?<![\w.-])([\w.-]+)(["']?\s*[=:]\s*["']?(?:(?:Bearer|Basic|Token|ApiKey)\s+)?)([\w.~+%!*^-]{6,}={0,2})(?=[\s"'`,;&)}\]|<>]|$)/g
@@ -113,16 +115,37 @@ const PAST_HOST = /^[^/?#\\]*:\/\/[^/?#\\]*[/?#\\]/
 
 export const isPastHost = (address: string): boolean => PAST_HOST.test(address)
 
-const PARTS = /^((?:[a-z][a-z0-9+.-]*:)?\/\/)?([^/?#\\@]*@)?([^/?#\\]*)([^?#]*)(\?[^#]*)?(#.*)?$/is
+const SCHEME = /^(?:[a-z][a-z0-9+.-]*:)?\/\//i
+
+/** The parts of an address, which together are the address. */
+function partsOf(text: string) {
+  const scheme = SCHEME.exec(text)?.[0] ?? ''
+  const rest = text.slice(scheme.length)
+  const [authority = ''] = rest.split(/[/?#\\]/, 1)
+  const login = authority.slice(0, authority.lastIndexOf('@') + 1)
+  const after = rest.slice(authority.length)
+  const [path = ''] = after.split(/[?#]/, 1)
+  const [query = ''] = after.slice(path.length).split('#', 1)
+  const host = authority.slice(login.length)
+  return { scheme, login, host, path, query, fragment: after.slice(path.length + query.length) }
+}
 
 /** An address without its password, the values of secret parameters, and keys in its path. Scheme, host and port count. */
 export function publicAddress(text: string): string {
-  const [, scheme = '', login = '', host = '', path = '', query = '', fragment = ''] = PARTS.exec(text) ?? []
+  const { scheme, login, host, path, query, fragment } = partsOf(text)
   const shownLogin = login.replace(/^([^:]*:)([^$`(){}|<>"'\s]+)@$/, `$1${REDACTED}@`)
-  const shownQuery = query.replaceAll(/([^?&;=]*)=([^&;]*)/g, (whole, name: string, value: string) =>
-    isSecretKey(decoded(name)) && isOneValue(value) ? `${name}=${REDACTED}` : whole.replaceAll(FORMATS, REDACTED),
-  )
+  const shownQuery = query
+    .split(/([?&;])/)
+    .map(publicParameter)
+    .join('')
   return `${scheme}${shownLogin.replaceAll(FORMATS, REDACTED)}${host}${publicWords(path)}${shownQuery}${publicWords(fragment)}`
+}
+
+function publicParameter(parameter: string): string {
+  const at = parameter.indexOf('=')
+  const [name, value] = [parameter.slice(0, Math.max(0, at)), parameter.slice(at + 1)]
+  if (at !== -1 && isSecretKey(decoded(name)) && isOneValue(value)) return `${name}=${REDACTED}`
+  return parameter.replaceAll(FORMATS, REDACTED)
 }
 
 /** Neither an address, nor words that a shell or a variable would make something else of. */
