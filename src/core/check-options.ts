@@ -20,10 +20,12 @@ type Names = Readonly<Record<string, unknown>>
 /** Throws a TypeError for a misspelled option: `tenent` must not change who calls. */
 export function checkKeys(method: string, options: object, known: Names): void {
   for (const key in options) {
-    if (Object.hasOwn(known, key)) continue
-    throw new TypeError(`${method}: unknown option "${key}". ${nearest(key, Object.keys(known))}`)
+    if (!Object.hasOwn(known, key)) throw unknownOption(method, key, known)
   }
 }
+
+export const unknownOption = (method: string, key: string, known: Names): TypeError =>
+  new TypeError(`${method}: unknown option "${key}". ${nearest(key, Object.keys(known))}`)
 
 /** What to write instead of an unknown name. */
 export function nearest(name: string, known: readonly string[]): string {

@@ -6,9 +6,9 @@ import {
   COUNT,
   checkNested,
   checkNumber,
-  checkObject,
   isRecord,
   type NumberRange,
+  unknownOption,
   wrongType,
 } from '../core/check-options.ts'
 import type { Clock } from '../core/clock.ts'
@@ -185,7 +185,7 @@ const nested =
   (checks: Readonly<Record<string, Check>>): Check =>
   (method, name, value) => {
     checkNested(method, name, value, checks)
-    checkValues(method, value, checks, `${name}.`)
+    checkValues(method, value as object, checks, `${name}.`)
   }
 
 const anything: Check = () => {}
@@ -293,15 +293,17 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
 }
 
 function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
-  checkObject(method, options, checks)
+  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
   checkValues(method, options, checks)
 }
 
-/** An option that is undefined has its default. */
-function checkValues(method: string, options: unknown, checks: Readonly<Record<string, Check>>, place = ''): void {
-  for (const key in checks) {
+/** Checks each option that is given, and refuses unknown ones. An option that is undefined has its default. */
+function checkValues(method: string, options: object, checks: Readonly<Record<string, Check>>, place = ''): void {
+  for (const key in options) {
+    const check = Object.hasOwn(checks, key) ? checks[key] : undefined
+    if (check === undefined) throw unknownOption(method, key, checks)
     const value = (options as Readonly<Record<string, unknown>>)[key]
-    if (value !== undefined) checks[key]?.(method, `${place}${key}`, value)
+    if (value !== undefined) check(method, `${place}${key}`, value)
   }
 }
 

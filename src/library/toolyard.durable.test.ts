@@ -144,6 +144,25 @@ test('a durable run is stored, and a direct call runs with its approval', async 
   expect(execute).toHaveBeenCalledTimes(1)
 })
 
+test.each([
+  [
+    'a circular value',
+    () => {
+      const content: unknown[] = []
+      content.push({ type: 'text', text: content })
+      return content
+    },
+  ],
+  ['a BigInt', () => [{ type: 'text', text: 1n }]],
+])('a durable run with %s in its messages is refused by its name', async (_, made) => {
+  const { yard, model } = await opened(await newFolder(), ['Hi'])
+  const messages = [{ role: 'user', content: made() }] as never
+  await expect(yard.run({ model: 'm', messages, durable: true })).rejects.toThrow(
+    'A durable run is stored as JSON, and its request has a circular value, a BigInt or a toJSON() that throws',
+  )
+  expect(model.requests).toEqual([])
+})
+
 test('without storage nothing is written, and approval, durable and budgets are refused', async () => {
   const folder = await newFolder()
   const before = process.cwd()

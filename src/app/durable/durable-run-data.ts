@@ -60,6 +60,16 @@ export interface DurableRunDataOptions {
   readonly onRun: (run: StoredRun) => void
 }
 
+function textOf(request: StoredRequest): string {
+  try {
+    return JSON.stringify(request)
+  } catch (cause) {
+    const problem =
+      'A durable run is stored as JSON, and its request has a circular value, a BigInt or a toJSON() that throws'
+    throw new TypeError(`${problem}. Give it messages of JSON values`, { cause })
+  }
+}
+
 /** What is stored of durable runs: sealed for their continuation, bounded and redacted for people. */
 export class DurableRunData {
   readonly #options: DurableRunDataOptions
@@ -89,7 +99,7 @@ export class DurableRunData {
       ...place,
       ...(output && { output: { schema: output.schema } }),
     }
-    const sealed = seal.seal(JSON.stringify(stored), id)
+    const sealed = seal.seal(textOf(stored), id)
     const created_at = clock.wall() - usedMs
     const run: NewDurableRun = { id, tenant, caller, model: model.id, fingerprint, request: sealed, created_at }
     if (waiting === undefined) return store.create(run, quota(tenant))

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type {
   CompleteRequestParams,
   CompleteResult,
@@ -9,7 +10,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, within } from '../../core/clock.ts'
 import { errorKind, type Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Library } from '../server/library.ts'
@@ -23,6 +24,9 @@ import { NamePrefixes, prefixed } from './tool-names.ts'
 
 /** A list is asked for again after this time, and when the server says that it changed. */
 const LIST_MS = 60_000
+/** Callers wait this long for the list of a server, then get its last one. After that, nobody waits for it for a while. */
+const WAIT_MS = 1_000
+const SLOW_MS = 60_000
 const MAX_ENTRIES = 1_000
 const MAX_ENTRY_CHARACTERS = 16_384
 const MAX_URI_CHARACTERS = 2_048
@@ -40,8 +44,12 @@ const METHODS = {
 } as const satisfies Record<List, string>
 
 interface CachedList {
-  readonly entries: Promise<readonly unknown[]>
-  readonly atMs: number
+  /** Resolves when the server has answered or failed. */
+  read: Promise<void>
+  isPending: boolean
+  /** Callers got the last list because this one was not there in time. */
+  isLate: boolean
+  atMs: number
   /** What was listed last. A server that doesn't answer keeps its names. */
   last: readonly unknown[]
 }
@@ -85,6 +93,8 @@ export class ServerLibrary implements Library {
   readonly #parts: LibraryParts
   readonly #lists = new Map<McpConnection, Map<List, CachedList>>()
   readonly #named = new Map<List, NamedList>()
+  /** Until when nobody waits for the lists of a server. */
+  readonly #slow = new Map<McpConnection, number>()
   readonly #prefixes = new Map<McpConnection, string>()
   readonly followed: FollowedResources
   readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
@@ -131,7 +141,7 @@ export class ServerLibrary implements Library {
     args: Readonly<Record<string, string>>,
     context: CallContext = {},
   ): Promise<GetPromptResult | undefined> {
-    const found = this.#entry<Prompt>(await this.#prompts(), context, name)
+    const found = this.#entry<Prompt>(await this.#naming('prompts', name), context, name)
     if (found === undefined) return undefined
     const { connection, entry } = found
     const params = { name: entry.name, arguments: { ...args } }
@@ -144,8 +154,9 @@ export class ServerLibrary implements Library {
   async complete(params: CompleteRequestParams, context: CallContext = {}): Promise<CompleteResult | undefined> {
     const { ref, argument } = params
     const isPrompt = ref.type === 'ref/prompt'
-    const list: NamedList = isPrompt ? await this.#prompts() : await this.#templates()
-    const found = this.#entry<Prompt | ResourceTemplateType>(list, context, isPrompt ? ref.name : ref.uri)
+    const name = isPrompt ? ref.name : ref.uri
+    const list = await this.#naming(isPrompt ? 'prompts' : 'resourceTemplates', name)
+    const found = this.#entry<Prompt | ResourceTemplateType>(list, context, name)
     if (found?.connection.capabilities?.completions === undefined) return found && NO_COMPLETIONS
     const own: CompleteRequestParams['ref'] = isPrompt
       ? { ...ref, name: (found.entry as Prompt).name }
@@ -173,14 +184,15 @@ export class ServerLibrary implements Library {
     const lists = this.#lists.get(connection)
     for (const list of what === 'prompts' ? (['prompts'] as const) : (['resources', 'resourceTemplates'] as const)) {
       const known = lists?.get(list)
-      if (known !== undefined) lists?.set(list, { ...known, atMs: Number.NEGATIVE_INFINITY })
+      if (known !== undefined) known.atMs = Number.NEGATIVE_INFINITY
     }
-    for (const listener of this.#listeners) listener(what)
+    this.#tell(what)
   }
 
   /** Reads the lists of a new connection again. */
   connected(connection: McpConnection): void {
     this.#lists.delete(connection)
+    this.#slow.delete(connection)
   }
 
   /** A result of a server with the URIs that clients use. */
@@ -234,10 +246,20 @@ export class ServerLibrary implements Library {
     if (uri.length > MAX_URI_CHARACTERS) return undefined
     const sharing = this.#sharing('resources')
     const named = this.#areSeveral() ? sharing.find((one) => uri.startsWith(this.#prefixOf(one))) : sharing[0]
-    const listed = named === undefined ? (await this.#resources()).named.find(({ name }) => name === uri) : undefined
+    const listed =
+      named === undefined ? (await this.#naming('resources', uri)).named.find(({ name }) => name === uri) : undefined
     const connection = named ?? listed?.connection
     if (connection === undefined || !this.#parts.isUsable(connection, context)) return undefined
     return { connection, entry: this.#areSeveral() && named ? uri.slice(this.#prefixOf(named).length) : uri }
+  }
+
+  /** The list that names an entry. If its server is known, no other one is asked. */
+  async #naming(list: List, name: string): Promise<NamedList> {
+    const known = this.#named.get(list)
+    const owner = known?.named.find((one) => one.name === name)?.connection
+    if (known !== undefined && owner !== undefined && known.lists.includes(await this.#list(owner, list))) return known
+    if (list === 'prompts') return this.#prompts()
+    return list === 'resources' ? this.#resources() : this.#templates()
   }
 
   #resources(): Promise<NamedList> {
@@ -280,7 +302,7 @@ export class ServerLibrary implements Library {
     list: List,
     naming: (owners: Owners) => (one: Omit<Named<Entry>, 'name'>) => string | undefined,
   ): Promise<NamedList> {
-    const sharing = this.#sharing(list === 'prompts' ? 'prompts' : 'resources')
+    const sharing = this.#sharing(whatOf(list))
     const lists = await Promise.all(sharing.map((connection) => this.#list(connection, list)))
     const known = this.#named.get(list)
     if (known?.lists.length === lists.length && known.lists.every((one, index) => one === lists[index])) return known
@@ -330,31 +352,48 @@ export class ServerLibrary implements Library {
     return this.#sharing('resources').some((connection) => uri.startsWith(this.#prefixOf(connection)))
   }
 
-  #list(connection: McpConnection, list: List): Promise<readonly unknown[]> {
+  async #list(connection: McpConnection, list: List): Promise<readonly unknown[]> {
+    const { clock } = this.#parts
+    const now = clock.now()
+    const isSlow = now < (this.#slow.get(connection) ?? now)
+    const known = this.#lists.get(connection)?.get(list)
+    const isFresh = known !== undefined && (now - known.atMs < LIST_MS || (isSlow && known.isPending))
+    if (!isFresh && connection.capabilities?.[whatOf(list)] === undefined) return known?.last ?? NONE
+    const current = isFresh ? known : this.#ask(connection, list, known?.last ?? NONE)
+    if (current.isPending && !isSlow) await within(WAIT_MS, current.read, clock)
+    if (current.isPending) {
+      current.isLate = true
+      if (!isSlow) this.#slow.set(connection, clock.now() + SLOW_MS)
+    }
+    return current.last
+  }
+
+  #ask(connection: McpConnection, list: List, last: readonly unknown[]): CachedList {
+    const { clock, log, mayQuote } = this.#parts
     const lists = this.#lists.get(connection) ?? new Map<List, CachedList>()
     this.#lists.set(connection, lists)
-    const known = lists.get(list)
-    const now = this.#parts.clock.now()
-    if (known !== undefined && now - known.atMs < LIST_MS) return known.entries
-    if (connection.capabilities?.[list === 'prompts' ? 'prompts' : 'resources'] === undefined) {
-      return Promise.resolve(known?.last ?? NONE)
-    }
-    const cached: CachedList = { entries: this.#read(connection, list), atMs: now, last: known?.last ?? NONE }
+    const cached: CachedList = { read: DONE, isPending: true, isLate: false, atMs: clock.now(), last }
     lists.set(list, cached)
-    return cached.entries.then(
+    cached.read = this.#read(connection, list).then(
       (entries) => {
+        cached.isPending = false
+        if (isDeepStrictEqual(entries, last)) return
         cached.last = entries
-        return entries
+        if (cached.isLate && this.#lists.get(connection)?.get(list) === cached) this.#tell(whatOf(list))
       },
       (error: unknown) => {
-        if (lists.get(list) === cached) lists.set(list, { ...cached, atMs: Number.NEGATIVE_INFINITY })
-        const { log, mayQuote } = this.#parts
+        cached.isPending = false
+        // A server that nobody waits for is not asked with every request.
+        cached.atMs = cached.isLate ? clock.now() : Number.NEGATIVE_INFINITY
         const reason = mayQuote?.() === false ? errorKind(error) : String(error)
-        const fields = { server: connection.settings.name, list, reason }
-        log.debug(fields, 'MCP server did not answer a list request')
-        return cached.last
+        log.debug({ server: connection.settings.name, list, reason }, 'MCP server did not answer a list request')
       },
     )
+    return cached
+  }
+
+  #tell(what: 'resources' | 'prompts'): void {
+    for (const listener of this.#listeners) listener(what)
   }
 
   async #read(connection: McpConnection, list: List): Promise<readonly unknown[]> {
@@ -389,6 +428,10 @@ function ownersOf(
   }
   return owners
 }
+
+const whatOf = (list: List): 'resources' | 'prompts' => (list === 'prompts' ? 'prompts' : 'resources')
+
+const DONE = Promise.resolve()
 
 /** The same one for each server without a list, which thus never changes. */
 const NONE: readonly unknown[] = []

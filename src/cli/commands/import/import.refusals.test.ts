@@ -18,6 +18,7 @@ describe('wrong usage exits with 2, a bad document with 1, and nothing is writte
     'nowhere.json': { ...PETS, servers: undefined },
     'tools/list.json': [{ name: 'a', implementation: { type: 'mock' } }],
     'tools/text.json': 'text',
+    'tools/deep.json': Array.from({ length: 600 }).reduce<unknown>((inner) => [inner], []),
     'tools/others.json': [{ name: 'a', implementation: { type: 'http' } }],
   }
 
@@ -43,6 +44,7 @@ describe('wrong usage exits with 2, a bad document with 1, and nothing is writte
     ['pets.json', { into: 'toolyard.config.json' }, UsageError, '--into must not be the configuration itself'],
     ['pets.json', { into: 'tools/list.json' }, UsageError, 'tools/list.json has tools that were not imported (a)'],
     ['pets.json', { into: 'tools/text.json' }, UsageError, 'tools/text.json exists but has no tool definitions'],
+    ['pets.json', { into: 'tools/deep.json' }, UsageError, 'tools/deep.json is nested deeper than 512 levels'],
     [
       'pets.json',
       { into: 'tools/others.json' },

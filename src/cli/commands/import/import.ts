@@ -7,7 +7,7 @@ import { editConfig } from '../../../config/config-text.ts'
 import { includedFile } from '../../../config/include-tools.ts'
 import { ConfigError, readConfigFile } from '../../../config/load-config.ts'
 import { writeWhole } from '../../../config/write-whole.ts'
-import { parseJson } from '../../../core/json/json-depth.ts'
+import { isDeep, MAX_JSON_DEPTH, parseJson } from '../../../core/json/json-depth.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../../core/tool.ts'
 import type { HttpSettings } from '../../../kinds/http/definition/http-implementation.ts'
@@ -306,6 +306,7 @@ async function definitionsIn(file: string, name: string): Promise<RawObject[]> {
     throw fault(`cannot be read (${error.code})`)
   })
   if (text === undefined) return []
+  if (isDeep(text, MAX_JSON_DEPTH)) throw fault(`is nested deeper than ${MAX_JSON_DEPTH} levels`)
   const value = readJson(text)
   if (!Array.isArray(value) || !value.every(isObject)) throw fault('exists but has no tool definitions')
   const foreign = value.find((definition) => own(own(definition, 'implementation'), 'type') !== 'http')
