@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
-import type { ToolErrorCode, ToolFailure, ToolResult } from '../core/tool-result.ts'
+import { errorTraits, type ToolFailure, type ToolResult } from '../core/tool-result.ts'
 import { mediaProblem, resultContent, textIn } from '../models/content.ts'
 import type { AcceptedMedia, Content, Message, ToolCall } from '../models/model.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
@@ -12,15 +12,6 @@ import { buildMessages, type Profile, type ResponseRules, type RuleRun, ruleRun 
 import type { RunAnswer, RunEvent, RunRequest, TrackedCall } from './run.ts'
 import { NO_OBSERVERS } from './run-observer.ts'
 import type { ToolLoop } from './tool-loop.ts'
-
-const REFUSALS: ReadonlySet<ToolErrorCode> = new Set([
-  'TOOL_NOT_FOUND',
-  'INVALID_PARAMETERS',
-  'PERMISSION_DENIED',
-  'APPROVAL_REQUIRED',
-  'CONNECTION_REQUIRED',
-  'RATE_LIMITED',
-])
 
 /** The executor refused the call requested by `tool_name`; no model was asked. */
 export class ToolRefusedError extends Error {
@@ -41,7 +32,8 @@ export class RefusedMediaError extends Error {
   }
 }
 
-const isRefusal = (result: ToolResult): result is ToolFailure => !result.success && REFUSALS.has(result.error_code)
+const isRefusal = (result: ToolResult): result is ToolFailure =>
+  !result.success && errorTraits(result.error_code).refused !== undefined
 
 const UNREADABLE = '…'
 

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { canonicalText } from './json/canonical-text.ts'
 import type { HashedTool } from './tool.ts'
-import type { ToolErrorCode, ToolFailure, ToolResult } from './tool-result.ts'
+import { errorTraits, type ToolFailure, type ToolResult } from './tool-result.ts'
 
 type Make<Options> = (name: string, params: unknown, options?: Options) => Promise<ToolResult>
 
@@ -100,7 +100,7 @@ export class Progress {
 
   /** A call that never ran is made again. */
   #ended(step: string, name: string, params: unknown, result: ToolResult): void {
-    if (!result.success && (NEVER_RAN.has(result.error_code) || isUnbegun(result))) return
+    if (!result.success && isUnbegun(result)) return
     this.#done.set(step, { name, params, result })
     this.#inner.delete(step)
   }
@@ -118,19 +118,8 @@ export class Progress {
   }
 }
 
-/** Refused, or waits for approval. */
-const NEVER_RAN: ReadonlySet<ToolErrorCode> = new Set([
-  ...([
-    'APPROVAL_REQUIRED',
-    'CONNECTION_REQUIRED',
-    'INVALID_PARAMETERS',
-    'PERMISSION_DENIED',
-    'RATE_LIMITED',
-    'TOOL_NOT_FOUND',
-  ] as const),
-])
-
-const isUnbegun = ({ error_code: code, outcome }: ToolFailure): boolean => code === 'CANCELLED' && outcome === undefined
+const isUnbegun = ({ error_code: code, outcome }: ToolFailure): boolean =>
+  errorTraits(code).refused !== undefined || (code === 'CANCELLED' && outcome === undefined)
 
 const fingerprint = (name: string, params: unknown): string => hash('sha256', canonicalText([name, params ?? null]))
 

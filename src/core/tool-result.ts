@@ -1,21 +1,52 @@
 import type { SpentBudget } from './costs.ts'
 
-/** Every way a call can fail, with its HTTP status and whether a retry can help. */
+/** What a code of an error says. */
+interface ErrorTraits {
+  readonly status: number
+  /** Whether a retry can help. */
+  readonly retryable: boolean
+  /**
+   * The call never ran: it was wrong (`mistake`), its caller may not make it (`denied`), or may not yet (`waits`): a person or
+   * time has to pass.
+   */
+  readonly refused?: 'mistake' | 'denied' | 'waits'
+  /** The call was ended: its tool may have done its work. */
+  readonly ended?: true
+  /** The call did not happen, or is made again: its idempotency key can be used again, unless its outcome is unknown. */
+  readonly freesKey?: true
+  /** It spends no error budget: the caller caused it. */
+  readonly ofCaller?: true
+  /** It says nothing about the version of the tool. */
+  readonly ofNoVersion?: true
+}
+
+const waits = { refused: 'waits', freesKey: true, ofCaller: true, ofNoVersion: true } as const
+
+/** Every way a call can fail. */
 export const TOOL_ERRORS = {
-  TOOL_NOT_FOUND: { status: 404, retryable: false },
-  INVALID_PARAMETERS: { status: 400, retryable: false },
-  PERMISSION_DENIED: { status: 403, retryable: false },
-  APPROVAL_REQUIRED: { status: 403, retryable: false },
-  CONNECTION_REQUIRED: { status: 403, retryable: false },
-  RATE_LIMITED: { status: 429, retryable: true },
-  TIMEOUT: { status: 504, retryable: true },
-  CANCELLED: { status: 499, retryable: false },
-  SERVICE_UNAVAILABLE: { status: 503, retryable: true },
+  TOOL_NOT_FOUND: { status: 404, retryable: false, refused: 'mistake', ofCaller: true },
+  INVALID_PARAMETERS: { status: 400, retryable: false, refused: 'mistake', ofCaller: true },
+  PERMISSION_DENIED: { status: 403, retryable: false, refused: 'denied', ofCaller: true, ofNoVersion: true },
+  APPROVAL_REQUIRED: { status: 403, retryable: false, ...waits },
+  CONNECTION_REQUIRED: { status: 403, retryable: false, ...waits },
+  RATE_LIMITED: { status: 429, retryable: true, ...waits },
+  TIMEOUT: { status: 504, retryable: true, ended: true, freesKey: true },
+  CANCELLED: { status: 499, retryable: false, ended: true, freesKey: true, ofCaller: true, ofNoVersion: true },
+  SERVICE_UNAVAILABLE: { status: 503, retryable: true, freesKey: true },
   RESULT_TOO_LARGE: { status: 500, retryable: false },
   EXECUTION_ERROR: { status: 500, retryable: false },
-} as const
+} as const satisfies Readonly<Record<string, ErrorTraits>>
 
 export type ToolErrorCode = keyof typeof TOOL_ERRORS
+
+export const errorTraits = (code: ToolErrorCode): ErrorTraits => TOOL_ERRORS[code]
+
+/** Whether the same call would always be refused. */
+export const isRefused = (code: ToolErrorCode): boolean => !['waits', undefined].includes(errorTraits(code).refused)
+
+/** The codes with a trait. */
+export const codesWith = (has: (traits: ErrorTraits) => unknown): readonly ToolErrorCode[] =>
+  (Object.keys(TOOL_ERRORS) as ToolErrorCode[]).filter((code) => has(errorTraits(code)))
 
 /** The error codes as constants. */
 export const ToolErrorCode = Object.freeze(

@@ -4,19 +4,11 @@ import { matchesGlobs } from '../../core/execution/permit.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { CallCounts, Ledger, ObjectiveCalls, VersionCall } from '../../core/storage/ledger.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
-import type { ToolErrorCode } from '../../core/tool-result.ts'
+import { codesWith } from '../../core/tool-result.ts'
 import type { AuditEvents } from '../callers/audit-events.ts'
 
 /** Failures that spend no error budget: the caller's mistakes, refusals, and calls that the caller cancelled. */
-export const NOT_COUNTED: readonly ToolErrorCode[] = [
-  'TOOL_NOT_FOUND',
-  'INVALID_PARAMETERS',
-  'PERMISSION_DENIED',
-  'APPROVAL_REQUIRED',
-  'CONNECTION_REQUIRED',
-  'RATE_LIMITED',
-  'CANCELLED',
-]
+export const NOT_COUNTED = codesWith(({ ofCaller }) => ofCaller)
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

@@ -7,7 +7,7 @@ import { type Log, writeLog } from '../log.ts'
 import type { OnceClaim, OnceKey, OnceState, OnceStore } from '../once-store.ts'
 import { snapshotResult } from '../snapshot.ts'
 import type { Params } from '../tool.ts'
-import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
+import { errorTraits, ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { BoundTool } from './bound-tool.ts'
 import type { Call } from './call.ts'
 import { callKey } from './result-cache.ts'
@@ -108,10 +108,9 @@ export class Once {
       return value
     } catch (thrown) {
       const { code, message, extras } = asToolError(thrown, call.tool)
-      const unknown = tool.effect === 'write' && (extras.outcome !== undefined || ENDED_EARLY.has(code))
-      // The call did not happen: the key may be used again.
-      if (!unknown && NOTHING_HAPPENED.has(code))
-        await store.release(claim).catch((err) => this.#failed(err, call.tool))
+      const { ended = false, freesKey = false } = errorTraits(code)
+      const unknown = tool.effect === 'write' && (extras.outcome !== undefined || ended)
+      if (!unknown && freesKey) await store.release(claim).catch((err) => this.#failed(err, call.tool))
       else {
         const outcome = unknown ? ({ outcome: 'unknown' } as const) : {}
         const failure = { success: false, error: message, error_code: code, ...extras, ...outcome } as const
@@ -190,12 +189,6 @@ function unavailable(cause: unknown): never {
   const message = 'The store for idempotency keys is unavailable. The call did not run: try again later'
   throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })
 }
-
-const ENDED_EARLY: ReadonlySet<string> = new Set(['TIMEOUT', 'CANCELLED'])
-/** Or the call continues with the same key: a tool that calls others waits for the approval of one of its calls. */
-const NOTHING_HAPPENED: ReadonlySet<string> = new Set([
-  ...['SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'TIMEOUT', 'CANCELLED', 'APPROVAL_REQUIRED', 'CONNECTION_REQUIRED'],
-])
 
 function replay(known: ToolResult): unknown {
   if (known.success) return known.result

@@ -15,7 +15,13 @@ import { compiler } from '../schema/schema-compiler.ts'
 import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
 import type { Effect, Params } from '../tool.ts'
-import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
+import {
+  errorTraits,
+  type FailureExtras,
+  type ToolErrorCode,
+  ToolExecutionError,
+  type ToolResult,
+} from '../tool-result.ts'
 import { Approvals, mayNeedApproval, refuseOddId } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, logCall, timedOut } from './call.ts'
@@ -453,7 +459,7 @@ function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: Too
   const extras = details === undefined ? others : { ...others, details }
   if (bound?.effect !== 'write' || execution === undefined || repeat?.neverLeft === true) return extras
   const begun = execution.task === undefined || execution.task.started
-  const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
+  const endedEarly = errorTraits(code).ended === true
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
 }
 

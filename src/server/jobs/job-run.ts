@@ -5,7 +5,7 @@ import { Cancellation, type CancelSignal, pause } from '../../core/cancellation.
 import { writeLog } from '../../core/log.ts'
 import { snapshotResult } from '../../core/snapshot.ts'
 import type { Job, JobState } from '../../core/storage/job-store.ts'
-import { ToolExecutionError, type ToolResult } from '../../core/tool-result.ts'
+import { isRefused, ToolExecutionError, type ToolResult } from '../../core/tool-result.ts'
 
 /** A job as its callers see it. */
 export interface JobView {
@@ -76,8 +76,6 @@ const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 15_000
 /** The delays between attempts to store the result. */
 const END_PAUSES_MS = [200, 1_000, 5_000, 15_000]
-
-const REFUSED: ReadonlySet<string> = new Set(['TOOL_NOT_FOUND', 'PERMISSION_DENIED', 'INVALID_PARAMETERS'])
 
 /** One job that runs on this server. */
 export class JobRun {
@@ -233,7 +231,7 @@ export class JobRun {
   #stored(result: ToolResult): ToolResult {
     if (result.success) return result
     const { job } = this
-    const mayHaveHappened = job.attempts > 1 && !this.#repeatable && REFUSED.has(result.error_code)
+    const mayHaveHappened = job.attempts > 1 && !this.#repeatable && isRefused(result.error_code)
     const ended = this.#cancelReason === 'shutdown' && wasCancelled(result)
     return {
       ...result,

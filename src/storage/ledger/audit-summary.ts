@@ -6,6 +6,7 @@ import type {
   SummaryQuery,
   ToolUsage,
 } from '../../core/storage/ledger.ts'
+import { codesWith } from '../../core/tool-result.ts'
 import type { ChainRow, Seal } from './ledger-tables.ts'
 import type { ChainVisitor } from './verify-chain.ts'
 
@@ -15,12 +16,9 @@ const MAX_EVENTS = 5_000
 const DAY_MS = 86_400_000
 
 /** Failures that say that the caller may not, or not now. */
-const DENIED: ReadonlySet<string | null> = new Set([
-  'PERMISSION_DENIED',
-  'APPROVAL_REQUIRED',
-  'CONNECTION_REQUIRED',
-  'RATE_LIMITED',
-])
+const DENIED: ReadonlySet<string | null> = new Set(
+  codesWith(({ refused }) => refused === 'denied' || refused === 'waits'),
+)
 
 /** Callers make up the names of tools that don't exist. */
 const UNKNOWN = '(unknown tools)'

@@ -26,7 +26,7 @@ import type {
   VersionQuery,
 } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
+import { codesWith, ToolExecutionError } from '../../core/tool-result.ts'
 import { HeadCheck, HeadRecords } from './chain-heads.ts'
 import { FigureQueries } from './figure-queries.ts'
 import { type Expired, expire, figuresKeptMs, Housekeeper, type Retention } from './housekeeper.ts'
@@ -40,13 +40,7 @@ import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
 const LOOK_MS = 1_000
 
 /** Failures that say nothing about the version of a tool. */
-const NO_VERSION: readonly ToolErrorCode[] = [
-  'PERMISSION_DENIED',
-  'APPROVAL_REQUIRED',
-  'CONNECTION_REQUIRED',
-  'RATE_LIMITED',
-  'CANCELLED',
-]
+const NO_VERSION = codesWith(({ ofNoVersion }) => ofNoVersion)
 
 const NOT_SEALED = 'The audit chain of this server could not be sealed'
 

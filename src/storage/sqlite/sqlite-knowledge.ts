@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { DocumentPart, KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import type { Quota, StoredUsage } from '../../core/storage/quota.ts'
-import { ToolExecutionError } from '../../core/tool-result.ts'
+import { errorTraits, ToolExecutionError } from '../../core/tool-result.ts'
 import {
   bytesOf,
   checkPart,
@@ -275,9 +275,6 @@ class SqliteDocuments {
   }
 }
 
-/** Codes of errors that concern one caller. */
-const OF_CALLER: ReadonlySet<string> = new Set(['INVALID_PARAMETERS', 'RATE_LIMITED'])
-
 /** One transaction takes about 50 ms, so that others do not wait long. */
 const BATCH_LIMIT = 400
 
@@ -334,7 +331,7 @@ export class GroupedWrites {
       this.#database.exec('RELEASE one')
       return say
     } catch (error) {
-      if (!(error instanceof ToolExecutionError && OF_CALLER.has(error.code))) throw error
+      if (!(error instanceof ToolExecutionError && errorTraits(error.code).ofCaller)) throw error
       this.#database.exec('ROLLBACK TO one')
       this.#database.exec('RELEASE one')
       return () => reject(error)

@@ -3,6 +3,7 @@ import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { GateDecision, StoredRun } from '../../core/storage/run-store.ts'
+import { errorTraits } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import type { ExpectedCall, FileCase } from '../suites/suite.ts'
 
@@ -168,8 +169,6 @@ export function readCassette(value: unknown): Cassette {
   return value as Cassette
 }
 
-const REFUSED: ReadonlySet<string> = new Set(['TOOL_NOT_FOUND', 'INVALID_PARAMETERS'])
-
 /**
  * Converts a run to a case: the same request and tools, recorded results as mocks, and the calls of the run as the
  * expectation. Calls that were refused as wrong aren't expected.
@@ -181,7 +180,7 @@ export function cassetteCase({ run_id, request, calls }: Cassette): FileCase {
   const messages: readonly Message[] = request.messages.toSpliced(asked, 1)
   const right = calls.filter(
     ({ iteration, result, not_run }) =>
-      iteration > 0 && !not_run && (result.success || !REFUSED.has(result.error_code)),
+      iteration > 0 && !not_run && (result.success || errorTraits(result.error_code).refused !== 'mistake'),
   )
   const mocks = new Map<string, unknown>()
   for (const { tool, result } of right) if (result.success && !mocks.has(tool)) mocks.set(tool, result.result)

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
-import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
+import { isRefused, ToolExecutionError } from '../../core/tool-result.ts'
 import { mock } from '../../kinds/kinds.ts'
 import type { Message, Model, ModelEvent, ModelRequest, Usage } from '../../models/model.ts'
 import { costOf } from '../../models/model-info.ts'
@@ -169,8 +169,6 @@ interface TrialOptions {
   readonly context: CallContext
 }
 
-/** The codes of calls that were refused before they ran because of the model. */
-const REFUSALS: ReadonlySet<ToolErrorCode> = new Set(['INVALID_PARAMETERS', 'TOOL_NOT_FOUND', 'PERMISSION_DENIED'])
 /** The model caused these stop reasons itself; with any other it isn't judged. */
 const JUDGED: ReadonlySet<RunAnswer['stop_reason']> = new Set(['stop', 'max_iterations', 'repeated_calls', 'length'])
 
@@ -234,7 +232,7 @@ async function follow(run: AsyncIterable<RunEvent>): Promise<Turn> {
 }
 
 function observedCall({ tool, params, result }: TrackedCall): ObservedCall {
-  const refused = !result.success && REFUSALS.has(result.error_code) ? { refused: result.error_code } : undefined
+  const refused = !result.success && isRefused(result.error_code) ? { refused: result.error_code } : undefined
   return { tool, params: isObject(params) ? params : undefined, ...refused }
 }
 
