@@ -49,12 +49,16 @@ async function wholeBody(body: ReadableStream<Uint8Array>, init: RequestInit | u
   const text = length > MAX_MESSAGE_BYTES ? undefined : checkedText(Buffer.concat(pieces).toString('utf8'))
   if (text !== undefined) return text
   const id = requestId(init)
-  if (id === undefined) throw tooLarge()
+  if (id === undefined) throw new TooLargeAnswerError()
   return JSON.stringify(tooLargeAnswer(id))
 }
 
-const tooLarge = () =>
-  new ToolExecutionError('SERVICE_UNAVAILABLE', 'the server answered with more data than the limits allow')
+/** The server works, but this answer is over a limit. */
+export class TooLargeAnswerError extends ToolExecutionError {
+  constructor() {
+    super('SERVICE_UNAVAILABLE', 'the server answered with more data than the limits allow')
+  }
+}
 
 /** The id of the JSON-RPC request in a body that the SDK wrote. */
 function requestId(init: RequestInit | undefined): string | number | undefined {
@@ -166,7 +170,7 @@ class EventGuard implements Transformer<Uint8Array, Uint8Array> {
     if (this.#isOver) return
     this.#isOver = true
     const { id } = this.#of
-    if (id === undefined) this.#controller?.error(tooLarge())
+    if (id === undefined) this.#controller?.error(new TooLargeAnswerError())
     else {
       this.#answer(tooLargeAnswer(id, what))
       this.#controller?.terminate()

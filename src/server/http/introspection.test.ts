@@ -304,7 +304,23 @@ describe('the answer about a token', () => {
         response.writeHead(200, { 'content-type': 'application/token-introspection+jwt' }).end(`e30.${body}.x`)
       },
     ],
-    ['is too long', asJson({ ...active(), more: 'x'.repeat(70_000) })],
+    ['is too long', asJson({ ...active(), roles: Array.from({ length: 9_000 }, (_, index) => `role-${index}`) })],
+    ['is longer than any answer may be', asJson({ ...active(), more: 'x'.repeat(11_000_000) })],
+    ['is nested too deeply', (response) => void response.writeHead(200).end(`{"active":true,"x":${'['.repeat(9_000)}`)],
+    ['has an end that is a text', asJson({ ...active(), exp: String(now() + 600) })],
+  ])('is refused for this token only if it %s', async (_what, answer) => {
+    const endpoint = await endpointFor((response, form) =>
+      (form.get('token') === 'odd' ? answer : asJson(active()))(response),
+    )
+    const { status, failure, refusal } = await openFor({ ...CLIENT, endpoint })
+    const answers = []
+    for (const token of ['odd', 'other-1', 'odd', 'other-2']) answers.push(await status(token))
+    expect(answers).toEqual([401, 200, 401, 200])
+    expect(failure()).toBeUndefined()
+    expect(refusal()?.problem).toMatch(/answer about it can't be used|has no valid claim/)
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
     ['leads elsewhere', (response) => void response.writeHead(302, { location: issuer.issuer }).end()],
     ['is forbidden', (response) => void response.writeHead(403).end()],
     ['is an error', (response) => void response.writeHead(500).end()],
@@ -316,6 +332,34 @@ describe('the answer about a token', () => {
     expect(await status('opaque')).toBe(503)
     expect(failure()).toMatchObject({ endpoint: 'introspection' })
     expect(JSON.stringify(failure())).not.toContain('opaque')
+  })
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['is forbidden', (response) => void response.writeHead(403).end()],
+    ['is an error', (response) => void response.writeHead(500).end()],
+    ['breaks off', (response) => void response.destroy()],
+  ])('counts for the issuer only after three tokens if it %s', async (_what, answer) => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const seen: string[] = []
+    const endpoint = await endpointFor((response, form) => {
+      const token = String(form.get('token'))
+      seen.push(token)
+      ;(token.startsWith('odd') ? answer : asJson(active()))(response)
+    })
+    const { status } = await openFor({ ...CLIENT, endpoint })
+    const statuses = async (tokens: readonly string[]) => {
+      const answers = []
+      for (const token of tokens) answers.push(await status(token))
+      return answers
+    }
+    // One token fails as often as its user likes.
+    expect(await statuses(['odd-1', 'good-1', 'odd-1', 'odd-1', 'odd-1', 'good-2'])).toEqual([
+      ...[503, 200, 503, 503, 503, 200],
+    ])
+    expect(seen).toEqual(['odd-1', 'good-1', 'good-2'])
+    expect(await statuses(['odd-2', 'odd-3', 'odd-4', 'good-3'])).toEqual([503, 503, 503, 503])
+    expect(seen).not.toContain('good-3')
   })
 
   test('is asked for with the token in the body and the client in a header', async () => {

@@ -3,7 +3,7 @@ import type { OidcConfig } from '../../config/config.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
 import { boundedFetch } from '../../mcp/client/bounded-fetch.ts'
-import { unavailable } from './sign-in-error.ts'
+import { SignInError, unavailable } from './sign-in-error.ts'
 
 const TIMEOUT_MS = 10_000
 const INTROSPECTION_MS = 5_000
@@ -29,24 +29,33 @@ export class IssuerEndpoints {
     this.#settings = settings
     this.#installation = installation
     const { issuer, introspection: { endpoint = issuer, timeout_ms = INTROSPECTION_MS } = {} } = settings
-    const to = (endpoint: Endpoint, origin = issuer, ms = TIMEOUT_MS): Fetch => {
+    const sender = (endpoint: Endpoint, origin = issuer, ms = TIMEOUT_MS): Fetch => {
       const send = boundedFetch(guardedFetch(new URL(origin), installation.config.http?.allow_private))
       return async (url, init) => {
         if (installation.clock.now() < (this.#pausedUntil.get(endpoint) ?? 0)) throw unavailable()
+        return send(url, { ...init, signal: AbortSignal.timeout(ms) })
+      }
+    }
+    const to = (endpoint: Endpoint, pauseMs = PAUSE_MS): Fetch => {
+      const send = sender(endpoint)
+      return async (...request) => {
         try {
-          const response = await send(url, { ...init, signal: AbortSignal.timeout(ms) })
+          const response = await send(...request)
           if (response.status < 500) return response
           throw new Error(`it answered with status ${response.status}`)
         } catch (error) {
-          throw this.failed(endpoint, (error as Error).message)
+          if (error instanceof SignInError) throw error
+          throw this.failed(endpoint, (error as Error).message, pauseMs)
         }
       }
     }
     const keys = to('keys')
     this.#fetches = {
       discovery: to('discovery'),
-      introspection: to('introspection', endpoint, timeout_ms),
-      token: to('token'),
+      // What fails here may be about one token.
+      introspection: sender('introspection', endpoint, timeout_ms),
+      // What fails here may be about one user, who has sent a code that the issuer can't read.
+      token: to('token', 0),
       keys: (...request) => this.#keysBy(keys, request),
     }
   }
@@ -68,7 +77,7 @@ export class IssuerEndpoints {
   }
 
   /** Logs a failure, and doesn't ask the endpoint for a while. Returns the error for those who wait. */
-  failed(endpoint: Endpoint, problem: string, pauseMs = PAUSE_MS): Error {
+  failed(endpoint: Endpoint, problem: string, pauseMs = PAUSE_MS): SignInError {
     const { clock, log } = this.#installation
     const now = clock.now()
     this.#pausedUntil.set(endpoint, Math.max(this.#pausedUntil.get(endpoint) ?? 0, now + pauseMs))
