@@ -52,6 +52,7 @@ function toolsFor(name: string, at: number, origin: string) {
       steps: [{ id: name, tool: `echo_${at}`, params: own(name, { $: `$.params['${name}']` }) }],
       output: { ...own(name, { $: `$.steps['${name}']['${name}']` }), param: { $: `$.params['${name}']` } },
     }),
+    { ...tool('ask', { type: 'internal', handler: 'echo' }), approval: { self: true } },
     { ...tool('flag', { type: 'mock', mock_response: 'ran' }, { type: 'object' }), permissions: [name] },
     // A tool of that name.
     { ...tool('', { type: 'mock', mock_response: 'ran' }, { type: 'object' }), name },
@@ -149,6 +150,34 @@ describe.each(INHERITED_NAMES.map((name, at) => [name, at] as const))('%s', (nam
     expect(JSON.stringify(result)).toBe(JSON.stringify({ ...own(name, 'x'), param: 'x' }))
     expect((await call(`mock_${at}`, own(name, 'x'))).result).toBe('found')
     expect((await call(`mock_${at}`, own(name, 'y'))).result).toBe('no')
+  })
+
+  test('is a parameter that an approver can change', async () => {
+    const { details } = (await call(`ask_${at}`, sent)) as { details?: { approval?: { id: string } } }
+    const changed = { ...sent, ...own(name, 'y') }
+    const path = `/api/approvals/${details?.approval?.id}`
+    expect((await ask(path, name, { decision: 'approve', params: changed })).status).toBe(200)
+    const body = { tool_name: `ask_${at}`, params: sent, approval_id: details?.approval?.id }
+    const { result } = (await (await ask('/tools/execute', name, body)).json()) as Answer
+    expect(JSON.stringify(result)).toBe(JSON.stringify(changed))
+  })
+
+  test('is a parameter in questions, trials and saved cases', async () => {
+    const forced = { tool_name: `echo_${at}`, tool_params: sent }
+    const chat = await (await ask('/chat', name, { message: 'What is said?', ...forced })).text()
+    expect(chat).toContain(`"params":${text}`)
+    const trial = {
+      query: 'What is said?',
+      model: 'mini:v1',
+      tools: [`echo_${at}`],
+      mock: true,
+      mock_results: own(`echo_${at}`, sent),
+    }
+    expect(await (await ask('/api/tools/test', name, trial)).json()).toMatchObject({ model: 'v1' })
+    const saved = { query: 'x', expect: { calls: [{ tool: `echo_${at}`, params: sent }] } }
+    expect((await ask('/api/suites/saved/names/cases', name, { case: saved })).status).toBe(201)
+    const { cases } = (await (await ask('/api/suites/saved/names', name)).json()) as { cases: object[] }
+    expect(JSON.stringify(cases)).toContain(`"params":${text}`)
   })
 
   test('is a tool, a tenant and a permission', async () => {

@@ -120,7 +120,7 @@ type Of<Kind extends SetupChange['kind']> = Extract<SetupChange, { readonly kind
 function mcpServers({ servers, text, secrets: given }: Of<'mcp_servers'>, context: ChangeContext): BuiltChange {
   const entries = servers === undefined ? pastedServers(text ?? '') : checkedServers(servers)
   const secrets = new NewSecrets(context, given)
-  const added: Record<string, unknown> = {}
+  const added: Record<string, unknown> = Object.create(null)
   for (const [name, entry] of Object.entries(entries)) {
     const known = ['mcpServers', 'servers'].find((key) => valueAt(context.written, [key, name]) !== undefined)
     if (known !== undefined) throw new SetupError(422, `There is already an MCP server ${name} in ${known}: rename it`)

@@ -155,9 +155,9 @@ function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes:
   throw new HttpProblem(405, 'Method not allowed', `${method} is not supported here; use ${allow}`, { allow })
 }
 
-/** Fastify's JSON parser behind our checks. It refuses keys such as `__proto__`. */
+/** Fastify's JSON parser behind our checks. Keys such as `__proto__` are data: parameters of tools may have them. */
 export function parseJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
+  const parse = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (request, bytes, done) => {
     try {

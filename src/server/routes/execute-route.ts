@@ -4,15 +4,13 @@ import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
-import { parseBody, RefusedJsonError } from '../../core/json/json-depth.ts'
+import { RefusedJsonError } from '../../core/json/json-depth.ts'
 import type { CallerRate, RateState } from '../../core/rates.ts'
 import { isTraceparent } from '../../core/records/tracer.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
-import { LIMITS } from '../../core/snapshot.ts'
 import { TOOL_ERRORS, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
 import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
-import { JSON_TYPES } from '../http/hooks.ts'
 import { HttpProblem, waitSeconds } from '../http/problem.ts'
 import { RESPOND_ASYNC } from '../http/route.ts'
 import { JOB_SCHEMA } from '../jobs/job-routes.ts'
@@ -102,69 +100,58 @@ export function executeRoute(app: FastifyInstance): void {
   const { installation, traffic, streams } = app
   const contexts = new CallerContexts(installation)
 
-  app.register(async (routes) => {
-    routes.removeAllContentTypeParsers()
-    // Keys such as __proto__ are data here: the executor copies parameters safely.
-    routes.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (_request, bytes, done) => {
-      try {
-        done(null, parseBody(bytes, LIMITS.bodyDepth))
-      } catch (error) {
-        done(error as SyntaxError)
+  app.post(
+    '/tools/execute',
+    {
+      // `traffic.calls` and `streams` already count the request.
+      config: { scope: 'call', stays: true, actsFor: true },
+      schema: {
+        summary: 'Calls a tool',
+        tags: ['tools'],
+        headers: HEADERS,
+        body: BODY,
+        response: {
+          200: SUCCESS,
+          202: { ...JOB_SCHEMA, description: 'The job, for Prefer: respond-async' },
+          ...failures,
+        },
+      },
+      // The schema is documentation: the handler checks the body and answers with an envelope.
+      validatorCompiler: () => () => true,
+      errorHandler: (error, request, reply) => {
+        const problem = bodyProblem(error, request)
+        if (problem === undefined) throw error
+        reply.send(envelope(reply, unreadable(problem)))
+      },
+    },
+    async (request, reply) => {
+      const { headers, caller, body } = request
+      const problem = callProblem(body)
+      if (problem !== undefined) return envelope(reply, unreadable(problem, body))
+      const { tool_name, params, timeout_ms, approval_id, session_id } = body as CallBody
+      const session = sessionName(session_id ?? headers['x-session-id'])
+      const context = new RestContext(contexts.of(caller, session))
+      const { 'idempotency-key': key, traceparent, prefer } = headers
+      if (key !== undefined) context.idempotencyKey = key as string
+      if (isTraceparent(traceparent)) context.traceparent = traceparent
+      if (timeout_ms !== undefined) context.timeoutMs = timeout_ms
+      if (approval_id !== undefined) context.approvalId = approval_id
+      if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
+        return startJob(app, request, reply, context, session)
       }
-    })
-    routes.post(
-      '/tools/execute',
-      {
-        // `traffic.calls` and `streams` already count the request.
-        config: { scope: 'call', stays: true, actsFor: true },
-        schema: {
-          summary: 'Calls a tool',
-          tags: ['tools'],
-          headers: HEADERS,
-          body: BODY,
-          response: {
-            200: SUCCESS,
-            202: { ...JOB_SCHEMA, description: 'The job, for Prefer: respond-async' },
-            ...failures,
-          },
-        },
-        // The schema is documentation: the handler checks the body and answers with an envelope.
-        validatorCompiler: () => () => true,
-        errorHandler: (error, request, reply) => {
-          const problem = bodyProblem(error, request)
-          if (problem === undefined) throw error
-          reply.send(envelope(reply, unreadable(problem)))
-        },
-      },
-      async (request, reply) => {
-        const { headers, caller, body } = request
-        const problem = callProblem(body)
-        if (problem !== undefined) return envelope(reply, unreadable(problem, body))
-        const { tool_name, params, timeout_ms, approval_id, session_id } = body as CallBody
-        const session = sessionName(session_id ?? headers['x-session-id'])
-        const context = new RestContext(contexts.of(caller, session))
-        const { 'idempotency-key': key, traceparent, prefer } = headers
-        if (key !== undefined) context.idempotencyKey = key as string
-        if (isTraceparent(traceparent)) context.traceparent = traceparent
-        if (timeout_ms !== undefined) context.timeoutMs = timeout_ms
-        if (approval_id !== undefined) context.approvalId = approval_id
-        if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
-          return startJob(app, request, reply, context, session)
-        }
-        const stream = acceptsEvents(request) ? streams.start(reply) : undefined
-        if (stream !== undefined) context.report = (progress) => void stream.send('progress', progress)
-        const { signal } = context
-        const end = traffic.begin(signal, caller.id)
-        reply.raw.on('close', () => signal.abort(undefined))
-        const running = installation.manager.getExecutor().execute(tool_name, params, context)
-        const result = await running.finally(end)
-        if (stream === undefined) return envelope(reply, result, context)
-        await stream.send('result', result)
-        stream.end()
-        return reply
-      },
-    )
-  })
+      const stream = acceptsEvents(request) ? streams.start(reply) : undefined
+      if (stream !== undefined) context.report = (progress) => void stream.send('progress', progress)
+      const { signal } = context
+      const end = traffic.begin(signal, caller.id)
+      reply.raw.on('close', () => signal.abort(undefined))
+      const running = installation.manager.getExecutor().execute(tool_name, params, context)
+      const result = await running.finally(end)
+      if (stream === undefined) return envelope(reply, result, context)
+      await stream.send('result', result)
+      stream.end()
+      return reply
+    },
+  )
 }
 
 /** Starts the call as a job. The response has the URL of the result. */
@@ -243,7 +230,6 @@ function callProblem(body: unknown): string | undefined {
 /** The problem with a body that could not be parsed; undefined for any other error. */
 function bodyProblem(error: Partial<FastifyError>, { routeOptions }: FastifyRequest): string | undefined {
   if (error instanceof RefusedJsonError) return `the body ${error.message}`
-  if (error instanceof SyntaxError) return 'the body is not JSON'
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return `the body is larger than ${routeOptions.bodyLimit} bytes`
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return 'send the call as application/json'
   return error.code?.startsWith('FST_ERR_CTP_') ? 'the body is not JSON' : undefined

@@ -481,7 +481,7 @@ test('refuses bodies of a wrong form', async () => {
     headers: { 'content-type': 'application/json' },
     body: '{"change": {"kind": "mcp_servers", "servers": {"__proto__": {"url": "http://a"}}}}',
   })
-  expect(proto.status).toBe(400)
+  expect(proto.status).toBe(422)
   const long = { kind: 'mcp_servers', servers: { x: { url: `http://127.0.0.1/${'x'.repeat(70_000)}` } } }
   expect((await change(long)).status).toBe(422)
 })
