@@ -25,6 +25,16 @@ describe('a run', () => {
     [{ prices: { input: 1 } }, 'prices.output must be a number of 0 or more, not undefined'],
     [{ prices: { input: Number.NaN, output: 1 } }, 'prices.input must be a number of 0 or more, not NaN'],
     [{ prices: { input: 1, output: 1, cached: 1 } }, 'prices: unknown option "cached". Did you mean "cached_input"?'],
+    [{ output: 5 }, 'output must be an object with schema, refinement, not 5'],
+    [
+      { output: { schema: { type: 'object', $ref: '#/$defs/none' } } },
+      'output cannot be used: $ref "#/$defs/none" has no',
+    ],
+    [{ output: { schema: { type: 'objet' } } }, 'output cannot be used: '],
+    [
+      { messages: [{ role: 'wizard', content: 'Hi' }] },
+      'messages[0].role must be system, user, assistant or tool, not "',
+    ],
   ])('is refused with %j, before the model is asked', async (request, message) => {
     const { loop } = loopSetup()
     const model = scripted('Never said.')

@@ -1,6 +1,6 @@
 import { loadCompiler } from '../core/execution/bound-tool.ts'
 import { objectProblems } from '../core/execution/parameter-check.ts'
-import type { ReadSchema } from '../core/schema/json-schema-of.ts'
+import type { ReadSchema, Refinement } from '../core/schema/json-schema-of.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Message, ModelRequest, OfferedTool, ToolCall } from '../models/model.ts'
@@ -24,10 +24,23 @@ export interface Ending {
 
 const MAX_PROBLEMS = 10
 
-/** Throws if answers could not be checked against the schema. */
-export async function requireCheckable({ schema }: ReadSchema): Promise<void> {
+/** Compiling a schema is expensive, and a run may be checked twice: before it is stored, and by the loop. */
+const checkable = new WeakSet<ReadSchema>()
+
+/** The rules of a library may need a whole value. Only the schema is checked. */
+const NO_RULES: Refinement = { validate: (value) => ({ value }), fillsDefaults: true }
+
+/** Throws a TypeError if answers could not be checked against the schema. `place` is where it was given. */
+export async function requireCheckable(output: ReadSchema, place: string): Promise<void> {
+  if (checkable.has(output)) return
   await loadCompiler()
-  objectProblems({ schema }, {})
+  try {
+    const { schema, refinement } = output
+    await objectProblems({ schema, ...(refinement && { refinement: NO_RULES }) }, {})
+  } catch (cause) {
+    throw new TypeError(`${place} cannot be used: ${(cause as Error).message}`, { cause })
+  }
+  checkable.add(output)
 }
 
 /** The output in a text, and the text without anything around it; otherwise what is wrong with it. */

@@ -18,7 +18,7 @@ import { type DiscoverySettings, ToolDiscovery } from './discovery.ts'
 import { calledVersions } from './journal.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
-import type { Ending } from './run-output.ts'
+import { type Ending, requireCheckable } from './run-output.ts'
 import { RunRecord, type RunRecordOptions } from './run-record.ts'
 import { RunState } from './run-state.ts'
 import { type Offer, type ToolGate, versionsIn } from './tool-offer.ts'
@@ -106,6 +106,7 @@ export class ToolLoop {
   /** Yielding an event costs as much as half a call, so events are only yielded if someone reads them. */
   async *#run(request: RunRequest, streams: boolean): AsyncGenerator<RunEvent, void, undefined> {
     checkRequest(request)
+    if (request.output !== undefined) await requireCheckable(request.output, 'ToolLoop.run: output')
     // A run that continues calls the versions that it was offered before.
     const called = calledVersions(request.journal)
     const rights = called === undefined ? request.context : { ...request.context, versions: called }

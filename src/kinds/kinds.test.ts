@@ -98,6 +98,9 @@ describe('ToolHandlers', () => {
   test('refuses options of isolated() that do not exist', () => {
     const url = new URL('./x.ts', import.meta.url)
     expect(() => isolated(url, 'run', { net: true } as object)).toThrow('isolated: unknown option "net"')
+    expect(() => isolated(url, 'run', null as never)).toThrow('isolated: options must be an object, not null')
+    const shred = { shred: true } as object
+    expect(() => new ToolHandlers().register('x', () => 1, shred)).toThrow('register: unknown option "shred"')
     expect(() => isolated(url, 'run', { network: 1 } as object)).toThrow('network must be true or false, not 1')
   })
 

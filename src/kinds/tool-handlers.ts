@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { checkObject, wrongType } from '../core/check-options.ts'
 import { codeIdentity } from '../core/execution/definition-hash.ts'
 import type { Handler, IsolatedHandler, Kind } from '../core/handler.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
@@ -27,6 +28,7 @@ export class ToolHandlers {
     if (typeof handler !== 'function' && !isIsolated(handler)) {
       throw new TypeError(`Handler '${name}' must be a function, or isolated(module, export)`)
     }
+    checkObject('ToolHandlers.register', options, { effect: true, shared: true })
     const slot = this.slot(name)
     slot.handler = handler
     slot.effect = options.effect
@@ -68,11 +70,10 @@ export function isolated(
   if (protocol !== 'file:') {
     throw new TypeError(`An isolated handler needs a file: URL, not "${href}": use new URL('./x.ts', import.meta.url)`)
   }
-  const { network, ...others } = options
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw new TypeError(`isolated: unknown option "${unknown}". The only option is "network"`)
+  checkObject('isolated', options, { network: true })
+  const { network } = options
   if (network !== undefined && typeof network !== 'boolean') {
-    throw new TypeError(`isolated: network must be true or false, not ${JSON.stringify(network)}`)
+    throw wrongType('isolated', 'network', 'true or false', network)
   }
   const source = (): string => readFileSync(new URL(href), 'utf8')
   return { module: href, export: name, source, ...(network !== undefined && { network }) }

@@ -193,17 +193,15 @@ const string = must('a string', (value) => typeof value === 'string')
 const nonEmpty = must('a string that is not empty', (value) => typeof value === 'string' && value !== '')
 const boolean = must('true or false', (value) => typeof value === 'boolean')
 const callable = must('a function', (value) => typeof value === 'function')
-const stringList = must('an array of names', (value) => Array.isArray(value) && value.every(isText))
+/** `every` skips the holes of a sparse array. */
+const isList = (value: unknown): boolean => Array.isArray(value) && Array.from(value).every(isText)
+const stringList = must('an array of names', isList)
 const abortSignal = must('an AbortSignal', (value) => typeof Object(value).addEventListener === 'function')
 const timer = must('an object with now(), wall() and after()', (value) => typeof Object(value).after === 'function')
 const plainObject = must('an object', isRecord)
 const booleans = must('an object whose values are true or false', (value) => {
   return isRecord(value) && Object.values(value).every((one) => one === undefined || typeof one === 'boolean')
 })
-const messageList = must(
-  "an array of messages, such as [{role: 'user', content: 'Hi'}]",
-  (value) => Array.isArray(value) && value.every((one) => isText(Object(one).role)),
-)
 
 const OPTIONS: Checks<ToolyardOptions<[], undefined>> = {
   tools: must('an array, such as [forecast]', Array.isArray),
@@ -228,7 +226,7 @@ const CALL = {
 
 const RUN = {
   ...CALLER,
-  ...{ model: anything, messages: messageList, prompt: string, system: string, output: anything, tools: stringList },
+  ...{ model: anything, messages: anything, prompt: string, system: string, output: anything, tools: stringList },
   ...{ maxIterations: number(COUNT), maxTokens: number(COUNT), temperature: number({ min: 0, max: 2 }) },
   budget: nested({ wallTimeMs: number(ABOVE_ZERO), tokens: number(COUNT), cost: number(ABOVE_ZERO) }),
   ...{ durable: boolean, runId: nonEmpty },
@@ -261,7 +259,7 @@ export function checkDecision(options: DecideOptions): void {
 const DISCOVERY: Checks<DiscoveryOptions> = {
   enabled: must('"auto", true or false', (value) => value === 'auto' || typeof value === 'boolean'),
   maxToolTokens: number(ABOVE_ZERO),
-  always: must('an array of patterns, such as ["orders_*"]', (value) => Array.isArray(value) && value.every(isText)),
+  always: must('an array of patterns, such as ["orders_*"]', isList),
 }
 
 /** The settings of the options, as the configuration has them. */
@@ -287,7 +285,7 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
     const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
     throw new TypeError(`createToolyard: tools[${at}] is not a tool: ${fix}`)
   }
-  if (!Array.isArray(sinks) || sinks.some((sink) => typeof Object(sink).write !== 'function')) {
+  if (!Array.isArray(sinks) || Array.from(sinks).some((sink) => typeof Object(sink).write !== 'function')) {
     throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
   }
 }
@@ -308,11 +306,11 @@ function checkValues(method: string, options: object, checks: Readonly<Record<st
 }
 
 /** Throws a TypeError if the schema of an answer can't be used. */
-export function outputOf(schema: OutputSchema): ReadSchema {
+export function outputOf(method: string, schema: OutputSchema): ReadSchema {
   try {
     return readSchema(schema)
   } catch (error) {
-    throw new TypeError((error as Error).message.replace('Tool parameters', 'yard.run: output'), { cause: error })
+    throw new TypeError((error as Error).message.replace('Tool parameters', `${method}: output`), { cause: error })
   }
 }
 

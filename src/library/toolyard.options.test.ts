@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { SCHEMA_BOUNDS } from '../core/schema/guard-schema.ts'
 import { scripted } from '../testing/stand-ins.ts'
 import { toAiSdk } from './ai-sdk.ts'
 import { createToolyard as createConfigured } from './configured.ts'
@@ -38,6 +39,42 @@ const CALLER: Wrong[] = [
   type({ signal: { aborted: true } }, 'signal must be an AbortSignal, not an object'),
 ]
 
+const CONTENT = 'must be a string or an array of parts with a type'
+const ROLE = 'must be system, user, assistant or tool'
+const CALLS = 'must be an array of calls with an id and a function'
+
+const MESSAGES: readonly [messages: readonly unknown[], message: string][] = [
+  [[{ content: 'Hi' }], `messages[0].role ${ROLE}, not undefined`],
+  [[{ role: 'wizard', content: 'Hi' }], `messages[0].role ${ROLE}, not "wizard"`],
+  [[{ role: 'constructor', content: 'Hi' }], `messages[0].role ${ROLE}, not "constructor"`],
+  [new Array(1), "messages[0] must be an object such as {role: 'user', content: 'Hi'}, not undefined"],
+  [
+    [
+      { role: 'user', content: 'Hi' },
+      { role: 'user', content: 5 },
+    ],
+    `messages[1].content ${CONTENT}, not 5`,
+  ],
+  [[{ role: 'user', content: ['Hi'] }], `messages[0].content ${CONTENT}, not an array`],
+  [[{ role: 'user', content: null }], `messages[0].content ${CONTENT}, not null`],
+  [[{ role: 'system', content: [] }], 'messages[0].content must be a string, not an array'],
+  [[{ role: 'assistant' }], 'messages[0].content must be a string or null, not undefined'],
+  [[{ role: 'assistant', content: null, tool_calls: [{ id: 'a' }] }], `messages[0].tool_calls ${CALLS}, not an array`],
+  [[{ role: 'tool', content: 'x' }], 'messages[0].tool_call_id must be the id of a call, not undefined'],
+]
+
+let deep: object = { type: 'object' }
+for (let levels = 0; levels < SCHEMA_BOUNDS.depth; levels++) deep = { type: 'object', properties: { a: deep } }
+const loop = { type: 'object', $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }
+
+/** Schemas that answers can't be checked against. */
+const OUTPUTS: readonly [output: unknown, message: string][] = [
+  [{ type: 'array' }, 'must be an object schema'],
+  [deep, `cannot be used: nested deeper than ${SCHEMA_BOUNDS.depth} levels`],
+  [{ type: 'object', $ref: '#/$defs/none' }, 'cannot be used: $ref "#/$defs/none" has no target'],
+  [loop, 'cannot be used: a $ref is circular: it leads back to itself on the same value'],
+]
+
 const RUN: Wrong[] = [
   ...CALLER,
   type({ maxIterations: '5' }, 'maxIterations must be an integer of 1 or more, not "5"'),
@@ -75,10 +112,9 @@ const RUN: Wrong[] = [
     { prompt: undefined, messages: 'Hi' },
     `messages must be an array of messages, such as [{role: 'user', content: 'Hi'}], not "Hi"`,
   ),
-  type(
-    { prompt: undefined, messages: [{ content: 'Hi' }] },
-    `messages must be an array of messages, such as [{role: 'user', content: 'Hi'}], not an array`,
-  ),
+  type({ tools: new Array(1) }, 'tools must be an array of names, not an array'),
+  ...MESSAGES.map(([messages, message]) => type({ prompt: undefined, messages }, message)),
+  ...OUTPUTS.map(([output, message]) => type({ output }, `output ${message}`)),
 ]
 
 describe.each(['run', 'stream'] as const)('%s', (method) => {
@@ -148,6 +184,7 @@ test('adapters refuse wrong options, and those that another adapter takes', asyn
   const { yard } = await open()
   expect(() => toAiSdk(yard, { progress: 1 } as never)).toThrow('toAiSdk: progress must be true or false, not 1')
   expect(() => toAiSdk(yard, { tools: 'look' } as never)).toThrow('toAiSdk: tools must be an array of names')
+  expect(() => toAiSdk(yard, { tools: new Array(1) })).toThrow('toAiSdk: tools must be an array of names, not an array')
   const unknown = 'unknown option "progress"'
   await expect(toLangChain(yard, { progress: true } as never)).rejects.toThrow(`toLangChain: ${unknown}`)
   await expect(toOpenAiAgents(yard, { progress: true } as never)).rejects.toThrow(`toOpenAiAgents: ${unknown}`)

@@ -183,7 +183,7 @@ export class Toolyard<
     const caller = callContext(method, options ?? null)
     const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
     const context = { ...caller, signal: this.#signal(options.signal) }
-    const output = options.output === undefined ? undefined : outputOf(options.output)
+    const output = options.output === undefined ? undefined : outputOf(method, options.output)
     if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
     const { loop, registry, stored } = this.#parts
     if (options.durable) this.#stored('durable')
@@ -192,6 +192,13 @@ export class Toolyard<
     if (options.runId !== undefined && !options.durable) throw new TypeError('runId needs durable: true')
     const unknown = tools?.find((name) => registry.find(name) === undefined)
     if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
+    // With the loop, so that programs that only call tools don't load it.
+    const [{ checkMessages }, { requireCheckable }] = await Promise.all([
+      import('../chat/check-request.ts'),
+      import('../chat/run-output.ts'),
+    ])
+    if (messages !== undefined) checkMessages(method, messages)
+    if (output !== undefined) await requireCheckable(output, `${method}: output`)
     const { model, prices } = await this.#modelOf(given)
     const request: RunRequest = {
       model,

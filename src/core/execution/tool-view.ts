@@ -210,7 +210,7 @@ function lifeProblem({ version, deprecated, migrate = [] }: ToolDefinition): str
     if (unknown !== undefined) return `deprecated has an unknown key "${unknown}". ${nearest(unknown, DEPRECATION)}`
   }
   const list: unknown = migrate
-  const isList = Array.isArray(list) && list.every(isRecord)
+  const isList = Array.isArray(list) && Array.from(list).every(isRecord)
   if (!isList) return 'migrate must be a list of objects, such as [{from: "1.0.0", rename: {old: "new"}}]'
   for (const { from, rename, defaults, drop } of migrate) {
     const problem = versionProblem(from)
@@ -218,7 +218,7 @@ function lifeProblem({ version, deprecated, migrate = [] }: ToolDefinition): str
     const isSound =
       (rename === undefined || (isRecord(rename) && Object.values(rename).every(isText))) &&
       (defaults === undefined || isRecord(defaults)) &&
-      (drop === undefined || (Array.isArray(drop) && drop.every(isText)))
+      (drop === undefined || (Array.isArray(drop) && Array.from(drop).every(isText)))
     if (!isSound) return `migrate from ${from} must have rename and defaults as objects, and drop as a list of names`
   }
   return undefined

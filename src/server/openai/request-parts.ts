@@ -153,9 +153,9 @@ const ANY_OBJECT: ReadSchema = { schema: { type: 'object' } }
 /** Throws an `OpenAiError` if answers can't be checked against the schema. */
 export async function requireFormat({ output }: AskedRun, place: string): Promise<void> {
   try {
-    if (output !== undefined) await requireCheckable(output)
+    if (output !== undefined) await requireCheckable(output, place)
   } catch (error) {
-    throw invalid(place, `${place} cannot be used: ${(error as Error).message}`)
+    throw invalid(place, (error as Error).message)
   }
 }
 
