@@ -74,7 +74,22 @@ test('a server that is removed from the configuration frees its names', async ()
   await first.use({ other: server('other', 'transfer', 'bank__transfer') })
   await first.listed({ transfer: 'other', bank__transfer: 'other' })
   await first.use({ other: server('other', 'transfer'), bank: server('bank', 'transfer') })
-  await first.listed({ transfer: 'other', bank__transfer: 'bank' })
+  await first.listed({ transfer: 'bank', other__transfer: 'other' })
+})
+
+test('a server of the installation that does not have another one in its configuration takes no name from it', async () => {
+  const folder = await dataFolder()
+  const bad = server('bad', 'transfer')
+  const both = { bad, bank: server('bank', 'transfer') }
+  const first = await start(folder, { bank: both.bank })
+  await first.listed({ transfer: 'bank' })
+  const other = await start(folder, { bad })
+  await other.listed({ transfer: 'bad' })
+  await first.use({ bad: server('bad', 'transfer', 'look'), bank: both.bank })
+  await first.listed({ transfer: 'bank', bad__transfer: 'bad', look: 'bad' })
+  await first.installation.close()
+  const again = await start(folder, both)
+  await again.listed({ transfer: 'bank', bad__transfer: 'bad' })
 })
 
 test('a server over HTTP cannot take the names of one that is down', async () => {
@@ -110,7 +125,7 @@ test('servers on one store that claim names at the same time agree', async () =>
   const stored = await new StoredToolNames(settings).read()
   expect([...stored.keys()].sort()).toEqual(['7', '__proto__', 'own_s0', 'own_s1', 'own_s2', 'own_s3', 'transfer'])
   for (const [index, one] of configured.entries()) {
-    expect(owners[index]?.get('transfer')).toBe(stored.get('transfer'))
-    expect(stored.get(`own_${one}`)).toBe(one)
+    expect(owners[index]?.get('transfer')).toEqual(stored.get('transfer'))
+    expect(stored.get(`own_${one}`)).toEqual([one])
   }
 })

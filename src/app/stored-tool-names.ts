@@ -1,5 +1,5 @@
 import type { SettingStore } from '../core/storage/setting-store.ts'
-import { type NameOwners, type ToolNames, withClaims } from '../mcp/client/tool-names.ts'
+import { type NameOwners, type ToolNames, type Wanted, withClaims } from '../mcp/client/tool-names.ts'
 
 const SETTING = { kind: 'tool_names', name: 'mcp' } as const
 /** Other servers of the installation claim names at the same time only when they start. */
@@ -14,22 +14,34 @@ export class StoredToolNames implements ToolNames {
   }
 
   async read(): Promise<NameOwners> {
-    return new Map((await this.#stored()) ?? [])
+    return ownersOf(await this.#stored())
   }
 
-  async claim(wanted: NameOwners, configured: readonly string[]): Promise<NameOwners> {
+  async claim(wanted: Wanted, configured: readonly string[]): Promise<NameOwners> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const stored = await this.#stored()
-      const owners: NameOwners = new Map(stored ?? [])
+      const owners = ownersOf(stored)
       const claimed = withClaims(owners, wanted, configured)
       if (claimed === owners) return owners
-      if (await this.#settings.replace({ ...SETTING, value: [...claimed] }, stored)) return claimed
+      if (
+        await this.#settings.replace(
+          { ...SETTING, value: [...claimed].map(([name, servers]) => [name, ...servers]) },
+          stored,
+        )
+      )
+        return claimed
     }
     throw new Error(`The names of MCP tools changed ${MAX_ATTEMPTS} times while they were claimed`)
   }
 
-  async #stored(): Promise<readonly (readonly [string, string])[] | undefined> {
+  async #stored(): Promise<readonly StoredName[] | undefined> {
     const setting = (await this.#settings.list(SETTING.kind)).find(({ name }) => name === SETTING.name)
-    return setting?.value as readonly (readonly [string, string])[] | undefined
+    return setting?.value as readonly StoredName[] | undefined
   }
 }
+
+/** A name and its servers. */
+type StoredName = readonly [name: string, ...servers: string[]]
+
+const ownersOf = (stored: readonly StoredName[] = []): NameOwners =>
+  new Map(stored.map(([name, ...servers]) => [name, servers]))

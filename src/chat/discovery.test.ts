@@ -33,6 +33,19 @@ test('a printed call of the search runs, and so does one of what it found', asyn
   ])
 })
 
+test('two runs of a user that search at once find their own tools', async () => {
+  const { loop } = setup()
+  const run = (allowed_tools: string[]) => {
+    const model = scripted(call('search_tools', { query: 'repair a bicycle or cook a soup' }), 'Done.')
+    return loop.answer({ model, messages: ASKED, allowed_tools, context: { user: 'ada' } })
+  }
+  const found = (await Promise.all([run(['water', 'fix']), run(['water', 'cook'])])).map(({ tool_calls }) =>
+    JSON.stringify(tool_calls[0]?.result),
+  )
+  expect(found).toEqual([expect.stringContaining('fix'), expect.stringContaining('cook')])
+  expect(found).toEqual([expect.not.stringContaining('cook'), expect.not.stringContaining('fix')])
+})
+
 test('a durable run that continues is offered what it had found', async () => {
   const steps: JournalStep[] = []
   const { loop } = setup()

@@ -138,6 +138,8 @@ export interface Kind {
   asksClient?(tool: ToolDefinition): boolean
   /** Whether a call may ask people: its result is for this call only. */
   asksPeople?(tool: ToolDefinition): boolean
+  /** False if a result depends on more of the call than its caller and its parameters: it is for this call only. */
+  readonly sharesResults?: false
   /** The description for a caller that may use these of the callees. */
   describe?(tool: ToolDefinition, usable: readonly ToolDefinition[]): string
   /** Whether its tools never run if a model printed the call as text, whatever their effect. */

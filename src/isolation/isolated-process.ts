@@ -31,6 +31,8 @@ const STDERR_CHARACTERS = 2000
 /** A running call: either `resolve` or `reject` is called, once. */
 export interface PendingCall {
   readonly task: IsolatedTask
+  /** Runs work in the async context of the call: a process serves one caller after the other. */
+  within<Value>(work: () => Value): Value
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -186,7 +188,7 @@ export class IsolatedProcess {
     } else if (message.type === 'call') {
       this.#callTool(message, this.#call)
     } else {
-      this.#pass(message, this.#call.task)
+      this.#pass(message, this.#call)
     }
   }
 
@@ -205,23 +207,29 @@ export class IsolatedProcess {
   }
 
   #callTool({ id, ordinal, name, params }: ToolCall, call: PendingCall): void {
-    if (call.task.call === undefined) {
+    const { task } = call
+    if (task.call === undefined) {
       this.#misbehave('EXECUTION_ERROR', 'called a tool')
       return
     }
     const fail = (error: unknown) => {
       if (this.#call === call) this.end(error)
     }
-    call.task.call(name, params).then((result) => {
-      const message: ResultMessage = { id, ordinal, result }
-      if (this.#call === call) this.#channel.write(`${JSON.stringify(message)}\n`)
-    }, fail)
+    const makeCall = task.call
+    call
+      .within(() => makeCall(name, params))
+      .then((result) => {
+        const message: ResultMessage = { id, ordinal, result }
+        if (this.#call === call) this.#channel.write(`${JSON.stringify(message)}\n`)
+      }, fail)
   }
 
-  #pass(note: Note, task: IsolatedTask): void {
+  #pass(note: Note, { task, within }: PendingCall): void {
     try {
-      if (note.type === 'report') task.report(note.progress)
-      else task.log[note.level](Object(note.fields), note.message)
+      within(() => {
+        if (note.type === 'report') task.report(note.progress)
+        else task.log[note.level](Object(note.fields), note.message)
+      })
     } catch (error) {
       this.#events.warn(
         { error: thrown(error).message },

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { availableParallelism } from 'node:os'
 import { ABOVE_ZERO, COUNT, checkNumber, checkObject, type NumberRange } from '../core/check-options.ts'
 import { backgroundClock, type Clock } from '../core/clock.ts'
@@ -129,6 +130,7 @@ export class ProcessPool implements Isolate {
         task,
         tenant: task.tenant,
         sort,
+        within: AsyncLocalStorage.snapshot(),
         resolve: (value) => {
           sort.module = task.module
           settled()
@@ -216,6 +218,7 @@ export class ProcessPool implements Isolate {
     const cancel = this.#clock.after(callTimeoutMs, () => process.end(new ToolExecutionError('TIMEOUT', message)))
     return {
       task: call.task,
+      within: call.within,
       resolve: (value) => {
         cancel()
         call.resolve(value)

@@ -1,4 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { StructuredTool } from '@langchain/core/tools'
 import { tool as langchainTool } from '@langchain/core/tools'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -8,7 +12,7 @@ import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import { kinds } from '../kinds/kinds.ts'
-import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
 import { captureLog } from '../testing/stand-ins.ts'
 import { fromAiSdk, toAiSdk } from './ai-sdk.ts'
 import { createToolyard } from './configured.ts'
@@ -262,5 +266,70 @@ describe('an idempotency key of the program', () => {
     expect([await ask(), await ask()]).toEqual([1, 2])
     const inRun = { runId: 'run-1' }
     expect([await ask(inRun), await ask(inRun), await ask({ runId: 'run-2' })]).toEqual([3, 3, 4])
+  })
+})
+
+describe('what a process or a connection of several callers hands to a program', () => {
+  test('runs in the session of its call: calls of code mode', async () => {
+    const name = orders(() => session.getStore() ?? 'nobody')
+    const yard = await yardWith([name], { tools: { code_mode: { enabled: true } } })
+    const run = async (user?: string) => {
+      const { result } = (await yard.call('run_code', { code: 'return await tools.orders({})' }, { user })) as {
+        result?: { result: unknown }
+      }
+      return result?.result
+    }
+    expect(await as('ada', () => run('ada'))).toBe('ada')
+    expect(await as('bob', () => run('bob'))).toBe('bob')
+    expect(await run()).toBe('nobody')
+  })
+
+  test('runs in the session of its call: progress and log lines of isolated handlers', async () => {
+    const log = captureLog()
+    const said: unknown[] = []
+    const debug = (...line: unknown[]) => void said.push([session.getStore(), line.at(-1)])
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-session-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const module = join(folder, 'handler.mjs')
+    await writeFile(module, "export const run = (_, { report, log }) => { report(1); log.debug({}, 'said') }")
+    const slow = tool({
+      ...{ name: 'slow', description: 'Reports.', input: NONE },
+      execute: isolated(pathToFileURL(module), 'run'),
+    })
+    const yard = await createToolyard({ tools: [slow], log: { ...log, isLevelEnabled: () => true, debug } })
+    onTestFinished(() => yard.close())
+    for (const user of ['ada', 'bob']) {
+      const report = (progress: unknown) => void said.push([session.getStore(), progress])
+      await as(user, () => yard.executor.execute('slow', {}, { user, report }))
+    }
+    const ofHandler = said.filter((one) => /1|said/.test(JSON.stringify(one)))
+    expect(ofHandler).toEqual([
+      ['ada', 1],
+      ['ada', 'said'],
+      ['bob', 1],
+      ['bob', 'said'],
+    ])
+  })
+
+  test('runs in the session of its call: progress of whatever a kind listens to', async () => {
+    const heard: (() => void)[] = []
+    const registry = new ToolRegistry()
+    const handler = (_: unknown, { report }: { report: (progress: unknown) => void }) => {
+      heard.push(() => report(1))
+      return new Promise((resolve) => heard.push(() => resolve(1)))
+    }
+    const listening = { effect: () => 'write' as const, bind: () => () => handler }
+    const executor = new ToolExecutor(registry, { kinds: { listening } })
+    const parameters = { type: 'object' }
+    registry.register({ name: 'far', description: 'Reports.', parameters, implementation: { type: 'listening' } })
+    const said: unknown[] = []
+    const report = () => void said.push(session.getStore())
+    const call = as('ada', () => executor.execute('far', {}, { report }))
+    await vi.waitFor(() => expect(heard).toHaveLength(2))
+    as('bob', () => {
+      for (const one of heard) one()
+    })
+    expect(await call).toMatchObject({ success: true })
+    expect(said).toEqual(['ada'])
   })
 })

@@ -22,7 +22,7 @@ import { ToolExecutionError, type ToolResult } from '../../src/core/tool-result.
 import { openSqliteEngine } from '../../src/storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../../src/testing/stand-ins.ts'
 
-/** An executor that writes down what it asks of everything around it, in order. */
+/** An executor that records what it asks of everything around it, in order. */
 export type TracedYard = Awaited<ReturnType<typeof tracedYard>>
 
 export async function tracedYard(options: Partial<ToolExecutorOptions> = {}) {
@@ -39,7 +39,7 @@ export async function tracedYard(options: Partial<ToolExecutorOptions> = {}) {
   const lines: string[] = []
   const say = (text: string) => void lines.push(text)
 
-  /** The part, whose methods are written down with what `shown` says of their arguments. */
+  /** The part, whose calls are recorded with what `shown` says of their arguments. */
   const traced = <Part extends object>(
     name: string,
     part: Part,
@@ -184,7 +184,7 @@ export async function tracedYard(options: Partial<ToolExecutorOptions> = {}) {
 
   return {
     ...{ executor, registry, engine, clock, spent, connected, add, define, say, said, lines },
-    /** Calls a tool, and writes down the call, its trace and its envelope. */
+    /** Calls a tool, and records the call, its trace and its envelope. */
     call: (name: string, params: unknown = {}, context: CallContext = {}, goesOn?: boolean) =>
       said(
         `${name} ${shortly(params)} ${shortly(context)}`,

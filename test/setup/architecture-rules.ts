@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The modules of Node that read no file, no socket, no process and no environment. */
-const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:path', 'node:perf_hooks']
+const PURE_BUILTINS = ['node:async_hooks', 'node:buffer', 'node:crypto', 'node:path', 'node:perf_hooks']
 const NOT_PURE = /\bprocess\.env\b|(?<![.\w])fetch\(/
 
 const isTest = (path: string): boolean => /\.test\.tsx?$|\/fixtures\//.test(path)

@@ -424,7 +424,7 @@ export class BoundTool implements ExecutionHost {
 
   /** Whether the result is for this call only, because it may ask people or its client, or it may be for somebody else. */
   isPrivate({ context, isStated }: Pick<Call, 'context' | 'isStated'>): boolean {
-    if (!isStated) return true
+    if (!isStated || this.#kind?.sharesResults === false) return true
     if (this.#kind?.asksPeople?.(this.definition) === true) return true
     return context.client !== undefined && this.#kind?.asksClient?.(this.definition) === true
   }

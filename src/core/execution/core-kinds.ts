@@ -25,6 +25,9 @@ const code: Kind = {
   },
 }
 
+/** What it finds depends on the tools that a run is offered. */
+const discovery: Kind = { ...code, sharesResults: false }
+
 /** A response for calls whose parameters have these values. */
 interface MockCase {
   readonly when: Params
@@ -47,7 +50,7 @@ export const mock: Kind = {
 }
 
 /** The kinds that need nothing but their definition. Every executor has them. */
-export const CORE_KINDS: Readonly<Record<string, Kind>> = { [CODE]: code, [DISCOVERY]: code, mock }
+export const CORE_KINDS: Readonly<Record<string, Kind>> = { [CODE]: code, [DISCOVERY]: discovery, mock }
 
 /** Stands for a kind that an executor was not given. */
 export function missingKind(type: string): Kind {

@@ -73,11 +73,32 @@ test('functions in an implementation count with their text', async () => {
   expect(await of(() => 1)).not.toBe(await of(() => 2))
 })
 
-test('code counts with its version, else with its text, and bound functions with their name', () => {
+test('what the code of a tool may call counts where the tool is called by another one', async () => {
+  const coded: Kind = { ...calling, identity: () => ({ implementation: 'limits' }) }
+  const kinds: Record<string, Kind> = { run_code: coded, flow: calling, pay: kind }
+  const hashed = (tool: ToolDefinition, url: string) => {
+    const all = [tool, define('run_code', { calls: ['pay'] }), define('pay', { url })]
+    return definitionHash(tool, {
+      kindOf: ({ name }) => kinds[name],
+      reachable: (name) => all.filter((one) => one.name === name),
+      settled: async () => {},
+    })
+  }
+  const flow = define('flow', { calls: ['run_code'] })
+  expect(await hashed(flow, 'a')).not.toBe(await hashed(flow, 'b'))
+  // A person reads its code.
+  const code = define('run_code', { calls: ['pay'] })
+  expect(await hashed(code, 'a')).toBe(await hashed(code, 'b'))
+})
+
+test('code counts with its version, else with its text, and bound functions each as another one', () => {
   function pay() {}
   function refund() {}
   expect(codeIdentity({ version: '1.0.0' }, pay)).toBe('1.0.0')
   expect(codeIdentity({}, pay)).not.toEqual(codeIdentity({}, refund))
-  expect(codeIdentity({}, pay.bind(null))).not.toEqual(codeIdentity({}, refund.bind(null)))
+  const bound = pay.bind(null)
+  expect(codeIdentity({}, bound)).toEqual(codeIdentity({}, bound))
+  expect(codeIdentity({}, bound)).not.toEqual(codeIdentity({}, pay.bind(null)))
+  expect(codeIdentity({ version: '1.0.0' }, bound)).toBe('1.0.0')
   expect(codeIdentity({}, undefined)).toEqual([null])
 })

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { Identity, IsolatedHandler, Kind } from '../handler.ts'
 import { canonicalText } from '../json/canonical-text.ts'
 import type { HashedTool, ToolDefinition } from '../tool.ts'
@@ -33,7 +33,10 @@ export async function definitionHash(tool: ToolDefinition, parts: DefinitionPart
     if (found.has(name)) continue
     const kind = parts.kindOf(one)
     if (kind?.callees !== undefined) await parts.settled()
-    const { implementation, calls = [] } = await identityOf(one, kind)
+    const identity = await identityOf(one, kind)
+    // Code that a tool runs for others may call whatever it may call: nobody sees its text.
+    const calls = identity.calls ?? (one === tool ? [] : (kind?.callees?.(one) ?? []))
+    const { implementation } = identity
     // The effect of a tool that calls others follows from theirs.
     const effect = one.effect ?? (kind?.callees === undefined ? kind?.effect(one) : undefined)
     const migrations = migrationsOf(one).map(({ from: _, ...migration }) => migration)
@@ -64,12 +67,16 @@ export const codeIdentity = (
 ): string | readonly (string | null)[] => version ?? code.map((one) => (one === undefined ? null : codeText(one)))
 
 const NATIVE = '[native code]'
+const natives = new WeakMap<Code, string>()
 
 function codeText(code: Code): string {
   if (typeof code === 'function') {
     const text = Function.prototype.toString.call(code)
-    // The text of a bound function is that of all others.
-    return text.includes(NATIVE) ? `${code.name} ${text}` : text
+    if (!text.includes(NATIVE)) return text
+    // The text of a bound function is that of all others: nobody can tell whether it is the same after a restart.
+    const id = natives.get(code) ?? randomUUID()
+    natives.set(code, id)
+    return id
   }
   const { module, export: name, source, network } = code
   return JSON.stringify([name, source === undefined ? module : source(), ...(network === true ? ['network'] : [])])

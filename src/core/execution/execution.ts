@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { hash } from 'node:crypto'
 import type { AskableClient, CallContext } from '../call-context.ts'
 import { Cancellation, type CancelSignal } from '../cancellation.ts'
@@ -58,7 +59,8 @@ export class Execution {
   #running = false
   #callers = 0
   #cancellation: Cancellation | undefined = undefined
-  #reports: Report[] | undefined = undefined
+  /** Each with the same in the async context of its caller: a connection or a process serves several. */
+  #reports: { readonly report: Report; readonly bound: Report }[] | undefined = undefined
 
   constructor(host: ExecutionHost, params: Params, caller: ExecutionCaller, parts: ExecutionParts) {
     this.host = host
@@ -87,11 +89,12 @@ export class Execution {
     this.#callers++
     if (report === undefined) return
     this.#reports ??= []
-    this.#reports.push(report)
+    this.#reports.push({ report, bound: AsyncLocalStorage.bind(report) })
   }
 
   leave(reason: ToolExecutionError, report: Report | undefined): void {
-    if (report !== undefined) this.#reports = this.#reports?.filter((other) => other !== report)
+    const left = this.#reports?.findIndex((one) => one.report === report) ?? -1
+    if (left >= 0) this.#reports = this.#reports?.toSpliced(left, 1)
     if (--this.#callers > 0) return
     this.end()
     this.cancellation.abort(reason)
@@ -107,9 +110,9 @@ export class Execution {
 
   report(progress: unknown): void {
     if (this.#reports === undefined || !this.#running) return
-    for (const report of this.#reports) {
+    for (const { bound } of this.#reports) {
       try {
-        report(progress)
+        bound(progress)
       } catch (error) {
         writeLog(this.parts.log, 'warn', { err: error, tool: this.host.name }, 'A progress listener failed')
       }

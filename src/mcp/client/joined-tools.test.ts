@@ -151,7 +151,7 @@ describe('a plain name', () => {
   })
 
   test('is not given before its claim succeeds, nor if another server of the installation was faster', async () => {
-    const answers: NameOwners[] = [new Map([['transfer', 'bank']])]
+    const answers: NameOwners[] = [new Map([['transfer', ['bank']]])]
     const names: ToolNames = {
       read: async () => new Map(),
       claim: async () => {

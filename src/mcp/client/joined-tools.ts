@@ -3,7 +3,7 @@ import { packageOf } from '../../core/execution/tool-view.ts'
 import type { Log } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { definitionOf, type ServerTool } from './listed-tool.ts'
-import { type NameOwners, NamePrefixes, prefixed, type ToolNames } from './tool-names.ts'
+import { type NameOwners, NamePrefixes, ownerOf, prefixed, type ToolNames, type Wanted } from './tool-names.ts'
 
 /** The tools of one server. */
 export interface Offered {
@@ -95,9 +95,10 @@ export class JoinedTools {
     const { wanted } = this.#name()
     if (wanted.size > 0) this.#owners = await names.claim(wanted, configured)
     for (const [name, server] of wanted) {
-      const [was, is] = [before.get(name), this.#owners.get(name)]
-      if (was === undefined || was === is || is !== server) continue
-      log.warn({ server, tool: name, before: was }, 'The MCP tool has the name of a tool of a server that was removed')
+      const was = before.get(name)
+      if (was === undefined || ownerOf(this.#owners, name, configured) !== server) continue
+      const fields = { server, tool: name, before: was.at(-1) }
+      log.warn(fields, 'The MCP tool has the name of a tool of a server that was removed')
     }
     this.#arrange()
   }
@@ -130,7 +131,7 @@ export class JoinedTools {
   }
 
   /** The tools by their names, and the names to claim. A tool gets a claimed name only when the claim has succeeded. */
-  #name(): { readonly named: Named; readonly wanted: NameOwners } {
+  #name(): { readonly named: Named; readonly wanted: Wanted } {
     const named = new Map<string, { readonly server: string; readonly tool: ServerTool }>()
     const wanted = new Map<string, string>()
     const counts = this.#counts()
@@ -159,7 +160,7 @@ export class JoinedTools {
 
   #counts(): Map<string, number> {
     const counts = new Map<string, number>()
-    for (const server of this.#owners?.values() ?? []) counts.set(server, (counts.get(server) ?? 0) + 1)
+    for (const server of [...(this.#owners?.values() ?? [])].flat()) counts.set(server, (counts.get(server) ?? 0) + 1)
     return counts
   }
 
@@ -170,11 +171,9 @@ export class JoinedTools {
     const isOurs = registered !== undefined && registered === this.#joined.get(name)?.definition
     const isPackaged = packageOf(registered) !== undefined
     if (registered === undefined ? registry.isAlias(name) : !isOurs && !isPackaged) return LOCAL
-    const reserved = this.#prefixes.ownerOf(name)
-    const owner = reserved ?? this.#owners?.get(name)
+    const owner = this.#prefixes.ownerOf(name) ?? ownerOf(this.#owners ?? NOBODY, name, configured)
     // A tool of a package gives way to the server that had its name before, not to others.
-    if (owner === undefined || !configured.includes(owner)) return isPackaged ? LOCAL : undefined
-    return owner
+    return owner ?? (isPackaged ? LOCAL : undefined)
   }
 
   #leaveOut(server: string, tool: string, owner: string | undefined): void {
@@ -189,6 +188,8 @@ export class JoinedTools {
     this.#parts.log.warn({ server, tool, owner, problem }, 'MCP tool left out')
   }
 }
+
+const NOBODY: NameOwners = new Map()
 
 /** In place of a server: no server has an empty name. */
 const LOCAL = ''

@@ -82,10 +82,10 @@ test('the connection fails, and is tried again, if the names of tools cannot be 
   const parts = { registry: new ToolRegistry(), log: captureLog(), clock: new ManualClock(), pins }
   let isDown = true
   const names = {
-    read: async () => new Map<string, string>(),
+    read: async () => new Map<string, string[]>(),
     claim: async (wanted: ReadonlyMap<string, string>) => {
       if (isDown) throw new Error('The store is away')
-      return wanted
+      return new Map([...wanted].map(([name, server]) => [name, [server]]))
     },
   }
   const servers = new McpServers([first.connection('web').settings], { ...parts, names })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MemoryToolNames, NamePrefixes, withClaims } from './tool-names.ts'
+import { MemoryToolNames, NamePrefixes, ownerOf, withClaims } from './tool-names.ts'
 
 describe('the server that a name belongs to by its prefix', () => {
   test.each([
@@ -23,7 +23,7 @@ describe('the server that a name belongs to by its prefix', () => {
 })
 
 describe('claims', () => {
-  const owners = new Map([['transfer', 'bank']])
+  const owners = new Map([['transfer', ['bank']]])
 
   test('give free names, and leave those of configured servers', () => {
     const wanted = new Map([
@@ -33,14 +33,17 @@ describe('claims', () => {
     ])
     const claimed = withClaims(owners, wanted, ['bad', 'bank'])
     expect([...claimed]).toEqual([
-      ['transfer', 'bank'],
-      ['look', 'bad'],
-      ['__proto__', 'bad'],
+      ['transfer', ['bank']],
+      ['look', ['bad']],
+      ['__proto__', ['bad']],
     ])
   })
 
-  test('give the names of a server that was removed or renamed', () => {
-    expect(withClaims(owners, new Map([['transfer', 'bad']]), ['bad', 'bank2']).get('transfer')).toBe('bad')
+  test('give the names of a server that was removed or renamed, unless it is configured again', () => {
+    const claimed = withClaims(owners, new Map([['transfer', 'bad']]), ['bad', 'bank2'])
+    expect(ownerOf(claimed, 'transfer', ['bad', 'bank2'])).toBe('bad')
+    expect(ownerOf(claimed, 'transfer', ['bad', 'bank'])).toBe('bank')
+    expect(ownerOf(claimed, 'transfer', ['bank2'])).toBeUndefined()
   })
 
   test('change nothing if nothing is free', () => {
@@ -50,7 +53,7 @@ describe('claims', () => {
 
   test('stay in memory without a store', async () => {
     const names = new MemoryToolNames()
-    await names.claim(owners, ['bank'])
-    expect([...(await names.read())]).toEqual([['transfer', 'bank']])
+    await names.claim(new Map([['transfer', 'bank']]), ['bank'])
+    expect([...(await names.read())]).toEqual([['transfer', ['bank']]])
   })
 })

@@ -1,20 +1,28 @@
-/** The server that has each plain name. */
-export type NameOwners = ReadonlyMap<string, string>
+/** The servers that have had each plain name, the first one first. Of those in a configuration, the first one has it. */
+export type NameOwners = ReadonlyMap<string, readonly string[]>
+
+/** The server that each name is for. */
+export type Wanted = ReadonlyMap<string, string>
 
 /** Remembers which server was the first to list a tool name, also while the server is away. */
 export interface ToolNames {
   read(): Promise<NameOwners>
   /** Gives names to servers, except those that another configured server has. Returns all owners. */
-  claim(wanted: NameOwners, configured: readonly string[]): Promise<NameOwners>
+  claim(wanted: Wanted, configured: readonly string[]): Promise<NameOwners>
 }
 
-/** The owners after a claim; the same map if nothing changes. A server that isn't configured any more loses names. */
-export function withClaims(owners: NameOwners, wanted: NameOwners, configured: readonly string[]): NameOwners {
-  const given = [...wanted].filter(([name, server]) => {
-    const owner = owners.get(name)
-    return owner === undefined || (owner !== server && !configured.includes(owner))
-  })
-  return given.length === 0 ? owners : new Map([...owners, ...given])
+/** Undefined if no server of this configuration has the name. */
+export const ownerOf = (owners: NameOwners, name: string, configured: readonly string[]): string | undefined =>
+  owners.get(name)?.find((server) => configured.includes(server))
+
+/**
+ * The owners after a claim; the same map if nothing changes. A server that isn't configured keeps its place: it may be
+ * configured on another server of the installation, where nobody may take its name.
+ */
+export function withClaims(owners: NameOwners, wanted: Wanted, configured: readonly string[]): NameOwners {
+  const given = [...wanted].filter(([name]) => ownerOf(owners, name, configured) === undefined)
+  if (given.length === 0) return owners
+  return new Map([...owners, ...given.map(([name, server]) => [name, [...(owners.get(name) ?? []), server]] as const)])
 }
 
 /** For programs without a store: names are remembered until the process ends. */
@@ -25,7 +33,7 @@ export class MemoryToolNames implements ToolNames {
     return this.#owners
   }
 
-  async claim(wanted: NameOwners, configured: readonly string[]): Promise<NameOwners> {
+  async claim(wanted: Wanted, configured: readonly string[]): Promise<NameOwners> {
     this.#owners = withClaims(this.#owners, wanted, configured)
     return this.#owners
   }
