@@ -51,6 +51,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
+    // Golden files that are missing fail, too. `-u` writes them.
+    update: 'none',
     globalSetup: [at('test/setup/shared-services.ts')],
     setupFiles: ['loopback-only', 'patient-waits'].map((name) => at(`test/setup/${name}.ts`)),
     projects: [
