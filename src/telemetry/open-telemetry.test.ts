@@ -75,6 +75,17 @@ describe('spans', () => {
     expect(collector.received.text).not.toContain('tulip')
   })
 
+  test('of unknown tools have no keys in their names', async () => {
+    const collector = await openCollector()
+    const { executor, close } = await opened({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    const key = `ty_${'aB3'.repeat(14)}x`
+    for (const name of [key, `tool_${key}`, `${'t'.repeat(170)}_${key}`, key.toUpperCase()])
+      await executor.execute(name, {})
+    await close()
+    expect(collector.received.text).toContain('tool_[redacted]')
+    expect(collector.received.text).not.toMatch(/aB3aB3/i)
+  })
+
   test('of a run, its turns and their calls are one trace', async () => {
     const collector = await openCollector()
     const { tracer, executor, close } = await opened({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { performance } from 'node:perf_hooks'
 import type * as Api from '@opentelemetry/api'
-import { redact } from '../core/records/redact.ts'
+import { redact, withoutCredentials } from '../core/records/redact.ts'
 import {
   readTraceparent,
   type Span,
@@ -34,7 +34,7 @@ export class OtelTracer implements Tracer {
 
   start(kind: SpanKind, name: string, parent: string | undefined): Span {
     const { api, tracer } = this.#parts
-    const named = name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS)}…` : name
+    const named = cut(name)
     const above = parent === undefined ? undefined : (this.#open.get(parent) ?? remoteSpan(parent))
     // The active context holds the host application's span.
     const active = api.context.active()
@@ -46,7 +46,7 @@ export class OtelTracer implements Tracer {
       },
       above === undefined ? active : api.trace.setSpanContext(active, above),
     )
-    return this.#opened(new OtelSpan(span, this.#parts, { kind, name: named }, this.#ended))
+    return this.#opened(new OtelSpan(span, this.#parts, { kind, name: named, given: name }, this.#ended))
   }
 
   #opened(span: OtelSpan): OtelSpan {
@@ -61,6 +61,9 @@ export class OtelTracer implements Tracer {
     else if (kind === 'invoke_agent') this.#parts.measures?.run(name, seconds, facts)
   }
 }
+
+const cut = (name: string): string =>
+  name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS)}…` : name
 
 /** Attributes that a sampler can use. */
 function startAttributes(kind: SpanKind, name: string): Api.Attributes {
@@ -78,6 +81,8 @@ interface SpanParts {
 interface Begun {
   readonly kind: SpanKind
   readonly name: string
+  /** The name before it was cut. */
+  readonly given: string
 }
 
 /** An OpenTelemetry span that takes facts instead of attributes. */
@@ -121,12 +126,14 @@ class OtelSpan implements Span {
   }
 
   #tell(facts: SpanFacts): void {
-    const { kind } = this.begun
+    const { kind, given } = this.begun
     this.#span.setAttributes(attributesOf(kind, facts))
     if (facts.errorType === undefined) return
     this.#span.setStatus({ code: this.#errorStatus })
-    // Span names must not contain arbitrary text of callers.
-    if (facts.errorType === 'TOOL_NOT_FOUND') this.#span.updateName(kind)
+    if (facts.errorType !== 'TOOL_NOT_FOUND') return
+    // Span names must not contain arbitrary text of callers, and attributes no keys.
+    this.#span.updateName(kind)
+    this.#span.setAttribute(ATTRIBUTE.toolName, cut(withoutCredentials(given)))
   }
 }
 

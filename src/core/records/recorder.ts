@@ -3,6 +3,7 @@ import type { Hold } from '../costs.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Params } from '../tool.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
+import { withoutCredentials } from './redact.ts'
 
 /** The record of one call. */
 export interface CallRecord {
@@ -42,6 +43,10 @@ export interface CallRecord {
   readonly startedMs: number
   readonly executionTimeMs: number
 }
+
+/** The name of a tool as it is stored and shown. A name that no tool has is what a caller wrote, which may be a key. */
+export const toolIn = ({ tool, schemaHash }: Pick<CallRecord, 'tool' | 'schemaHash'>): string =>
+  schemaHash === undefined ? withoutCredentials(tool) : tool
 
 export interface CallPayload {
   readonly content: string

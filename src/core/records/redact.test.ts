@@ -37,10 +37,18 @@ test.each([
   `x${'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF'}`,
   'xAKIAABCDEFGHIJKLMNOP',
   'my_ghp_abcdefghijklmnopqrst1234567890abcdef',
+  KEY.toUpperCase(),
+  `tool_${KEY.toUpperCase()}`,
+  `Ty_${KEY.slice(3)}`,
+  KEY.slice(1),
+  `x${KEY.slice(1)}`,
+  `.${KEY.slice(1).toUpperCase()}`,
+  `x${KEY.slice(1)}.a`,
+  `no key xy${KEY.slice(2, -1)}, sorry`,
 ])('recognises a key that is glued to other characters: %s', (text) => {
   expect(redactText(text)).toContain('[redacted]')
-  expect(redactText(text)).not.toMatch(/x0Vt5n3Qb|0123456789|ABCDEFGHIJ/)
-  expect(withoutCredentials(text)).not.toMatch(/x0Vt5n3Qb/)
+  expect(redactText(text)).not.toMatch(/x0Vt5n3Qb|X0VT5N3QB|0123456789|ABCDEFGHIJ/)
+  expect(withoutCredentials(text)).not.toMatch(/x0Vt5n3Qb/i)
   expect(Object.keys(redact({ [text]: 1 }) as object).join()).toContain('[redacted]')
 })
 
@@ -50,6 +58,8 @@ test.each([
   'security_2fa_setup',
   'task_risk_assessment_of_the_disk_encryption_for_all_of_the_servers',
   'highs_and_lows_of_the_day_for_the_city',
+  'my_2nd_forecast_of_the_weather_in_the_capital_city',
+  'SECURITY_CONFIGURATION_OF_THE_DISK_ENCRYPTION_OF_ALL_SERVERS',
 ])('keeps a name that only contains the start of a key: %s', (name) => {
   expect(redactText(name)).toBe(name)
 })
@@ -60,6 +70,9 @@ test('redacts keys anywhere in a record, which stays JSON', () => {
     JSON.stringify({ a: '\ty_coordinate_value', b: `\\${KEY}`, c: `\\\ty_${'0'.repeat(43)}` }),
   )
   expect(JSON.parse(tabs)).toEqual({ a: '\t[redacted]', b: '\\[redacted]', c: '\\\t[redacted]' })
+  expect(redactedRecord(JSON.stringify({ a: `\nx${KEY.slice(1)}`, b: `\n${KEY.slice(1)}` }))).toBe(
+    '{"a":"\\n[redacted]","b":"\\n[redacted]"}',
+  )
   const record = redactedRecord(JSON.stringify({ ...fields, msg: `Tool "tool_${KEY}" -----BEGIN PRIVATE KEY-----` }))
   expect(record).not.toContain('x0Vt5n3Qb')
   expect(Object.keys(JSON.parse(record))).toEqual(['tool_[redacted]', 'err', 'msg'])

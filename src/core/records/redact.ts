@@ -8,11 +8,30 @@ const SECRET_KEY =
 /** A capital or a digit soon: keys have some, words in snake_case have none. Bounded, to stay linear. */
 const VARIED = '(?=[a-z_-]{0,42}[A-Z0-9])'
 
+/** Constants in capitals have neither digits nor small letters, but keys written in capitals have. */
+const VARIED_CAPITALS = '(?=[A-Z_-]{0,42}[a-z0-9])'
+/** Names in snake_case may have digits. */
+const CAPITALISED = '(?=[a-z0-9_-]{0,42}[A-Z])'
+/** The rest of an API key, also with a character too few or too many. Random tokens are longer. */
+const REST_OF_KEY = '[\\w-]{42,44}(?![\\w-])'
+/** Before a word, which in JSON text may follow an escape. */
+const WORD = '(?:(?<![\\w-])|(?<=\\\\[bfnrt]))'
+
+/** API keys of Toolyard: also in capitals, and without the first letter or with another one. */
+export const API_KEY_FORMATS: readonly string[] = [
+  `(?:ty|Ty|tY)_${VARIED}${REST_OF_KEY}`,
+  `TY_${VARIED_CAPITALS}${REST_OF_KEY}`,
+  `${WORD}[\\w-]?y_${CAPITALISED}${REST_OF_KEY}`,
+  `${WORD}[\\w-]?Y_${VARIED_CAPITALS}${REST_OF_KEY}`,
+]
+
 /** Well-known formats of credentials. Linear time, because the text is untrusted. */
 const TOKEN_FORMATS = [
   '\\bty_[A-Za-z0-9_-]{8,}',
+  ...API_KEY_FORMATS,
   // A whole key, also glued to other characters. Words in names such as city_weather have no digits or capitals.
-  `ty_${VARIED}[A-Za-z0-9_-]{43,}`,
+  `(?:ty|Ty|tY)_${VARIED}[A-Za-z0-9_-]{43,}`,
+  `TY_${VARIED_CAPITALS}[A-Za-z0-9_-]{43,}`,
   '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
   // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
   '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ToolErrorCode } from '../tool-result.ts'
-import type { CallBatch, CallRecord, RecordSink } from './recorder.ts'
+import { type CallBatch, type CallRecord, type RecordSink, toolIn } from './recorder.ts'
 import { TimeHistogram } from './time-histogram.ts'
 
 /** Call statistics since the start, of one tool or of all. */
@@ -86,7 +86,7 @@ export class ToolMetrics implements RecordSink {
         const { code, executionTimeMs } = one
         if (code === undefined) successes++
         const isUnknown = code === 'TOOL_NOT_FOUND'
-        if (!isUnknown) series ??= this.#seriesOf(tool)
+        if (!isUnknown) series ??= this.#seriesOf(toolIn(one))
         const counted = isUnknown ? this.#seriesOf(UNKNOWN) : series
         counted?.record(executionTimeMs, code)
       }

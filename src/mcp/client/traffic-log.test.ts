@@ -51,6 +51,13 @@ test('records requests with their responses, and passes all messages on', async 
   expect([inner.sent.length, got.length, tapped instanceof FakeTransport]).toEqual([1, 4, true])
 })
 
+test('records no keys in methods and ids', () => {
+  const { log, receive } = open()
+  const key = `ty_${'aB3'.repeat(14)}x`
+  receive({ jsonrpc: '2.0', id: key, method: `tool_${key}`, params: {} })
+  expect(log.messages).toMatchObject([{ id: '[redacted]', method: 'tool_[redacted]' }])
+})
+
 test('its memory is bounded in messages, characters and open requests', async () => {
   const { log, receive, send } = open()
   for (let id = 0; id < 3_000; id++) await send({ jsonrpc: '2.0', id, method: 'm', params: {} })

@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
-import { boundedJson } from '../../core/records/redact.ts'
+import { boundedJson, withoutCredentials } from '../../core/records/redact.ts'
 
 /** A JSON-RPC message, as people see it: bounded and without secrets. */
 export interface TrafficMessage {
@@ -121,10 +121,9 @@ export class TrafficLog {
     direction: TrafficMessage['direction'],
     message: JSONRPCMessage,
   ): Omit<TrafficMessage, 'number' | 'at' | 'direction'> {
-    const id =
-      'id' in message && message.id !== undefined ? String(message.id).slice(0, MAX_NAME_CHARACTERS) : undefined
+    const id = 'id' in message && message.id !== undefined ? named(String(message.id)) : undefined
     if ('method' in message) {
-      const method = message.method.slice(0, MAX_NAME_CHARACTERS)
+      const method = named(message.method)
       const content = boundedJson(message.params ?? {})
       if (id === undefined) return { kind: 'notification', method, content }
       if (this.#pending.size < MAX_PENDING) {
@@ -149,3 +148,5 @@ export class TrafficLog {
     }
   }
 }
+
+const named = (name: string): string => withoutCredentials(name).slice(0, MAX_NAME_CHARACTERS)

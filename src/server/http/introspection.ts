@@ -3,6 +3,7 @@ import type { AuthorizationServer } from 'oauth4webapi'
 import type { Installation } from '../../app/installation.ts'
 import type { IntrospectionConfig } from '../../config/config.ts'
 import { expandVariables, variableProblem } from '../../core/environment.ts'
+import { API_KEY_FORMATS } from '../../core/records/redact.ts'
 import { TooLargeAnswerError } from '../../mcp/client/bounded-fetch.ts'
 import { isJwt } from './access-token.ts'
 import type { Claims } from './claims.ts'
@@ -25,11 +26,8 @@ const MAX_REFUSED = 1_000
 const MAX_PENDING = 100
 /** As RFC 6750 has them. */
 const TOKEN = /^[\w.~+/-]{1,4096}=*$/
-/**
- * Toolyard's own keys are never sent anywhere: also without the first letter or with another one, behind other characters, or in
- * capitals. Only with the length of a key: long random tokens often have a "y_" somewhere.
- */
-const KEY = /^ty_|^.?y_[\w-]{42,44}(?![\w-])|ty_[\w-]{42,44}(?![\w-])/i
+/** Toolyard's own keys are never sent anywhere, also mistyped ones. */
+const KEY = new RegExp(`^[Tt][Yy]_|${API_KEY_FORMATS.join('|')}`)
 
 /** An answer of the issuer about a token. It counts for a while. */
 interface Answer {

@@ -44,6 +44,18 @@ describe('batches', () => {
     expect(appends[0]?.runs).toEqual([run()])
   })
 
+  test('have the names of unknown tools without keys', () => {
+    const { sink, appends, clock } = openSink()
+    const key = `ty_${'aB3'.repeat(14)}x`
+    const unknown = { schemaHash: undefined, code: 'TOOL_NOT_FOUND' } as const
+    const names = [key, `tool_${key}`, key.toUpperCase(), `x${key.slice(1)}`, 'no_such_tool']
+    sink.write({ records: [...names.map((name) => record(name, unknown)), record('ty_weather_forecast')], epoch: 0 })
+    clock.advance(50)
+    expect(appends[0]?.calls.map(({ tool }) => tool)).toEqual([
+      ...['[redacted]', 'tool_[redacted]', '[redacted]', '[redacted]', 'no_such_tool', 'ty_weather_forecast'],
+    ])
+  })
+
   test('wait a moment for others, and while one is written the next one grows', async () => {
     const { write, tools, clock, end } = openSink()
     write('a')

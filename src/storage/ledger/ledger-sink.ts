@@ -1,6 +1,6 @@
 import { type Clock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { CallBatch, CallRecord, RecordSink } from '../../core/records/recorder.ts'
+import { type CallBatch, type CallRecord, type RecordSink, toolIn } from '../../core/records/recorder.ts'
 import type { CallEntry, EventEntry, Ledger, TurnEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
@@ -210,7 +210,7 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   caller: record.caller ?? null,
   source: record.source ?? null,
   runId: record.runId ?? null,
-  tool: record.tool,
+  tool: toolIn(record),
   model: record.model ?? null,
   schemaHash: record.schemaHash ?? null,
   version: record.version ?? null,
