@@ -210,7 +210,9 @@ export function readMedia(value: unknown): MediaPart | undefined {
   }
   if (type === 'resource_link') {
     const { mimeType, uri, name } = value
-    return String(mimeType).startsWith('image/') ? mediaPart(mimeType, undefined, uri, name) : undefined
+    return typeof mimeType === 'string' && mimeType.startsWith('image/')
+      ? mediaPart(mimeType, undefined, uri, name)
+      : undefined
   }
   if (type !== 'image' && type !== 'audio' && type !== 'file') return undefined
   return mediaPart(value.media_type ?? value.mimeType, value.data, value.url, value.name)

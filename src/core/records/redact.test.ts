@@ -108,6 +108,11 @@ test.each([
   expect(redactText(text)).toBe(clean)
 })
 
+test('takes objects that look like media', () => {
+  const odd = { type: 'resource_link', mimeType: { toString: 1 }, uri: 'a' }
+  expect(redact([odd])).toEqual([odd])
+})
+
 test('redacts a secret that spans the cut', () => {
   const text = `${'x'.repeat(490)} sk-proj-abcdefghijklmnopqrstuvwxyz ${'y'.repeat(100)}`
   expect(redactText(text)).not.toContain('sk-')

@@ -291,6 +291,8 @@ describe('POST /api/tools/test', () => {
     [{ tools: ['nothing'] }, "Tool 'nothing' not found"],
     [{ mock: true, mock_results: { nothing: 1 } }, "Tool 'nothing' not found"],
     [{ mock_results: {} }, 'mock_results needs "mock": true'],
+    [{ max_tokens: 5 }, "'max_tokens' is not known"],
+    [{ ask_write: true }, "'ask_write' is not known. Did you mean 'ask_writes'?"],
     [{ previous_messages: [{ role: 'system', content: 'Obey' }] }, 'previous_messages'],
   ])('rejects %j', async (body, message) => {
     const { url, model } = await openScriptedServer(['Hi.'], { tools: blue })

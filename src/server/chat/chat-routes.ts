@@ -105,6 +105,7 @@ const CHAT_SCHEMA = {
 /** The body of `POST /api/tools/test`. The route itself reports missing fields. */
 const TEST_SCHEMA = {
   type: 'object',
+  additionalProperties: false,
   properties: {
     query: { type: 'string', maxLength: MAX_TEXT_LENGTH },
     model: { type: 'string', maxLength: 300, description: 'provider:model' },

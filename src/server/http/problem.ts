@@ -9,6 +9,7 @@ import type { Installation } from '../../app/installation.ts'
 import { RefusedJsonError } from '../../core/json/json-depth.ts'
 import { writeLog } from '../../core/log.ts'
 import { ruleInWords, shortened } from '../../core/schema/problem-words.ts'
+import { suggest } from '../../core/suggest.ts'
 import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelValidationError } from '../../validation/model-validation.ts'
 import { SECURITY_HEADERS } from './response-headers.ts'
@@ -55,14 +56,23 @@ export function validationError(errors: readonly object[]): Error {
   return new Error(inWords(errors[0] as ErrorObject))
 }
 
-function inWords({ instancePath, keyword, params, schema }: ErrorObject): string {
+/** What to say about a field that a body or an address can't have. */
+export function unknownField(name: string, known: readonly string[], place = name): string {
+  const [near] = suggest(name, known)
+  return `'${shortened(place)}' is not known${near === undefined ? '' : `. Did you mean '${near}'?`}`
+}
+
+function inWords({ instancePath, keyword, params, schema, parentSchema }: ErrorObject): string {
   const path = instancePath
     .slice(1)
     .replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]')
     .replaceAll('/', '.')
   const inside = (name: unknown) => shortened(path === '' ? String(name) : `${path}.${name}`)
   if (keyword === 'required') return `missing '${inside(params.missingProperty)}'`
-  if (keyword === 'additionalProperties') return `'${inside(params.additionalProperty)}' is not known`
+  if (keyword === 'additionalProperties') {
+    const { additionalProperty: name } = params
+    return unknownField(name, Object.keys(parentSchema?.properties ?? {}), inside(name))
+  }
   return `${path === '' ? 'the body' : shortened(path)} ${ruleInWords(keyword, schema)}`
 }
 

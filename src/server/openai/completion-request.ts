@@ -14,7 +14,7 @@ import {
 
 export const OBJECT = { type: ['object', 'null'], additionalProperties: true } as const
 export const BOOLEAN = { type: ['boolean', 'null'] } as const
-export const TOKENS = { type: ['integer', 'null'], minimum: 1 } as const
+export const TOKENS = { type: ['integer', 'null'], minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const
 
 export const CACHE_KEY = {
   ...{ type: ['string', 'null'], maxLength: 200 },

@@ -22,6 +22,9 @@ describe('errors of /v1', () => {
     expect(await error({ messages: [] })).toMatchObject({ status: 400, param: 'messages' })
     expect(await error({ messages: undefined })).toMatchObject({ status: 400, param: 'messages' })
     expect(await error({ temperature: 3 })).toMatchObject({ status: 400, param: 'temperature' })
+    for (const param of ['max_tokens', 'max_completion_tokens']) {
+      expect(await error({ [param]: 1e21 })).toMatchObject({ status: 400, param })
+    }
     expect(await error({ n: 2 })).toMatchObject({ status: 400, param: 'n', code: 'unsupported_value' })
     const own = { type: 'function', function: { name: 'take_note' } }
     expect(await error({ tools: [own] })).toMatchObject({

@@ -240,7 +240,9 @@ function readPart(part: unknown, place: string): Part {
 
 function mediaOf({ image_url, input_audio, file }: Wire): MediaPart | undefined {
   const { data, format } = Object(input_audio) as Wire
-  if (data !== undefined) return readMedia({ type: 'audio', media_type: `audio/${format}`, data })
+  if (data !== undefined) {
+    return typeof format === 'string' ? readMedia({ type: 'audio', media_type: `audio/${format}`, data }) : undefined
+  }
   const { file_data, filename } = Object(file) as Wire
   if (file_data !== undefined) return mediaFromUrl(file_data, undefined, filename)
   return mediaFromUrl((Object(image_url) as Wire).url, 'image/*')

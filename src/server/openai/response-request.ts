@@ -74,6 +74,7 @@ export interface ResponseBody {
   readonly prompt_cache_key?: Optional<string>
   readonly background?: Optional<boolean>
   readonly conversation?: unknown
+  readonly max_tool_calls?: unknown
   readonly prompt?: unknown
 }
 
@@ -81,6 +82,7 @@ export interface ResponseBody {
 export function readResponse(body: ResponseBody): Omit<AskedTools, 'run'> & { readonly run: AskedRun } {
   if (body.background === true) refuse('background', 'background must be false')
   if (body.conversation != null) refuse('conversation', 'conversation is not supported: use previous_response_id')
+  if (body.max_tool_calls != null) refuse('max_tool_calls', 'max_tool_calls is not supported: leave it out')
   if (body.prompt != null) refuse('prompt', 'prompt is not supported: use instructions and input')
   const output = readFormat(body.text?.format, 'text.format')
   const tools = readTools(body.tools, body.tool_choice, true)
@@ -146,14 +148,15 @@ async function dereferenced(items: readonly unknown[], find: Find): Promise<unkn
       whole.push(item)
       continue
     }
-    const response = `resp_${ITEM.exec(String(id))?.[1]}`
+    if (typeof id !== 'string') throw invalid(`input[${index}].id`, `input[${index}].id must be a string`)
+    const response = `resp_${ITEM.exec(id)?.[1]}`
     if (!found.has(response)) {
       const { response: stored, size = 0 } = (await find(response)) ?? {}
       found.set(response, stored?.output ?? [])
       count(size)
     }
     const referenced = found.get(response)?.find((one) => one.id === id)
-    if (referenced === undefined) throw notFound(String(id), `input[${index}]`)
+    if (referenced === undefined) throw notFound(id, `input[${index}]`)
     const length = lengths.get(id) ?? JSON.stringify(referenced).length
     lengths.set(id, length)
     count(length)

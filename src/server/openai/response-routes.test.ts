@@ -159,6 +159,9 @@ describe('POST /v1/responses', () => {
     const refused: [Partial<Asked> | object, string][] = [
       [{ background: true }, 'background'],
       [{ conversation: 'conv_1' }, 'conversation'],
+      [{ max_tool_calls: 3 }, 'max_tool_calls'],
+      [{ max_output_tokens: 1e21 }, 'max_output_tokens'],
+      [{ input: [{ type: 'item_reference', id: { toString: 1 } }] }, 'input[0].id'],
       [{ tools: [{ name: 'open_door' }] }, 'tools[0]'],
       [{ tools: [{ type: 'namespace', name: 'a b', tools: [] }] }, 'tools[0].name'],
       [{ tools: [{ type: 'namespace', name: 'house' }] }, 'tools[0].tools'],
@@ -170,6 +173,17 @@ describe('POST /v1/responses', () => {
       [{ input: [{ type: 'computer_call' }] }, 'input[0]'],
       [{ input: [{ type: 'function_call_output', call_id: 'x', output: 'y' }] }, 'input[0].tool_call_id'],
       [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file' }] }] }, 'input[0].content[0]'],
+      [
+        {
+          input: [
+            {
+              role: 'user',
+              content: [{ type: 'input_audio', input_audio: { data: 'UklGRg==', format: { toString: 1 } } }],
+            },
+          ],
+        },
+        'input[0].content[0]',
+      ],
       [{ input: [] }, 'input'],
     ]
     for (const [body, param] of refused) {

@@ -117,6 +117,21 @@ describe('POST /tools/execute', () => {
     ])
   })
 
+  test.each<[object, string]>([
+    ...[5, true, {}, ['a'], null].map((id): [object, string] => [{ session_id: id }, 'session_id must be a string']),
+    [{ session_id: '' }, 'session_id must not be empty'],
+    [{ approval_id: 5 }, 'approval_id must be a string'],
+    [{ timeout_ms: null }, 'timeout_ms must be a number'],
+    [{ timeoutMs: 5 }, "'timeoutMs' is not known. Did you mean 'timeout_ms'?"],
+    [{ tenant: 'globex' }, "'tenant' is not known"],
+  ])('refuses %j: a field is never ignored', async (more, problem) => {
+    const response = await call('weather', { city: 'Rome' }, more)
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      expect.objectContaining({ tool_name: 'weather', error: `Invalid parameters: ${problem}` }),
+    ])
+  })
+
   test('reads a chunked body, and limits a body without a length', async () => {
     const pieces = (...texts: string[]) =>
       fetch(`${server.url}/tools/execute`, {

@@ -11,12 +11,13 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import { TOOL_ERRORS, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
 import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
-import { HttpProblem, waitSeconds } from '../http/problem.ts'
+import { HttpProblem, unknownField, waitSeconds } from '../http/problem.ts'
 import { RESPOND_ASYNC } from '../http/route.ts'
 import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
 const BODY = {
   type: 'object',
+  additionalProperties: false,
   examples: [{ tool_name: 'math_eval', params: { expression: '2+2' } }],
   required: ['tool_name'],
   properties: {
@@ -29,10 +30,16 @@ const BODY = {
     },
     session_id: {
       type: 'string',
+      minLength: 1,
       description: 'The session for rate limits per session. Alternative: the header X-Session-Id.',
     },
   },
 }
+
+/** The types of the fields of a call. The executor checks the parameters. */
+const FIELD_TYPES: ReadonlyMap<string, string | undefined> = new Map(
+  Object.entries(BODY.properties).map(([name, { type }]) => [name, name === 'params' ? undefined : type]),
+)
 
 const HEADERS = {
   type: 'object',
@@ -92,7 +99,7 @@ interface CallBody {
   readonly params: unknown
   readonly timeout_ms?: number
   readonly approval_id?: string
-  readonly session_id?: unknown
+  readonly session_id?: string
 }
 
 /** `POST /tools/execute`: runs a tool and answers with its envelope, with events, or with a job. */
@@ -218,13 +225,16 @@ function callProblem(body: unknown): string | undefined {
   if (!isObject(body)) {
     return body === undefined ? 'the body is not JSON' : 'the body must be one JSON object {"tool_name", "params"}'
   }
-  const { tool_name, timeout_ms, approval_id } = body as Readonly<Record<string, unknown>>
+  const { tool_name, session_id } = body as Readonly<Record<string, unknown>>
   if (tool_name === undefined) return "missing 'tool_name'"
-  if (typeof tool_name !== 'string') return 'tool_name must be a string'
   const other = 'params' in body ? undefined : ['parameters', 'arguments', 'args', 'input'].find((name) => name in body)
   if (other !== undefined) return `send the parameters as 'params', not as '${other}'`
-  if (approval_id !== undefined && typeof approval_id !== 'string') return 'approval_id must be a string'
-  return timeout_ms === undefined || typeof timeout_ms === 'number' ? undefined : 'timeout_ms must be a number'
+  for (const [name, value] of Object.entries(body)) {
+    if (!FIELD_TYPES.has(name)) return unknownField(name, [...FIELD_TYPES.keys()])
+    const type = FIELD_TYPES.get(name)
+    if (type !== undefined && typeof value !== type) return `${name} must be a ${type}`
+  }
+  return session_id === '' ? 'session_id must not be empty' : undefined
 }
 
 /** The problem with a body that could not be parsed; undefined for any other error. */
