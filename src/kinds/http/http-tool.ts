@@ -107,7 +107,7 @@ export class HttpTool {
       accounts: client.parts.accounts,
       refusal: (url) => client.rules.forTool(url, implementation.allowed_domains).refusal(url),
       ask: (request, tenant, signal) =>
-        exchange(request, { ...this.#sending, tenant, signal }, clock.now() + this.#sending.timeoutMs, false),
+        exchange(request, { ...this.#sending, tenant, signal }, { at: clock.now() + this.#sending.timeoutMs }, false),
     })
     const { failures, open_ms: openMs } = implementation.circuit_breaker ?? {}
     this.#circuits = new Circuits({ tool: tool.name, failures, openMs, clock, log })

@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
+import { DeadlineWheel } from '../../../core/deadline-wheel.ts'
+import { timedOut } from '../../../core/execution/call.ts'
+import { ManualClock } from '../../../testing/stand-ins.ts'
 import { OriginConnections } from './exchange.ts'
 import { Service } from './fixtures/service.ts'
 
@@ -63,12 +66,43 @@ test('a request that is cancelled while it waits leaves the queue, and its place
   expect(await Promise.all(running)).toEqual(['over', 'end'])
 })
 
-test('a request that times out while it waits was never sent', async () => {
-  const { ask, hang, heard, ends, service } = await slowService()
+test('the timeouts of a request begin when it has a connection', async () => {
+  const { ask, hang, heard, open, service } = await slowService()
+  const clock = new ManualClock()
+  const own = { clock, wheel: new DeadlineWheel(clock), timeoutMs: 1_000, firstByteTimeoutMs: 500 }
   const running = [hang('acme'), hang('acme')]
   await heard(2)
-  await expect(ask('acme', '/late', { timeoutMs: 30 })).rejects.toMatchObject({ code: 'TIMEOUT', extras: {} })
+  const waiting = ask('acme', '/patient', own)
+  clock.advance(60_000)
+  open[0]?.end()
+  await heard(3)
+  expect(own.wheel.size).toBe(1)
+  clock.advance(510)
+  await expect(waiting).rejects.toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('after 500ms') })
+  expect(service.asked).toContain('GET /patient')
+  open[1]?.end()
+  await Promise.all(running)
+})
+
+test('a call that times out because its request waited is no failure of the service', async () => {
+  const { ask, hang, heard, open, ends, service } = await slowService()
+  const running = [hang('acme'), hang('acme')]
+  await heard(2)
+  const [first, second] = [new AbortController(), new AbortController()]
+  const waits = ask('acme', '/late', { signal: first.signal })
+  first.abort(timedOut(1_000))
+  await expect(waits).rejects.toMatchObject({ code: 'CANCELLED' })
   expect(service.asked).not.toContain('GET /late')
+  const sent = ask('acme', '/sent', { signal: second.signal })
+  open[0]?.end()
+  await heard(3)
+  second.abort(timedOut(1_000))
+  await expect(sent).rejects.toMatchObject({ code: 'CANCELLED' })
+  const third = new AbortController()
+  const atOnce = ask('other', '/at-once', { signal: third.signal })
+  await heard(4)
+  third.abort(timedOut(1_000))
+  await expect(atOnce).rejects.toMatchObject({ code: 'TIMEOUT' })
   ends.abort('end')
   await Promise.all(running)
 })

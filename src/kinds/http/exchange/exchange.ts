@@ -19,7 +19,7 @@ export interface SendOptions {
   readonly network: ToolNetwork
   readonly wheel: DeadlineWheel
   readonly clock: Clock
-  /** Total timeout, including redirects. */
+  /** Total timeout, including redirects. The wait for a connection of the agent doesn't count. */
   readonly timeoutMs: number
   /** Timeout until the response headers, for each request. */
   readonly firstByteTimeoutMs?: number | undefined
@@ -77,11 +77,17 @@ export class OriginConnections {
 const MAX_CHUNKS = 1_024
 /** Shared, because capturing a stack for each aborted exchange is expensive. */
 const CUT = Object.assign(new Error('The exchange is over'), { code: 'UND_ERR_ABORTED' })
+
+/** When the requests of one redirect chain must have ended. Moved by the time that they wait for a connection. */
+export interface Deadline {
+  at: number
+}
+
 /** Sends one request; `left` says that an earlier request of the same call was already sent. */
 export function exchange(
   request: OutgoingRequest,
   options: SendOptions,
-  deadline: number,
+  deadline: Deadline,
   left: boolean,
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
@@ -94,11 +100,13 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   readonly tenant: string
   readonly #request: OutgoingRequest
   readonly #options: SendOptions
-  readonly #deadline: number
+  readonly #deadline: Deadline
   readonly #resolve: (response: HttpResponse) => void
   readonly #reject: (reason: unknown) => void
   #left: boolean
   #settled = false
+  /** Since when it waits, or has waited, for a connection. */
+  #waitsSince: number | undefined
   #state: 'new' | 'waiting' | 'sent' | 'over' = 'new'
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
@@ -109,7 +117,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   constructor(
     request: OutgoingRequest,
     options: SendOptions,
-    deadline: number,
+    deadline: Deadline,
     left: boolean,
     resolve: (response: HttpResponse) => void,
     reject: (reason: unknown) => void,
@@ -125,7 +133,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   }
 
   begin(): void {
-    const { clock, connections, firstByteTimeoutMs, signal, wheel } = this.#options
+    const { clock, connections, signal } = this.#options
     if (signal !== undefined) {
       if (signal.aborted) {
         this.#reject(signal.reason)
@@ -133,19 +141,28 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
       }
       signal.addEventListener('abort', this)
     }
-    const firstByte = firstByteTimeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + firstByteTimeoutMs
-    wheel.add(this, Math.min(firstByte, this.#deadline))
     if (connections === undefined) this.dispatch()
     else {
       this.#state = 'waiting'
-      if (connections.enter(this, this.#request.origin)) return
+      if (connections.enter(this, this.#request.origin)) {
+        if (this.#isWaiting) this.#waitsSince = clock.now()
+        return
+      }
       this.#state = 'new'
       this.#fail(tooManyWait(this.#options.tool))
     }
   }
 
-  /** Sends the request. Called when its turn has come. */
+  get #isWaiting(): boolean {
+    return this.#state === 'waiting'
+  }
+
+  /** Sends the request. Called when its turn has come. Its timeouts begin now: the service isn't slow because others wait. */
   dispatch(): void {
+    const { clock, firstByteTimeoutMs = Number.POSITIVE_INFINITY, wheel } = this.#options
+    const now = clock.now()
+    if (this.#waitsSince !== undefined) this.#deadline.at += now - this.#waitsSince
+    wheel.add(this, Math.min(now + firstByteTimeoutMs, this.#deadline.at))
     const { body = null, headers, method, origin, path } = this.#request
     this.#state = 'sent'
     // undici's body timeout restarts with each chunk, so a slow body would never reach it.
@@ -166,7 +183,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     this.#headers = joined(headers)
     if (firstByteTimeoutMs !== undefined) {
       wheel.remove(this)
-      wheel.add(this, this.#deadline)
+      wheel.add(this, this.#deadline.at)
     }
     const length = this.#headers['content-length']
     if (length === undefined || this.#request.method === 'HEAD') return
@@ -204,18 +221,21 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
 
   override expire(): void {
     const { clock, firstByteTimeoutMs, timeoutMs } = this.#options
-    const whole = firstByteTimeoutMs === undefined || clock.now() >= this.#deadline
+    const whole = firstByteTimeoutMs === undefined || clock.now() >= this.#deadline.at
     this.#fail(attemptTimedOut(whole ? timeoutMs : firstByteTimeoutMs, this.#left, !whole))
   }
 
+  /** If the call has timed out because the request had to wait, that is no failure of the service. */
   handleEvent(): void {
-    this.#fail(this.#options.signal?.reason)
+    const reason: unknown = this.#options.signal?.reason
+    const isOver = this.#waitsSince !== undefined && reason instanceof ToolExecutionError && reason.code === 'TIMEOUT'
+    this.#fail(isOver ? new ToolExecutionError('CANCELLED', reason.message, reason.extras, { cause: reason }) : reason)
   }
 
   #fail(reason: unknown): void {
     if (!this.#settle()) return
     this.#reject(reason)
-    if (this.#state === 'waiting') this.#leave()
+    if (this.#isWaiting) this.#leave()
     else this.#controller?.abort(CUT)
   }
 

@@ -13,7 +13,7 @@ const ENCODINGS = 'gzip, deflate, br, zstd'
  * Rejects with a ToolExecutionError or the signal's reason.
  */
 export async function send(request: OutgoingRequest, options: SendOptions): Promise<HttpResponse> {
-  const deadline = options.clock.now() + options.timeoutMs
+  const deadline = { at: options.clock.now() + options.timeoutMs }
   const asked = withEncodings(request)
   let response = await exchange(asked, options, deadline, false)
   if (isRedirect(response.status)) {
