@@ -55,7 +55,11 @@ export const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = USUAL
 export function withUsualProviders(config: Config, more: readonly string[] = []): Config {
   const implementations = (config.tools?.registry ?? []).map((tool) => Object(Object(tool).implementation))
   const agents = implementations.filter(({ type, url }) => type === 'agent' && url === undefined)
-  const usual = usualProviders([...namedModels(config), ...agents.map(({ model }) => String(model)), ...more])
+  const usual = usualProviders([
+    ...namedModels(config),
+    ...agents.flatMap(({ model }) => (typeof model === 'string' ? [model] : [])),
+    ...more,
+  ])
   return Object.keys(usual).length === 0 ? config : { ...config, providers: { ...usual, ...config.providers } }
 }
 

@@ -101,7 +101,7 @@ export function roleProblems(config: NamingRoles): string[] {
     ...(config.tools?.registry ?? []).flatMap((entry, index) =>
       decidersOf(entry).flatMap((name) => {
         const place = `tools.registry[${index}].approval.by`
-        if (roles.get(String(name))?.scopes.includes('approve') === false) {
+        if (roles.get(name)?.scopes.includes('approve') === false) {
           return [`${place}: the role ${JSON.stringify(name)} lacks the scope "approve".`]
         }
         return missing(place, name)
@@ -110,7 +110,8 @@ export function roleProblems(config: NamingRoles): string[] {
   ]
 }
 
-function decidersOf(definition: unknown): readonly unknown[] {
+/** Anything that isn't the name of a role is a fault of its definition only. */
+function decidersOf(definition: unknown): readonly string[] {
   const { by } = Object(Object(definition).approval) as { readonly by?: unknown }
-  return Array.isArray(by) ? by : []
+  return Array.isArray(by) ? by.filter((name) => typeof name === 'string' && new RegExp(ROLE_NAME).test(name)) : []
 }

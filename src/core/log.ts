@@ -1,3 +1,4 @@
+import { foreignText } from './json/foreign-text.ts'
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Any pino logger fits. */
@@ -29,7 +30,7 @@ export function errorKind(thrown: unknown): string {
   if (!(thrown instanceof Error)) return typeof thrown
   const { name, code, status } = thrown as Error & { readonly code?: unknown; readonly status?: unknown }
   return [name, code, status]
-    .map((part) => String(part))
+    .map(foreignText)
     .filter((part) => part !== 'undefined' && (NAME.test(part) || NUMBER.test(part)))
     .join(' ')
 }

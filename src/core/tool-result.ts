@@ -1,4 +1,5 @@
 import type { SpentBudget } from './costs.ts'
+import { foreignText } from './json/foreign-text.ts'
 
 /** What a code of an error says. */
 interface ErrorTraits {
@@ -289,6 +290,7 @@ function unreadableText(value: unknown): string | undefined {
   const { type, media_type, mimeType = media_type, data } = value
   const { resource } = value as { resource?: Readonly<Record<string, unknown>> }
   const blob = type === 'resource' ? resource?.blob : data
-  const isMedia = type === 'resource' || (['image', 'audio', 'file'].includes(String(type)) && mimeType !== undefined)
+  const isMedia =
+    type === 'resource' || (['image', 'audio', 'file'].includes(foreignText(type)) && mimeType !== undefined)
   return isMedia && typeof blob === 'string' ? `[${type} that can't be read, ${sizeText(blob)}]` : undefined
 }

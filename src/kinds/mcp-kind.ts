@@ -1,6 +1,7 @@
 import type { Kind } from '../core/handler.ts'
+import { foreignText } from '../core/json/foreign-text.ts'
 import type { Log } from '../core/log.ts'
-import type { ToolDefinition } from '../core/tool.ts'
+import type { Implementation, ToolDefinition } from '../core/tool.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import { logRenamed, serverNames } from './parameter-names.ts'
 
@@ -14,20 +15,20 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
   runsProgram: false,
-  timeoutMs: ({ implementation }) => servers.timeoutMs(String(implementation.server)),
-  asksClient: ({ implementation }) => servers.asks(String(implementation.server)),
-  asksPeople: ({ implementation }) => servers.asksPeople(String(implementation.server)),
-  account: ({ implementation }) => servers.account(String(implementation.server)),
+  timeoutMs: ({ implementation }) => servers.timeoutMs(serverOf(implementation)),
+  asksClient: ({ implementation }) => servers.asks(serverOf(implementation)),
+  asksPeople: ({ implementation }) => servers.asksPeople(serverOf(implementation)),
+  account: ({ implementation }) => servers.account(serverOf(implementation)),
   fault: ({ implementation }) =>
-    servers.names.includes(String(implementation.server))
+    servers.names.includes(serverOf(implementation))
       ? undefined
-      : `MCP server '${implementation.server}' is not configured`,
+      : `MCP server '${serverOf(implementation)}' is not configured`,
   async identity(tool) {
     const { implementation } = tool
-    return { implementation: [implementation, await servers.identity(String(implementation.server), toolOf(tool))] }
+    return { implementation: [implementation, await servers.identity(serverOf(implementation), toolOf(tool))] }
   },
   rename(tool, params) {
-    const server = String(tool.implementation.server)
+    const server = serverOf(tool.implementation)
     const settings = servers.names.includes(server) ? servers.connection(server).settings : undefined
     const name = toolOf(tool)
     const table = settings?.parameterNames
@@ -35,9 +36,11 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
     return logRenamed(tool.name, params, serverNames(name, params, tool.parameters, own), log)
   },
   bind(tool) {
-    const server = String(tool.implementation.server)
+    const server = serverOf(tool.implementation)
     return () => (params, context) => servers.call(server, toolOf(tool), params, context, tool.name)
   },
 })
 
-const toolOf = ({ name, implementation }: ToolDefinition): string => String(implementation.tool ?? name)
+const serverOf = ({ server }: Implementation): string => foreignText(server)
+
+const toolOf = ({ name, implementation }: ToolDefinition): string => foreignText(implementation.tool ?? name)

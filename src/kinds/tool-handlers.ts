@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { checkObject, wrongType } from '../core/check-options.ts'
 import { codeIdentity } from '../core/execution/definition-hash.ts'
 import type { Handler, IsolatedHandler, Kind } from '../core/handler.ts'
+import { foreignText } from '../core/json/foreign-text.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 
@@ -83,8 +84,9 @@ const isIsolated = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'module' in value && 'export' in value
 
 export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandlers): Kind {
-  const missing = ({ implementation }: ToolDefinition) => `${label} handler '${implementation.handler}' not found`
-  const slotOf = (tool: ToolDefinition) => handlers.slot(String(tool.implementation.handler))
+  const missing = ({ implementation }: ToolDefinition) =>
+    `${label} handler '${foreignText(implementation.handler)}' not found`
+  const slotOf = (tool: ToolDefinition) => handlers.slot(foreignText(tool.implementation.handler))
   return {
     schema: { properties: { type: {}, handler: {}, network: {} } },
     effect: (tool) => slotOf(tool).effect ?? 'write',
@@ -97,7 +99,7 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
     identity: (tool) => ({ implementation: [tool.implementation, codeIdentity(tool, slotOf(tool).handler)] }),
     warning: (tool) =>
       tool.implementation.network !== undefined && typeof slotOf(tool).handler === 'function'
-        ? `implementation.network has no effect: the handler '${tool.implementation.handler}' is not isolated`
+        ? `implementation.network has no effect: the handler '${foreignText(tool.implementation.handler)}' is not isolated`
         : undefined,
     bind(tool): () => Handler | IsolatedHandler {
       const slot = slotOf(tool)

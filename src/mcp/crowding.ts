@@ -6,7 +6,7 @@ const BLOCK_LISTS: ReadonlySet<string> = new Set(['content', 'contents', 'messag
 /** The SDK reads the members of these, but not their values. */
 const OPAQUE: ReadonlySet<string> = new Set(['structuredContent', 'arguments', '_meta'])
 /** `listAll` reads these without the SDK. */
-const LISTS: ReadonlySet<string> = new Set(['tools', 'resources', 'resourceTemplates', 'prompts'])
+export const LISTS: ReadonlySet<string> = new Set(['tools', 'resources', 'resourceTemplates', 'prompts'])
 
 /**
  * Why the SDK must not check these messages, such as "more than 10000 values"; undefined if it may. It writes kilobytes of

@@ -1,3 +1,4 @@
+import { foreignText } from '../core/json/foreign-text.ts'
 import { quoted } from '../core/schema/problem-words.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../core/tool.ts'
@@ -123,9 +124,9 @@ function attempt(build: () => ToolDefinition): { readonly definition: ToolDefini
 function versionOf(document: unknown): '2' | '3.0' | '3.1' {
   if (!isObject(document)) throw new OpenapiError('The document is not an object, so it is not an OpenAPI document.')
   const [openapi, swagger] = [own(document, 'openapi'), own(document, 'swagger')]
-  if (/^2(?:\.0)?$/.test(String(swagger))) return '2'
-  if (/^3\.0(?:\.|$)|^3$/.test(String(openapi))) return '3.0'
-  if (/^3\.\d/.test(String(openapi))) return '3.1'
+  if (/^2(?:\.0)?$/.test(foreignText(swagger))) return '2'
+  if (/^3\.0(?:\.|$)|^3$/.test(foreignText(openapi))) return '3.0'
+  if (/^3\.\d/.test(foreignText(openapi))) return '3.1'
   const named = openapi ?? swagger
   if (named === undefined) {
     throw new OpenapiError(
@@ -133,7 +134,7 @@ function versionOf(document: unknown): '2' | '3.0' | '3.1' {
     )
   }
   throw new OpenapiError(
-    `The document is of version ${quoted(String(named))}: only OpenAPI 3 and Swagger 2.0 are supported.`,
+    `The document is of version ${quoted(foreignText(named))}: only OpenAPI 3 and Swagger 2.0 are supported.`,
   )
 }
 

@@ -1,3 +1,4 @@
+import { foreignText } from '../core/json/foreign-text.ts'
 import { FORMATS } from '../core/schema/formats.ts'
 import { linearPattern } from '../core/schema/linear-pattern.ts'
 import { quoted } from '../core/schema/problem-words.ts'
@@ -163,7 +164,7 @@ export class SchemaPart {
   get defaultText(): string {
     const value = own(this.#value, 'default')
     if (!['string', 'number', 'boolean'].includes(typeof value)) return ''
-    const text = plainText(String(value), MAX_DEFAULT + 1)
+    const text = plainText(foreignText(value), MAX_DEFAULT + 1)
     if (text === '' || text.length > MAX_DEFAULT) return ''
     return /default/i.test(this.description) && this.description.includes(text) ? '' : `Default: ${text}`
   }
@@ -322,7 +323,7 @@ function texts(value: RawObject, keywords: Keywords, lost: (what: string) => voi
   if (typeof format === 'string' && FORMATS.has(format)) keywords.format = format
   if (pattern === undefined) return
   if (typeof pattern === 'string' && linearPattern(pattern) !== undefined) keywords.pattern = pattern
-  else lost(`the pattern ${quoted(String(pattern))}, which cannot be matched in bounded time`)
+  else lost(`the pattern ${quoted(foreignText(pattern))}, which cannot be matched in bounded time`)
 }
 
 function numbers(value: RawObject, keywords: Keywords, lost: (what: string) => void): void {
@@ -330,7 +331,7 @@ function numbers(value: RawObject, keywords: Keywords, lost: (what: string) => v
     const number = own(value, name)
     if (number === undefined || number === null || typeof number === 'boolean') return
     if (typeof number === 'number' && Number.isFinite(number) && isFit(number)) keywords[name] = number
-    else lost(`${name} ${quoted(String(number))}, which is not a valid number`)
+    else lost(`${name} ${quoted(foreignText(number))}, which is not a valid number`)
   }
   for (const name of COUNTS) take(name, (number) => Number.isInteger(number) && number >= 0)
   for (const name of ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum']) take(name, () => true)

@@ -1,3 +1,4 @@
+import { foreignText } from '../core/json/foreign-text.ts'
 import { guardSchema } from '../core/schema/guard-schema.ts'
 import { RefusedSchemaError } from '../core/schema/schema-references.ts'
 import type { JsonSchema } from '../core/tool.ts'
@@ -258,7 +259,7 @@ class SchemaWriter {
   #described(schema: Schema, part: SchemaPart): Schema {
     const { $ref, type, description: inner = '', ...rest } = schema
     const own = shortened(part.description, this.#extent.description)
-    const description = sentences(own || String(inner), part.defaultText)
+    const description = sentences(own || foreignText(inner), part.defaultText)
     return {
       ...($ref !== undefined && { $ref }),
       ...(type !== undefined && { type }),

@@ -1,6 +1,7 @@
 import { DEFINITION_SCHEMA } from '../config/definition-schema.ts'
 import { SOURCED_ELSEWHERE, splitAtVariables, usesSourced } from '../core/environment.ts'
 import { versionProblem } from '../core/execution/tool-view.ts'
+import { foreignText } from '../core/json/foreign-text.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
 import { SHIPPED_BUILTINS } from '../kinds/builtin/shipped.ts'
@@ -47,7 +48,7 @@ export function contentsOf(definitions: readonly ToolDefinition[], files: Files,
   const names = new Set<string>()
   for (const tool of definitions) {
     const problem = shapeProblem(tool) ?? (names.has(tool.name) ? 'its name is used twice' : undefined)
-    if (problem !== undefined) throw new PackageError(`Tool ${quote(String(tool.name))}: ${problem}`)
+    if (problem !== undefined) throw new PackageError(`Tool ${quote(foreignText(tool.name))}: ${problem}`)
     names.add(tool.name)
   }
   for (const tool of definitions) {
@@ -71,7 +72,7 @@ export function contentsOf(definitions: readonly ToolDefinition[], files: Files,
     permissions: unique(definitions.flatMap(({ permissions = [] }) => permissions)),
     variables: unique(tools.flatMap(({ variables }) => variables)),
     models: unique(
-      definitions.flatMap(({ implementation: { type, model } }) => (type === 'agent' ? String(model) : [])),
+      definitions.flatMap(({ implementation: { type, model } }) => (type === 'agent' ? foreignText(model) : [])),
     ),
     code: under('handlers'),
     network: definitions.some(({ implementation }) => implementation.network === true),
@@ -107,15 +108,16 @@ interface Around {
 
 /** Which module and export a handler is: `handlers/convert.mjs#convert`. */
 export function handlerOf({ implementation }: ToolDefinition): readonly [path: string, name: string] | undefined {
-  const [, path, name] = /^(handlers\/[\w.-]+\.m?js)#([A-Za-z_$][\w$]*)$/.exec(String(implementation.handler)) ?? []
+  const [, path, name] =
+    /^(handlers\/[\w.-]+\.m?js)#([A-Za-z_$][\w$]*)$/.exec(foreignText(implementation.handler)) ?? []
   return path === undefined || name === undefined ? undefined : [path, name]
 }
 
 /** The tools that a pipeline or an agent calls; undefined for other kinds. */
 export function calleesOf({ implementation: { type, steps, tools } }: ToolDefinition): readonly string[] | undefined {
-  if (type === 'agent') return Array.isArray(tools) ? tools.map(String) : []
+  if (type === 'agent') return Array.isArray(tools) ? tools.map(foreignText) : []
   if (type !== 'pipeline') return undefined
-  return Array.isArray(steps) ? steps.map((step) => String(Object(step).tool)) : []
+  return Array.isArray(steps) ? steps.map((step) => foreignText(Object(step).tool)) : []
 }
 
 function useProblem(tool: ToolDefinition, around: Around): string | undefined {
@@ -127,9 +129,9 @@ function useProblem(tool: ToolDefinition, around: Around): string | undefined {
     case 'mock':
       return undefined
     case 'builtin':
-      return Object.hasOwn(SHIPPED_BUILTINS, String(implementation.handler))
+      return Object.hasOwn(SHIPPED_BUILTINS, foreignText(implementation.handler))
         ? undefined
-        : `there is no shipped handler ${quote(String(implementation.handler))}: use one of ${Object.keys(SHIPPED_BUILTINS).join(', ')}`
+        : `there is no shipped handler ${quote(foreignText(implementation.handler))}: use one of ${Object.keys(SHIPPED_BUILTINS).join(', ')}`
     case 'internal': {
       const [path] = handlerOf(tool) ?? []
       if (path === undefined) return 'implementation.handler must be such as "handlers/convert.mjs#convert"'
@@ -162,9 +164,9 @@ function hostProblem(
 ): string | undefined {
   if (auth?.type === 'user_oauth') return 'the accounts of users are not available to packages: remove auth'
   for (const address of auth?.type === 'oauth2' ? [url, auth.token_url] : [url]) {
-    const origin = /^https?:\/\/[^/?#\\]*/i.exec(String(address))?.[0] ?? ''
+    const origin = /^https?:\/\/[^/?#\\]*/i.exec(foreignText(address))?.[0] ?? ''
     const host = /[${}@]/.test(origin) ? undefined : URL.parse(origin)?.hostname.replace(/^\[|\]$/g, '')
-    if (host === undefined) return `write out the host of ${quote(String(address))}, without variables`
+    if (host === undefined) return `write out the host of ${quote(foreignText(address))}, without variables`
     if (!domains.has(host)) return `its host '${host}' is not declared: add it to toolyard.hosts in package.json`
   }
   const other = allowed_domains.find((entry) => !hosts.includes(entry) && !domains.has(entry))
@@ -205,6 +207,6 @@ function ownEffect({ effect, implementation }: ToolDefinition): Effect {
   const { type, handler, method } = implementation as HttpImplementation
   if (type === ('mock' as string)) return 'read'
   if (type === 'http') return effectOfMethod(method)
-  if (type === ('builtin' as string)) return SHIPPED_BUILTINS[String(handler)] ?? 'write'
+  if (type === ('builtin' as string)) return SHIPPED_BUILTINS[foreignText(handler)] ?? 'write'
   return 'write'
 }

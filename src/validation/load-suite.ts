@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { foreignText } from '../core/json/foreign-text.ts'
 import { parseJson } from '../core/json/json-depth.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import { suggest } from '../core/suggest.ts'
@@ -239,7 +240,8 @@ function offered(
   const names = [...known.keys()]
   for (const [at, one] of (listed ?? names).entries()) {
     const found = typeof one === 'string' ? known.get(one) : one
-    if (found === undefined) problems.push(notRegistered(`tools[${at}]`, String(one), hints.near(String(one), names)))
+    if (found === undefined)
+      problems.push(notRegistered(`tools[${at}]`, foreignText(one), hints.near(foreignText(one), names)))
     else if (tools.has(found.name)) problems.push(twice(`tools[${at}]`, found.name))
     else tools.set(found.name, asMock(found))
   }

@@ -3,6 +3,7 @@ import { jsonrepair } from 'jsonrepair'
 import type { Config } from '../../config/config.ts'
 import { type ConfigEdit, isSecretText, valueAt } from '../../config/config-text.ts'
 import { PROVIDER_TYPES, USUAL_PROVIDERS } from '../../config/model-settings.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
@@ -255,7 +256,7 @@ const payloads = ({ policy }: Of<'payloads'>): BuiltChange => ({
 })
 
 function withTools(tools: readonly object[], secrets: NewSecrets, context: ChangeContext): BuiltChange {
-  const names = tools.map((tool) => String((tool as { readonly name?: unknown }).name))
+  const names = tools.map((tool) => foreignText((tool as { readonly name?: unknown }).name))
   return {
     ...built(context, secrets, { tools: names }),
     edits: [...enabling(context), ...tools.map((tool) => ({ path: ['tools', 'registry', -1], value: tool }))],

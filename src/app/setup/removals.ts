@@ -1,4 +1,5 @@
 import { type ConfigEdit, valueAt } from '../../config/config-text.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { splitModelId } from '../../models/model-info.ts'
 import { SetupError } from './setup-error.ts'
@@ -82,7 +83,7 @@ function placesOf(
 
 function namesIn(written: Written, path: readonly string[], key: string): string[] {
   const list = valueAt(written, path)
-  return Array.isArray(list) ? list.map((one) => String(Object(one)[key])) : []
+  return Array.isArray(list) ? list.map((one) => foreignText(Object(one)[key])) : []
 }
 
 /** The last place first: the others stay where they are. */

@@ -8,6 +8,7 @@ import { bindCost } from '../../core/execution/tool-cost.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { versionOf, versionProblem, withJsonSchema } from '../../core/execution/tool-view.ts'
 import type { Kind } from '../../core/handler.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import type { Log } from '../../core/log.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { checkAhead, guardParameters } from '../../core/schema/guard-schema.ts'
@@ -115,7 +116,9 @@ function completed(given: unknown): Completed {
   }
   if (parameters === undefined) {
     const { url, params_mapping } = Object(implementation) as { url?: unknown; params_mapping?: object }
-    const required = [...String(url ?? '').matchAll(/(?<!\$)\{(\w+)\}/g)].map(([, parameter]) => parameter as string)
+    const required = [...foreignText(url ?? '').matchAll(/(?<!\$)\{(\w+)\}/g)].map(
+      ([, parameter]) => parameter as string,
+    )
     const names = [...new Set([...required, ...Object.keys(params_mapping ?? {})])]
     const properties = Object.fromEntries(names.map((one) => [one, { type: ['string', 'number', 'boolean'] }]))
     definition.parameters = { type: 'object', properties, required: [...new Set(required)] }
@@ -145,7 +148,16 @@ function taken(name: string, version: string, place: string, places: ReadonlyMap
   return `The name '${name}' at ${place} is already used by ${first}: rename one of them, or give it another version`
 }
 
-function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): string | undefined {
+/** A definition that can't even be checked is skipped like any other: it must not stop the others. */
+function problemOf(definition: unknown, options: LoadOptions): string | undefined {
+  try {
+    return foundProblem(definition, options)
+  } catch (error) {
+    return `It can't be read: ${(error as Error).message}`
+  }
+}
+
+function foundProblem(definition: unknown, { env, kinds, shipped }: LoadOptions): string | undefined {
   if (typeof definition === 'string') return unknownName(definition, [...(shipped?.keys() ?? [])])
   if (includedFile(definition) !== undefined) {
     return 'An include works only in a configuration file: load it with loadConfigFile'

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
 import type { McpServers } from '../../mcp/client/mcp-servers.ts'
 import type { ToolChange } from '../../mcp/client/pinned-tools.ts'
@@ -41,9 +42,9 @@ export function serverTools(registry: ToolRegistry): Map<string, ServerToolNames
   for (const { name, implementation } of registry.definitions()) {
     const { type, server, tool = name } = { ...implementation }
     if (type !== 'mcp') continue
-    const known = tools.get(String(server)) ?? []
-    known.push({ name, tool: String(tool) })
-    tools.set(String(server), known)
+    const known = tools.get(foreignText(server)) ?? []
+    known.push({ name, tool: foreignText(tool) })
+    tools.set(foreignText(server), known)
   }
   return tools
 }

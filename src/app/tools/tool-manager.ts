@@ -16,6 +16,7 @@ import { variableProblem } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { DEFAULT_TIMEOUT_MS, type ToolExecutor } from '../../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import type { PipelineGraph } from '../../kinds/composite/pipeline.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
@@ -178,7 +179,7 @@ export class ToolManager {
   async warm(): Promise<void> {
     const { registry, handlers, isolate, codeMode } = this.#parts
     for (const { implementation } of registry.definitions()) {
-      const handler = handlers.get(String(implementation.handler))
+      const handler = handlers.get(foreignText(implementation.handler))
       if (typeof handler !== 'object') continue
       const { network = handler.network } = implementation
       isolate.warm?.(handler.module, network === true)

@@ -1,5 +1,6 @@
 import { compareVersions } from '../../core/execution/tool-view.ts'
 import { canonicalText } from '../../core/json/canonical-text.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { setOwn } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
@@ -158,10 +159,10 @@ function compareKeyword(
 const propertiesOf = ({ properties }: JsonSchema): Readonly<Record<string, unknown>> =>
   isObject(properties) ? properties : {}
 
-const namesIn = (names: unknown): ReadonlySet<string> => new Set(Array.isArray(names) ? names.map(String) : [])
+const namesIn = (names: unknown): ReadonlySet<string> => new Set(Array.isArray(names) ? names.map(foreignText) : [])
 
 function typesOf({ type }: JsonSchema): ReadonlySet<string> | undefined {
-  return type === undefined ? undefined : new Set([type].flat().map(String).sort())
+  return type === undefined ? undefined : new Set([type].flat().map(foreignText).sort())
 }
 
 function valuesOf(schema: JsonSchema): readonly string[] | undefined {

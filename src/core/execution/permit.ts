@@ -1,4 +1,5 @@
 import type { CallContext } from '../call-context.ts'
+import { foreignText } from '../json/foreign-text.ts'
 import { quoted } from '../schema/problem-words.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
@@ -25,7 +26,7 @@ export function missingPermission(
   if (required === undefined) return undefined
   // Anything but a list is one name, so that an invalid definition fails closed.
   for (const name of Array.isArray(required) ? required : [required]) {
-    const permission = String(name)
+    const permission = foreignText(name)
     if (!Object.hasOwn(flags, permission) || flags[permission] !== true) return permission
   }
   return undefined

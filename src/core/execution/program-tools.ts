@@ -1,11 +1,12 @@
 import type { Kind } from '../handler.ts'
+import { foreignText } from '../json/foreign-text.ts'
 import type { ToolDefinition } from '../tool.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 
 /** Why `shared` can't be set. */
 export function sharedFault({ shared }: ToolDefinition, kind: Kind | undefined): string | undefined {
   if (shared === undefined) return undefined
-  if (typeof shared !== 'boolean') return `shared must be true or false, not ${String(shared)}`
+  if (typeof shared !== 'boolean') return `shared must be true or false, not ${foreignText(shared)}`
   if (kind?.runsProgram !== false) return undefined
   return 'shared is only for tools whose function is in code: remove it'
 }

@@ -1,5 +1,6 @@
 import { nearest, numberProblem } from '../check-options.ts'
 import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
+import { foreignText } from '../json/foreign-text.ts'
 import type { CallRecord } from '../records/recorder.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
@@ -77,7 +78,7 @@ export function bindCost(tool: ToolDefinition, compile?: CompilePath): ToolCost 
     const problem = numberProblem(per_call, { min: 0, max: MAX_PER_CALL })
     if (problem !== undefined) fail(`per_call ${problem}`)
     const isExact = inUnits(toMicros(per_call as number)) === per_call
-    if (!isExact) fail(`per_call ${String(per_call)} has more than 6 decimals, which can't be counted exactly`)
+    if (!isExact) fail(`per_call ${foreignText(per_call)} has more than 6 decimals, which can't be counted exactly`)
   }
   if (from_result !== undefined && (typeof from_result !== 'string' || !from_result.startsWith('$'))) {
     fail(`from_result must be a JSONPath such as "$.cost", not ${JSON.stringify(from_result)}`)

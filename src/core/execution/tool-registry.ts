@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
 import { checkKeys, checkObject } from '../check-options.ts'
+import { foreignText } from '../json/foreign-text.ts'
 import { asText, depthProblem } from '../json/json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -374,7 +375,9 @@ export class ToolRegistry {
       return definition
     } catch (error) {
       const { name } = Object(tool) as Partial<ToolDefinition>
-      throw new TypeError(`${error instanceof Error ? error.message : 'The tool cannot be read'} (tool '${name}')`)
+      throw new TypeError(
+        `${error instanceof Error ? error.message : 'The tool cannot be read'} (tool '${foreignText(name)}')`,
+      )
     }
   }
 

@@ -1,5 +1,13 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { depthProblem, isDeep, jsonProblem, parseBody, parseJson, RefusedJsonError } from './json-depth.ts'
+import {
+  depthProblem,
+  isDeep,
+  jsonProblem,
+  parseBody,
+  parseJson,
+  RefusedJsonError,
+  withoutDeepParts,
+} from './json-depth.ts'
 
 it.each([
   ['[[1]]', false],
@@ -154,4 +162,14 @@ it('finds nothing in parts that throw when they are read', () => {
     undefined,
   ])
   expect(depthProblem([getter, [[1]]], 2)).toBe('[1][0] is nested deeper than 2 levels: flatten it')
+})
+
+it('replaces what is nested too deeply, and nothing else', () => {
+  const text = '{"a":[1,{"b":"]}\\"["}],"c":[[2],[3]],"d":{}}'
+  expect(withoutDeepParts(text, 3, '0')).toBe(text)
+  expect(withoutDeepParts(text, 2, '0')).toBe('{"a":[1,0],"c":[0,0],"d":{}}')
+  expect(withoutDeepParts(text, 1, '0')).toBe('{"a":0,"c":0,"d":0}')
+  const deep = '['.repeat(1e6) + ']'.repeat(1e6)
+  expect(withoutDeepParts(deep, 3, '0')).toBe('[[[0]]]')
+  expect(withoutDeepParts(deep.slice(0, -1e6), 3, '0')).toBe('[[[0')
 })

@@ -81,6 +81,25 @@ export function isDeep(text: string, limit: number): boolean {
   return false
 }
 
+/** JSON text in which `instead` stands for each array and object that is nested deeper than `limit`. */
+export function withoutDeepParts(text: string, limit: number, instead: string): string {
+  let kept = ''
+  let depth = 0
+  let inString = false
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (inString) {
+      if (code === BACKSLASH) at++
+      else if (code === QUOTE) inString = false
+    } else if (code === QUOTE) inString = true
+    else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
+      if (++depth === limit + 1) kept += text.slice(from, at) + instead
+    } else if ((code === CLOSE_ARRAY || code === CLOSE_OBJECT) && depth-- === limit + 1) from = at + 1
+  }
+  return depth > limit ? kept : kept + text.slice(from)
+}
+
 const SHOWN_PATH = 60
 
 /**

@@ -1,3 +1,6 @@
+import { foreignText } from './foreign-text.ts'
+import { ownValue } from './own-value.ts'
+
 const WITH_ARTICLE: Readonly<Record<string, string>> = {
   integer: 'an integer',
   number: 'a number',
@@ -26,7 +29,7 @@ export function hasType(value: unknown, type: unknown): boolean {
 }
 
 export function typesInWords(types: readonly unknown[]): string {
-  return types.map((type) => WITH_ARTICLE[String(type)] ?? String(type)).join(' or ')
+  return types.map((type) => ownValue(WITH_ARTICLE, foreignText(type)) ?? foreignText(type)).join(' or ')
 }
 
 /** Tolerates rounding errors: 19.99 is a multiple of 0.01, although the quotient is 1998.9999999999998. */

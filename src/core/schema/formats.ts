@@ -1,4 +1,5 @@
 import formats, { type FormatName } from 'ajv-formats'
+import { foreignText } from '../json/foreign-text.ts'
 import { isPattern } from './linear-pattern.ts'
 
 interface Format {
@@ -34,7 +35,7 @@ export const FORMATS: ReadonlyMap<string, Format> = new Map(
 
 /** Values of other types and unknown formats are valid. */
 export function hasFormat(value: unknown, name: unknown): boolean {
-  const format = FORMATS.get(String(name))
+  const format = FORMATS.get(foreignText(name))
   return format === undefined || typeof value !== format.type || format.validate(value as never)
 }
 

@@ -1,3 +1,4 @@
+import { foreignText } from '../json/foreign-text.ts'
 import { UNUSUAL_NAMES } from '../snapshot.ts'
 import { isPlain } from './json-schema-of.ts'
 import { quoted } from './problem-words.ts'
@@ -182,7 +183,7 @@ const META_SCHEMA =
 export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts {
   const { walk, total } = refusing(() => {
     const walk = walkThrough(schema)
-    if (isObject(schema) && documents?.has(String(schema.$schema))) walk.exact = true
+    if (isObject(schema) && documents?.has(foreignText(schema.$schema))) walk.exact = true
     return { walk, total: costOf(schema, walk, documents) }
   })
   const { cost } = total

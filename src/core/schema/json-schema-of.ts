@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { foreignText } from '../json/foreign-text.ts'
 import { depthProblem } from '../json/json-depth.ts'
 import type { JsonSchema } from '../tool.ts'
 import { isObject } from './schema-keywords.ts'
@@ -116,12 +117,12 @@ export function parametersProblem(parameters: unknown): string | undefined {
   if (!isObject(parameters) || schema.type !== 'object') return NOT_AN_OBJECT
   if (isPlain(schema)) return undefined
   const { name } = Object(schema.constructor) as { name?: unknown }
-  return `Tool parameters must be a plain JSON Schema object, not an instance of ${String(name || 'a class')}`
+  return `Tool parameters must be a plain JSON Schema object, not an instance of ${foreignText(name || 'a class')}`
 }
 
 function libraryOf(schema: Readonly<Record<string, unknown>>): string | undefined {
   const standard = schema['~standard']
-  if (standard !== undefined) return String((Object(standard) as { vendor?: unknown }).vendor ?? 'Standard')
+  if (standard !== undefined) return foreignText((Object(standard) as { vendor?: unknown }).vendor ?? 'Standard')
   return '_zod' in schema || '_def' in schema ? 'zod' : undefined
 }
 

@@ -1,4 +1,5 @@
 import { canonicalText } from '../json/canonical-text.ts'
+import { foreignText } from '../json/foreign-text.ts'
 import { typesInWords } from '../json/json-type.ts'
 import { suggest } from '../suggest.ts'
 import { isObject } from './schema-keywords.ts'
@@ -12,8 +13,8 @@ const RULES: Readonly<Record<string, (expected: unknown) => string>> = {
   type: (types) => `must be ${typesInWords([types].flat())}`,
   enum: (values) => `must be one of: ${valuesInWords([values].flat())}`,
   const: (value) => `must be ${valueInWords(value)}`,
-  format: (name) => `must match format "${shortened(String(name))}"`,
-  pattern: (source) => `must match pattern "${shortened(String(source))}"`,
+  format: (name) => `must match format "${shortened(foreignText(name))}"`,
+  pattern: (source) => `must match pattern "${shortened(foreignText(source))}"`,
   minimum: (bound) => `must be at least ${bound}`,
   maximum: (bound) => `must be at most ${bound}`,
   exclusiveMinimum: (bound) => `must be more than ${bound}`,
@@ -79,7 +80,7 @@ export function periodInWords(ms: number): string {
 
 /** JSON on one line, truncated. */
 export function quoted(value: unknown): string {
-  const text = JSON.stringify(typeof value === 'string' ? truncated(value) : value) ?? String(value)
+  const text = JSON.stringify(typeof value === 'string' ? truncated(value) : value) ?? foreignText(value)
   return (typeof value === 'string' ? text : truncated(text))
     .toWellFormed()
     .replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

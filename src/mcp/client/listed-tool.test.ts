@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { definitionOf, type ServerTool, serverTool } from './listed-tool.ts'
+import { oddVariants } from '../../core/fixtures/odd-values.ts'
+import { definitionOf, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 
 const inputSchema = { type: 'object', properties: {} }
 const read = (entry: object) => serverTool({ name: 'tool', inputSchema, ...entry }, 'home') as ServerTool
@@ -45,6 +46,22 @@ describe('a tool that a server lists', () => {
 
   test.each([undefined, null, 7, 'x'])('an entry that is %j is refused', (entry) => {
     expect(serverTool(entry, 'home')).toContain('no usable name')
+  })
+
+  test('an odd value in an entry is a problem of this entry, or has no effect', () => {
+    const schema = { type: 'object', properties: { a: { type: 'string', enum: ['b'] } }, required: ['a'] }
+    const entry = {
+      name: 'tool',
+      title: 'x',
+      description: 'y',
+      inputSchema: schema,
+      annotations: { readOnlyHint: true },
+    }
+    for (const odd of oddVariants(entry)) {
+      const tool = serverTool(odd, 'home')
+      expect(typeof tool === 'string' || tool.name === 'tool').toBe(true)
+      if (typeof tool !== 'string') expect(() => mirroringProblem(tool.inputSchema)).not.toThrow()
+    }
   })
 
   test('what its annotations say decides what may be repeated', () => {

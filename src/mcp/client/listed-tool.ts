@@ -1,7 +1,10 @@
 import type { Client, Tool } from '@modelcontextprotocol/client'
+import { foreignText } from '../../core/json/foreign-text.ts'
+import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { cleanText } from '../stdio/clean-text.ts'
+import { TOO_DEEP } from '../stdio/message-reader.ts'
 
 const MAX_PAGES = 64
 const MAX_ENTRIES = 5_000
@@ -49,9 +52,17 @@ const MAX_DESCRIPTION = 8_192
 
 /** Reads one entry of a list; returns the problem if it isn't a tool. */
 export function serverTool(entry: unknown, server: string): ServerTool | string {
-  const { name, title, description, inputSchema, annotations } = Object(entry) as Record<string, unknown>
+  const {
+    name,
+    title,
+    description,
+    inputSchema,
+    annotations,
+    [TOO_DEEP]: deep,
+  } = Object(entry) as Record<string, unknown>
+  if (deep !== undefined) return `Tool ${quoted(deep)} of MCP server '${server}' is nested too deeply`
   if (typeof name !== 'string' || !NAME.test(name)) {
-    return `A tool of MCP server '${server}' has no usable name: ${cleanText(String(name)).slice(0, 100)}`
+    return `A tool of MCP server '${server}' has no usable name: ${cleanText(foreignText(name)).slice(0, 100)}`
   }
   if (!isObject(inputSchema) || (inputSchema.type ?? 'object') !== 'object') {
     return `Tool '${name}' of MCP server '${server}' has no object schema`

@@ -11,6 +11,7 @@ import type {
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import { type Clock, within } from '../../core/clock.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { errorKind, type Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Library } from '../server/library.ts'
@@ -199,7 +200,9 @@ export class ServerLibrary implements Library {
   async outward(server: string, result: unknown): Promise<unknown> {
     if (!this.#areSeveral() || !isObject(result) || !Array.isArray(result.content)) return result
     const connection = [...this.#parts.connections()].find(({ settings }) => settings.name === server)
-    const hasResources = result.content.some((block) => isObject(block) && String(block.type).startsWith('resource'))
+    const hasResources = result.content.some(
+      (block) => isObject(block) && foreignText(block.type).startsWith('resource'),
+    )
     if (connection === undefined || !hasResources) return result
     await this.#resources()
     return { ...result, content: result.content.map((block: unknown) => this.#block(connection, block)) }

@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { boundedJson, withoutCredentials } from '../../core/records/redact.ts'
 
 /** A JSON-RPC message, as people see it: bounded and without secrets. */
@@ -121,7 +122,7 @@ export class TrafficLog {
     direction: TrafficMessage['direction'],
     message: JSONRPCMessage,
   ): Omit<TrafficMessage, 'number' | 'at' | 'direction'> {
-    const id = 'id' in message && message.id !== undefined ? named(String(message.id)) : undefined
+    const id = 'id' in message && message.id !== undefined ? named(foreignText(message.id)) : undefined
     if ('method' in message) {
       const method = named(message.method)
       const content = boundedJson(message.params ?? {})

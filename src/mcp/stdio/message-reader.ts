@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { JSONRPCErrorResponse, JSONRPCMessage } from '@modelcontextprotocol/client'
-import { isDeep } from '../../core/json/json-depth.ts'
+import { isDeep, withoutDeepParts } from '../../core/json/json-depth.ts'
 import { LineReader } from '../../core/line-reader.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { LIMITS } from '../../core/snapshot.ts'
-import { crowding } from '../crowding.ts'
+import { crowding, LISTS } from '../crowding.ts'
 
 const INTERNAL_ERROR = -32_603
 
@@ -26,6 +26,27 @@ export function tooLargeAnswer(id: Id, what = `more than ${MAX_MESSAGE_BYTES} by
 function deepAnswer(id: Id): JSONRPCErrorResponse {
   const message = `The server answered with JSON that is nested deeper than ${LIMITS.answerDepth} levels`
   return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } }
+}
+
+/** The key that stands for an entry of a list that is nested too deeply. Its value is the name of the entry. */
+export const TOO_DEEP = 'toolyard/too-deep'
+
+/** What a request gets in place of an answer that is nested too deeply: a list without the deep parts, or an error. */
+function shallowAnswer(id: Id, text: string): JSONRPCMessage {
+  const cut = randomUUID()
+  const isCut = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null ? Object.values(value).some(isCut) : value === cut
+  try {
+    const { result } = JSON.parse(withoutDeepParts(text, LIMITS.answerDepth, JSON.stringify(cut)))
+    const parts = Object.entries(Object(result) as Record<string, unknown>).map(([key, part]): [string, unknown] => {
+      if (!LISTS.has(key) || !Array.isArray(part)) return [key, part]
+      return [key, part.map((entry) => (isCut(entry) ? { [TOO_DEEP]: Object(entry).name } : entry))]
+    })
+    const answer = { jsonrpc: '2.0' as const, id, result: Object.fromEntries(parts) }
+    return isCut(answer) || !parts.some(([key]) => LISTS.has(key)) ? deepAnswer(id) : answer
+  } catch {
+    return deepAnswer(id)
+  }
 }
 
 export function isTooLarge(error: unknown): boolean {
@@ -52,7 +73,7 @@ export function checkedText(text: string): string | undefined {
   if (text.length < NEVER_REFUSED) return text
   if (isDeep(text, LIMITS.answerDepth)) {
     const id = answeredBy(Buffer.from(text))
-    return id === undefined ? undefined : JSON.stringify(deepAnswer(id))
+    return id === undefined ? undefined : checkedText(JSON.stringify(shallowAnswer(id, text)))
   }
   let value: unknown
   try {
@@ -244,11 +265,11 @@ export class MessageReader {
     }
   }
 
-  /** Doesn't parse a deeply nested line. If it answers a request, the request fails at once. */
+  /** Doesn't parse what is deeply nested in a line. If it answers a request, the request fails at once, unless it asks for a list. */
   #skipDeep(bytes: Buffer, text: string): void {
     this.#noise(`a line that is nested deeper than ${LIMITS.answerDepth} levels`, text, bytes)
     const id = answeredBy(bytes)
-    if (id !== undefined) this.#events.message(deepAnswer(id))
+    if (id !== undefined) for (const one of checked([shallowAnswer(id, text)])) if (one) this.#events.message(one)
   }
 
   #noise(what: string, text: string, bytes: Buffer): void {

@@ -1,3 +1,4 @@
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { APPLICATORS, isObject, type Shape } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
@@ -72,7 +73,7 @@ export class FullWriter {
     }
     let name = this.#names.get(target)
     if (name === undefined) {
-      name = this.#freeName(String(reference))
+      name = this.#freeName(foreignText(reference))
       // Named first, because it may refer to itself.
       this.#names.set(target, name)
       this.#definitions.set(name, {})

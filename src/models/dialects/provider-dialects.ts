@@ -1,3 +1,4 @@
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { hasType } from '../../core/json/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
@@ -246,7 +247,8 @@ class StrictWriter {
     const result: Record<string, unknown> = {}
     const words: string[] = []
     for (const [keyword, value] of Object.entries(schema)) {
-      if (ALLOWED.has(keyword) && (keyword !== 'format' || STRICT_FORMATS.has(String(value)))) result[keyword] = value
+      if (ALLOWED.has(keyword) && (keyword !== 'format' || STRICT_FORMATS.has(foreignText(value))))
+        result[keyword] = value
       else if (SAID.has(keyword)) words.push(...this.losses.say(keyword, value))
       else throw new NotStrictError()
     }
@@ -257,7 +259,7 @@ class StrictWriter {
   }
 
   count(text: unknown): void {
-    this.#characters += String(text).length
+    this.#characters += foreignText(text).length
     if (this.#characters > LIMITS.characters) throw new NotStrictError()
   }
 
@@ -328,7 +330,7 @@ const UNFIT_PATTERN = /\(\?[=!<]|\\(?:[pPck]|u\{)/
 
 const RULES: FullRules = {
   refuses: (keyword, value) =>
-    keyword === 'propertyNames' || (keyword === 'pattern' && UNFIT_PATTERN.test(String(value))),
+    keyword === 'propertyNames' || (keyword === 'pattern' && UNFIT_PATTERN.test(foreignText(value))),
   itemsRequired: true,
 }
 

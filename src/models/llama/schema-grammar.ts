@@ -1,3 +1,4 @@
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { ownValue } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
@@ -74,7 +75,7 @@ export class SchemaGrammar {
       case 'array':
         return this.#array(schema, around)
       case 'string':
-        return ownValue(FORMATS, String(schema.format)) ?? string(schema)
+        return ownValue(FORMATS, foreignText(schema.format)) ?? string(schema)
       case 'integer':
         return integer(schema)
       case 'number':

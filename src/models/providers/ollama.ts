@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { connectionCode, connectionProblem } from '../../core/failure.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import type { Log } from '../../core/log.ts'
 import { jsonSchemaOf } from '../../core/schema/json-schema-of.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
@@ -280,7 +281,7 @@ async function lacksTools(
 }
 
 async function listed(server: OllamaServer, entry: Json, signal: AbortSignal): Promise<ListedModel> {
-  const name = String(entry.name)
+  const name = foreignText(entry.name)
   const capabilities = ourNames(entry.capabilities) ?? (await capabilitiesOf(server, name, signal))
   return { name, ...(capabilities !== undefined && { capabilities }) }
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
@@ -68,7 +69,7 @@ function functionsOf({ place, value }: Line): BfclFunction[] {
 }
 
 function groundTruth(line: Line, answers: ReadonlyMap<string, Line>): readonly unknown[] {
-  const truth = answers.get(String(line.value.id))?.value.ground_truth
+  const truth = answers.get(foreignText(line.value.id))?.value.ground_truth
   if (!Array.isArray(truth)) throw unfit(line)
   return truth
 }
@@ -96,7 +97,7 @@ const answerFile = (folder: string, { name }: BfclCategory): string =>
 
 async function readAnswers(folder: string, category: BfclCategory): Promise<Map<string, Line>> {
   const lines = await readLines(answerFile(folder, category))
-  return new Map(lines.map((line) => [String(line.value.id), line]))
+  return new Map(lines.map((line) => [foreignText(line.value.id), line]))
 }
 
 /** Reads a function, and adds missing optional parts. */

@@ -1,5 +1,6 @@
 import { intentPattern } from '../../chat/intent-pattern.ts'
 import { canonicalText, sameJson } from '../../core/json/canonical-text.ts'
+import { foreignText } from '../../core/json/foreign-text.ts'
 import { shortened, valueInWords } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { suggest } from '../../core/suggest.ts'
@@ -82,7 +83,7 @@ function byMatcher(
     }
     case '$matches': {
       const isText = typeof actual === 'string'
-      return isText && intentPattern(String(inner)).test(actual) ? undefined : differs(isText)
+      return isText && intentPattern(foreignText(inner)).test(actual) ? undefined : differs(isText)
     }
     default: {
       const all = (inner as readonly unknown[]).map((one) => mismatch(one, actual, path))
@@ -104,7 +105,7 @@ export function expectedInWords(expected: unknown): string {
     case '$number':
       return `${inner} within ${(expected as { within: unknown }).within}`
     case '$matches':
-      return `a string that matches ${shortened(String(inner))}`
+      return `a string that matches ${shortened(foreignText(inner))}`
     case '$one_of':
       return `one of: ${shortened((inner as readonly unknown[]).map(expectedInWords).join(', '))}`
     default:
