@@ -215,7 +215,7 @@ export function readMcpServers(config: Config, env: Environment, folder = proces
       reading.disabled.push(name)
       continue
     }
-    for (const problem of warningsOf(entry)) reading.warnings.push({ name, problem })
+    for (const problem of [...ignoredOf(entry), ...exposedOf(entry)]) reading.warnings.push({ name, problem })
     const problems: string[] = []
     const settings = settingsOf(entry, scope, problems)
     if (problems.length === 0) reading.servers.push(settings)
@@ -223,6 +223,10 @@ export function readMcpServers(config: Config, env: Environment, folder = proces
   }
   return reading
 }
+
+/** The settings of MCP servers that have no effect, each with what to do. */
+export const ignoredMcpSettings = (config: Config): string[] =>
+  mcpEntries(config).flatMap((entry) => (entry.server.disabled === true ? [] : ignoredOf(entry)))
 
 function settingsOf(entry: McpEntry, scope: McpScope, problems: string[]): McpServerSettings {
   const { name, place, server } = entry
@@ -303,17 +307,27 @@ const NO_NUL = /^[^\0]*$/
 /** Checked here because the error of `fetch` would show the value. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-function warningsOf({ place, server }: McpEntry): string[] {
+/** What was written and has no effect. */
+function ignoredOf({ place, server }: McpEntry): string[] {
   const odd = Object.keys(server)
     .filter((key) => !KNOWN.includes(key) && !FOREIGN.has(key) && !COMMENT.test(key))
     .map((key) => `${place}: ${ownValue(LOST, key) ?? unknown(key)}`)
-  const { env, headers, oauth, auth, timeout, timeout_ms } = server
+  const { oauth, auth, timeout, timeout_ms } = server
   if (timeout_ms === undefined && timeout !== undefined && !isTimeout(timeout)) odd.push(timeoutIgnored(place, timeout))
   if (auth !== undefined && auth.type !== 'user_oauth')
     odd.push(`${place}.auth is ignored: its type isn't "user_oauth"`)
   if (oauth !== undefined && oauth.client_id === undefined) {
     odd.push(`${place}.oauth is ignored: it has no client_id`)
-  } else if ((oauth?.client_secret ?? oauth?.private_key) !== undefined && oauth?.issuer === undefined) {
+  }
+  return odd
+}
+
+/** Secrets that others could read. */
+function exposedOf({ place, server }: McpEntry): string[] {
+  const { env, headers, oauth } = server
+  const odd: string[] = []
+  const { client_id, client_secret, private_key, issuer } = oauth ?? {}
+  if (client_id !== undefined && (client_secret ?? private_key) !== undefined && issuer === undefined) {
     odd.push(`${place}.oauth has no issuer: its secret is sent to any authorization server that the MCP server names`)
   }
   const secrets = Object.entries({ env, headers, oauth: { ...oauth } }).flatMap(([key, values = {}]) =>

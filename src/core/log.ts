@@ -1,4 +1,4 @@
-import { foreignText } from './json/foreign-text.ts'
+import { foreignText } from './json/json-depth.ts'
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Any pino logger fits. */

@@ -1,5 +1,5 @@
 import type { SpentBudget } from './costs.ts'
-import { foreignText } from './json/foreign-text.ts'
+import { foreignText } from './json/json-depth.ts'
 
 /** What a code of an error says. */
 interface ErrorTraits {

@@ -1,5 +1,5 @@
 import type { Kind } from '../core/handler.ts'
-import { foreignText } from '../core/json/foreign-text.ts'
+import { foreignText } from '../core/json/json-depth.ts'
 import type { Log } from '../core/log.ts'
 import type { Implementation, ToolDefinition } from '../core/tool.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'

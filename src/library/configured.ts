@@ -16,6 +16,7 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     { USUAL_PROVIDER_NAMES },
     { idleSettings, idleWarnings },
     { withTools },
+    { ignoredMcpSettings },
   ] = await Promise.all([
     import('../app/tools/tool-manager.ts'),
     import('../config/load-config.ts'),
@@ -23,6 +24,7 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
     import('../models/provider.ts'),
     import('./idle-settings.ts'),
     import('../config/bounded-config.ts'),
+    import('../config/mcp-settings.ts'),
   ])
   const [provider = ''] = (model ?? EMBEDDED_PROVIDER).split(':')
   const known: readonly string[] = [...USUAL_PROVIDER_NAMES, EMBEDDED_PROVIDER]
@@ -64,6 +66,7 @@ const openConfigured: OpenConfigured<Config | string> = async (given, parts, mod
       ...manager
         .getMcpStatus()
         .flatMap(({ state, place, problem }) => (state === 'left_out' ? [`${place} of the config: ${problem}`] : [])),
+      ...ignoredMcpSettings(read),
       ...(given === undefined ? [] : idleSettings(read, storage !== undefined)),
     ],
     isComplete: () => manager.getMcpStatus().every(({ state }) => state !== 'connecting' && state !== 'not_reachable'),

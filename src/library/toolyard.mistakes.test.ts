@@ -239,3 +239,20 @@ describe('settings of the configuration without effect', () => {
     expect(await yard.call('look', {})).toMatchObject({ success: true })
   })
 })
+
+test('ignored settings of MCP servers are mistakes', async () => {
+  const server = { command: process.execPath, args: [hostileServer] }
+  const off = { ...server, timeoutMs: 1, disabled: true }
+  const mcpServers = {
+    ...{ seconds: { ...server, timeout: 30 }, text: { ...server, timeout: '5000' }, off },
+    ...{ typo: { ...server, timeoutMs: 5_000 }, foreign: { ...server, autoApprove: [] } },
+  }
+  const message = await messageOf(createToolyard({ config: { mcpServers } as unknown as Config }))
+  const [count, ...problems] = message.split('\n- ')
+  expect(count).toContain('3 problems')
+  expect(problems).toEqual([
+    expect.stringMatching(/^mcpServers\.seconds\.timeout 30 is ignored: .* Write "timeout_ms": 30000 for 30 s$/),
+    expect.stringMatching(/^mcpServers\.text\.timeout "5000" is ignored/),
+    "mcpServers.typo: unknown key 'timeoutMs' is ignored: did you mean 'timeout_ms'?",
+  ])
+})

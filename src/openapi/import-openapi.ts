@@ -1,4 +1,4 @@
-import { foreignText } from '../core/json/foreign-text.ts'
+import { foreignText } from '../core/json/json-depth.ts'
 import { quoted } from '../core/schema/problem-words.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../core/tool.ts'

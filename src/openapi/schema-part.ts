@@ -1,4 +1,4 @@
-import { foreignText } from '../core/json/foreign-text.ts'
+import { foreignText } from '../core/json/json-depth.ts'
 import { FORMATS } from '../core/schema/formats.ts'
 import { linearPattern } from '../core/schema/linear-pattern.ts'
 import { quoted } from '../core/schema/problem-words.ts'

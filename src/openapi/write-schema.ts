@@ -1,4 +1,4 @@
-import { foreignText } from '../core/json/foreign-text.ts'
+import { foreignText } from '../core/json/json-depth.ts'
 import { guardSchema } from '../core/schema/guard-schema.ts'
 import { RefusedSchemaError } from '../core/schema/schema-references.ts'
 import type { JsonSchema } from '../core/tool.ts'

@@ -1,7 +1,7 @@
 import { DEFINITION_SCHEMA } from '../config/definition-schema.ts'
 import { SOURCED_ELSEWHERE, splitAtVariables, usesSourced } from '../core/environment.ts'
 import { versionProblem } from '../core/execution/tool-view.ts'
-import { foreignText } from '../core/json/foreign-text.ts'
+import { foreignText } from '../core/json/json-depth.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
 import { SHIPPED_BUILTINS } from '../kinds/builtin/shipped.ts'

@@ -1,7 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { foreignText } from '../core/json/foreign-text.ts'
-import { parseJson } from '../core/json/json-depth.ts'
+import { foreignText, parseJson } from '../core/json/json-depth.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'

@@ -1,5 +1,5 @@
 import { type ConfigEdit, valueAt } from '../../config/config-text.ts'
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { splitModelId } from '../../models/model-info.ts'
 import { SetupError } from './setup-error.ts'

@@ -1,5 +1,5 @@
 import type { CallContext } from '../call-context.ts'
-import { foreignText } from '../json/foreign-text.ts'
+import { foreignText } from '../json/json-depth.ts'
 import { quoted } from '../schema/problem-words.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'

@@ -1,5 +1,5 @@
 import type { Kind } from '../handler.ts'
-import { foreignText } from '../json/foreign-text.ts'
+import { foreignText } from '../json/json-depth.ts'
 import type { ToolDefinition } from '../tool.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 

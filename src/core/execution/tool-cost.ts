@@ -1,6 +1,6 @@
 import { nearest, numberProblem } from '../check-options.ts'
 import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
-import { foreignText } from '../json/foreign-text.ts'
+import { foreignText } from '../json/json-depth.ts'
 import type { CallRecord } from '../records/recorder.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'

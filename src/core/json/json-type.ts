@@ -1,15 +1,14 @@
-import { foreignText } from './foreign-text.ts'
-import { ownValue } from './own-value.ts'
+import { foreignText } from './json-depth.ts'
 
-const WITH_ARTICLE: Readonly<Record<string, string>> = {
-  integer: 'an integer',
-  number: 'a number',
-  string: 'a string',
-  boolean: 'a boolean',
-  object: 'an object',
-  array: 'an array',
-  null: 'null',
-}
+const WITH_ARTICLE: ReadonlyMap<string, string> = new Map([
+  ['integer', 'an integer'],
+  ['number', 'a number'],
+  ['string', 'a string'],
+  ['boolean', 'a boolean'],
+  ['object', 'an object'],
+  ['array', 'an array'],
+  ['null', 'null'],
+])
 
 export function hasType(value: unknown, type: unknown): boolean {
   switch (type) {
@@ -29,7 +28,7 @@ export function hasType(value: unknown, type: unknown): boolean {
 }
 
 export function typesInWords(types: readonly unknown[]): string {
-  return types.map((type) => ownValue(WITH_ARTICLE, foreignText(type)) ?? foreignText(type)).join(' or ')
+  return types.map((type) => WITH_ARTICLE.get(foreignText(type)) ?? foreignText(type)).join(' or ')
 }
 
 /** Tolerates rounding errors: 19.99 is a multiple of 0.01, although the quotient is 1998.9999999999998. */

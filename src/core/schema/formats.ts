@@ -1,5 +1,5 @@
 import formats, { type FormatName } from 'ajv-formats'
-import { foreignText } from '../json/foreign-text.ts'
+import { foreignText } from '../json/json-depth.ts'
 import { isPattern } from './linear-pattern.ts'
 
 interface Format {

@@ -1,4 +1,4 @@
-import { foreignText } from '../json/foreign-text.ts'
+import { foreignText } from '../json/json-depth.ts'
 import { UNUSUAL_NAMES } from '../snapshot.ts'
 import { isPlain } from './json-schema-of.ts'
 import { quoted } from './problem-words.ts'

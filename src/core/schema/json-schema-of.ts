@@ -1,6 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { foreignText } from '../json/foreign-text.ts'
-import { depthProblem } from '../json/json-depth.ts'
+import { depthProblem, foreignText } from '../json/json-depth.ts'
 import type { JsonSchema } from '../tool.ts'
 import { isObject } from './schema-keywords.ts'
 

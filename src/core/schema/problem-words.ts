@@ -1,5 +1,5 @@
 import { canonicalText } from '../json/canonical-text.ts'
-import { foreignText } from '../json/foreign-text.ts'
+import { foreignText } from '../json/json-depth.ts'
 import { typesInWords } from '../json/json-type.ts'
 import { suggest } from '../suggest.ts'
 import { isObject } from './schema-keywords.ts'

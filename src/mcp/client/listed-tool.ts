@@ -1,5 +1,5 @@
 import type { Client, Tool } from '@modelcontextprotocol/client'
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'

@@ -11,7 +11,7 @@ import type {
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import { type Clock, within } from '../../core/clock.ts'
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { errorKind, type Log } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Library } from '../server/library.ts'

@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { boundedJson, withoutCredentials } from '../../core/records/redact.ts'
 
 /** A JSON-RPC message, as people see it: bounded and without secrets. */

@@ -1,4 +1,4 @@
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { APPLICATORS, isObject, type Shape } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'

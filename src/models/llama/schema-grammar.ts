@@ -1,4 +1,4 @@
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { ownValue } from '../../core/json/own-value.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'

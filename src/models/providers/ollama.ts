@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { connectionCode, connectionProblem } from '../../core/failure.ts'
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import type { Log } from '../../core/log.ts'
 import { jsonSchemaOf } from '../../core/schema/json-schema-of.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'

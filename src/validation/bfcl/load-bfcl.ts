@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { foreignText } from '../../core/json/foreign-text.ts'
-import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
+import { foreignText, parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
 import { type ObservedTurn, type Suite, type SuiteCase, SuiteError, type Verdict } from '../suites/suite.ts'

@@ -1,6 +1,6 @@
 import { intentPattern } from '../../chat/intent-pattern.ts'
 import { canonicalText, sameJson } from '../../core/json/canonical-text.ts'
-import { foreignText } from '../../core/json/foreign-text.ts'
+import { foreignText } from '../../core/json/json-depth.ts'
 import { shortened, valueInWords } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { suggest } from '../../core/suggest.ts'
