@@ -5,13 +5,14 @@ import os, { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { PassThrough } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { TextSeal } from '../../src/app/durable/sealed-text.ts'
 import { Installation } from '../../src/app/installation.ts'
 import { CALCULATE, captureIo, mock } from '../../src/cli/fixtures/toolyard.ts'
 import { main } from '../../src/cli/main.ts'
 import type { CallContext } from '../../src/core/call-context.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { ToolExecutor } from '../../src/core/execution/tool-executor.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { StoredKey } from '../../src/core/storage/key-store.ts'
@@ -263,7 +264,9 @@ export class GoldenProject {
     const lines: (readonly string[] | Line)[] = [
       ['tenants', 'set', 'acme', 'beta=true'],
       { words: ['secrets', 'set', 'OFFICE_TOKEN'], stdin: 'secret' },
-      ['ingest', 'documents', '--metadata', 'lang=en'],
+      // One by one: documents of one command are read at the same time.
+      ['ingest', 'documents/kettle.md', '--metadata', 'lang=en'],
+      ['ingest', 'documents/stone.md', '--metadata', 'lang=en'],
       ['pack', 'package'],
       ['add', 'acme-tools-1.0.0.tgz', '--yes'],
       ['rollout', 'start', 'greet', '--candidate', '1.1.0', '--percent', '25', '--min-calls', '50'],
@@ -282,6 +285,8 @@ export class GoldenProject {
       file: join(this.folder, 'toolyard.config.json'),
       env: this.#env,
       log: silentLog,
+      // No timer writes records: each batch has those of one call, however slow the machine is.
+      clock: { ...systemClock, after: () => () => {} },
     })
     try {
       const { manager, storage, approvals } = installation
@@ -289,6 +294,9 @@ export class GoldenProject {
         this.#pass()
         const whole = { ...installation.localContext('rest'), ...context }
         const result = await manager.getExecutor().execute(tool, params as never, whole)
+        // Records are handed over in the next turn of the event loop.
+        await turn()
+        await installation.sink.flush()
         return result.success ? '' : (result.details?.approval?.id ?? '')
       }
       await call('weather', { city: 'Hamburg' })
