@@ -18,6 +18,8 @@ describe('a run', () => {
       { budget: new Map([['tokens', 1]]) },
       'budget must be an object with wall_time_ms, tokens, cost, not an object that ',
     ],
+    [{ context: { tenent: 'acme' } }, 'context: unknown key "tenent". Did you mean "tenant"?'],
+    [{ context: { flags: 'admin' } }, 'context: flags must be an object, not "admin"'],
     [{ temperature: Number.NaN }, 'temperature must be a number from 0 to 2, not NaN'],
     [{ budget: null }, 'budget must be an object with wall_time_ms, tokens, cost, not null'],
     [{ budget: 5 }, 'budget must be an object with wall_time_ms, tokens, cost, not 5'],

@@ -4,6 +4,7 @@ import {
   checkNested,
   checkNumber,
   checkObject,
+  contextProblem,
   described,
   wrongType,
 } from '../core/check-options.ts'
@@ -26,7 +27,9 @@ const OUTPUT = { schema: true, refinement: true } as const
 /** Throws for options that there are not, and for numbers that would silently not limit a run: each comparison with NaN is false. */
 export function checkRequest(request: RunRequest): void {
   checkObject(RUN, request, REQUEST)
-  const { max_iterations, budget, messages, output, prices } = request
+  const { max_iterations, budget, messages, output, prices, context } = request
+  const problem = context && contextProblem(context)
+  if (problem !== undefined) throw new TypeError(`${RUN}: context${problem}`)
   checkMessages(RUN, messages)
   if (output !== undefined) checkNested(RUN, 'output', output, OUTPUT)
   if (max_iterations !== undefined) checkNumber(RUN, 'max_iterations', max_iterations, COUNT)

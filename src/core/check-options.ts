@@ -1,3 +1,4 @@
+import type { CallContext } from './call-context.ts'
 import { suggest } from './suggest.ts'
 
 const MAX_SHOWN = 80
@@ -100,4 +101,57 @@ export function described(value: unknown): string {
   if (typeof value === 'function') return 'a function'
   if (typeof value !== 'object' || value === null) return String(value)
   return isRecord(value) ? 'an object' : 'an object that inherits'
+}
+
+const TYPES = {
+  ...{ tenant: 'string', caller: 'string', oneCaller: 'boolean', keyId: 'string', user: 'string', session: 'string' },
+  ...{ versions: 'object', flags: 'object', tools: 'object', models: 'object', visible: 'object', rates: 'object' },
+  ...{ source: 'string', runId: 'string', callId: 'string', continued: 'boolean', model: 'string', onRate: 'function' },
+  ...{ stores: 'boolean', once: 'object', approvalId: 'string', asksWrites: 'boolean', repeats: 'boolean' },
+  ...{ report: 'function', client: 'object', allowance: 'object', parent: 'object' },
+  // What reads them checks them.
+  ...{ app: undefined, idempotencyKey: undefined, signal: undefined, timeoutMs: undefined, traceparent: undefined },
+} as const satisfies Readonly<Record<keyof CallContext, string | undefined>>
+
+const CONTEXT: ReadonlyMap<string, string | undefined> = new Map(Object.entries(TYPES))
+
+/** On contexts whose options were checked where a program gave them. Copies have it, too. */
+const CHECKED = Symbol('The context has been checked')
+
+/** Internal: a context that needs no check. */
+export const checkedContext = (context: CallContext): CallContext => ({ ...context, [CHECKED]: true }) as CallContext
+
+/** What is wrong with the context of a call: a misspelled key, or a limit that would never hold. */
+export function contextProblem(context: CallContext & { readonly [CHECKED]?: true }): string | undefined {
+  if (context[CHECKED] === true) return undefined
+  if (typeof context !== 'object') return ` must be an object, not ${described(context)}`
+  // A call takes a microsecond: maps are faster here than objects.
+  for (const key in context) {
+    const type = CONTEXT.get(key)
+    if (type === undefined && !CONTEXT.has(key)) return `: unknown key "${key}". ${nearest(key, [...CONTEXT.keys()])}`
+    const value: unknown = context[key as keyof CallContext]
+    if (type === undefined || value === undefined || (typeof value === type && value !== null)) continue
+    return `: ${key} must be ${type === 'object' ? 'an' : 'a'} ${type}, not ${described(value)}`
+  }
+  const { tools, models, rates } = context
+  if (tools === undefined && models === undefined && rates === undefined) return undefined
+  return listProblem('tools', tools) ?? listProblem('models', models) ?? rateProblem(rates)
+}
+
+function listProblem(name: string, value: unknown): string | undefined {
+  const fits =
+    value === undefined || (Array.isArray(value) && Array.from(value).every((one) => typeof one === 'string'))
+  return fits ? undefined : `: ${name} must be a list of patterns, not ${described(value)}`
+}
+
+function rateProblem(rates: unknown = []): string | undefined {
+  if (!Array.isArray(rates)) return `: rates must be a list, not ${described(rates)}`
+  for (const [at, rate] of rates.entries()) {
+    const { calls, perMs, key } = Object(rate)
+    const [ofCalls, ofTime] = [numberProblem(calls, { min: 0 }), numberProblem(perMs, ABOVE_ZERO)]
+    if (ofCalls !== undefined) return `: rates[${at}].calls ${ofCalls}`
+    if (ofTime !== undefined) return `: rates[${at}].perMs ${ofTime}`
+    if (typeof key !== 'string') return `: rates[${at}].key must be a string, not ${described(key)}`
+  }
+  return undefined
 }

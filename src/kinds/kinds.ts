@@ -1,5 +1,4 @@
-import { mock as coreMock } from '../core/execution/core-kinds.ts'
-import { codeIdentity } from '../core/execution/definition-hash.ts'
+import { codeIdentity, mock as coreMock } from '../core/execution/core-kinds.ts'
 import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
 import type { HandlerContext, Kind } from '../core/handler.ts'
 import { asText } from '../core/json/json-depth.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { checkObject, wrongType } from '../core/check-options.ts'
-import { codeIdentity } from '../core/execution/definition-hash.ts'
+import { codeIdentity } from '../core/execution/core-kinds.ts'
 import type { Handler, IsolatedHandler, Kind } from '../core/handler.ts'
 import { foreignText } from '../core/json/json-depth.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'

@@ -4,6 +4,7 @@ import type { CallContext } from '../core/call-context.ts'
 import {
   ABOVE_ZERO,
   COUNT,
+  checkedContext,
   checkNested,
   checkNumber,
   isRecord,
@@ -314,7 +315,8 @@ export function outputOf(method: string, schema: OutputSchema): ReadSchema {
   }
 }
 
-const CODE: CallContext = Object.freeze({ source: 'code' })
+/** The options are checked here. */
+const CODE = Object.freeze(checkedContext({ source: 'code' }))
 
 /** The context of a call with the options of this method. */
 export function callContext(

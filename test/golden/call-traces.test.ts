@@ -95,6 +95,16 @@ const KINDS: Readonly<Record<string, Scenario>> = {
     connected.is = false
     await call('mail', {}, ADA)
   },
+  'limits before an account, and an account before a stored answer': async ({ add, call, connected }) => {
+    const implementation = { type: 'plain', account: 'mail' } as never
+    add('mail', () => 'sent', { implementation, rate_limit: { calls: 1, per_ms: 60_000 } })
+    add('post', () => 'sent', { implementation, cost: { per_call: 1 } })
+    await call('post', {}, { ...ADA, idempotencyKey: 'k1' })
+    connected.is = false
+    await call('mail', {}, ADA)
+    await call('mail', {}, ADA)
+    await call('post', {}, { ...ADA, idempotencyKey: 'k1' })
+  },
   'identical reads': async ({ add, said, executor }) => {
     add('look', async () => 'seen', { effect: 'read' })
     const both = () => Promise.all([1, 2].map(() => executor.execute('look', { n: 1 }, ADA)))
@@ -225,6 +235,16 @@ const KINDS: Readonly<Record<string, Scenario>> = {
     )
     await call('counts', {}, ADA)
   },
+  'a result that does not match its schema, and is late': async ({ registry, call, clock }) => {
+    const input = { type: 'object', properties: {} } as const
+    const output = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } as const
+    const execute = () => {
+      clock.advance(60_000)
+      return { n: 'x' } as never
+    }
+    registry.register(tool({ name: 'counts', description: 'Counts', input, output, execute }))
+    await call('counts', {}, ADA)
+  },
   'a deprecated tool with migrated parameters': async ({ add, call }) => {
     add('echo', (params) => params, {
       version: '2.0.0',
@@ -275,6 +295,13 @@ const KINDS: Readonly<Record<string, Scenario>> = {
     add('pay', (params) => params, { approval: true })
     const context = await decide(yard, await call('pay', { n: 20 }, ADA), 'approve', { n: 'five' })
     await call('pay', { n: 20 }, context)
+  },
+  'a cached read of which an approver changed the parameters': async (yard) => {
+    const { add, call } = yard
+    const approval = { when: { properties: { n: { minimum: 10 } } } }
+    add('look', (params) => params, { approval, effect: 'read', cache: { ttl_ms: 60_000 } })
+    await call('look', { n: 20 }, await decide(yard, await call('look', { n: 20 }, ADA), 'approve', { n: 5 }))
+    await call('look', { n: 5 }, ADA)
   },
   'an approval of a tool that has changed since': async (yard) => {
     const { add, call, registry } = yard
@@ -333,6 +360,21 @@ const KINDS: Readonly<Record<string, Scenario>> = {
     await call('outer', { n: 1 }, context)
     await call('outer', {}, context)
     await call('outer', {}, context)
+  },
+  'a tool that needs approval, and whose callee needs it, too': async (yard) => {
+    const { add, call } = yard
+    add('pay', () => 'paid', { approval: true })
+    const outer = async (_: unknown, { call: callTool }: { call?: (...args: never[]) => Promise<ToolResult> }) => {
+      const make = callTool as never as (name: string, params: object, options: object) => Promise<ToolResult>
+      const answer = await make('pay', { n: 1 }, { step: 'pay' })
+      if (answer.success) return answer.result
+      throw new ToolExecutionError(answer.error_code, answer.error, { details: answer.details } as never)
+    }
+    add('outer', outer as never, { implementation: { type: 'caller', calls: ['pay'] } as never, approval: true })
+    const own = await decide(yard, await call('outer', {}, ADA), 'approve')
+    const inner = await decide(yard, await call('outer', {}, own), 'approve')
+    await call('outer', {}, inner)
+    await call('outer', {}, inner)
   },
   'calls that call each other': async ({ add, call }) => {
     add('loop', (_, { call: callTool }) => callTool?.('loop', {}, { step: 'a' }), {

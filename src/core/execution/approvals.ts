@@ -5,11 +5,18 @@ import { asToolError } from '../failure.ts'
 import { canonicalText } from '../json/canonical-text.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { type ParamsSnapshot, snapshotParams, UNUSUAL_NAMES } from '../snapshot.ts'
-import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
+import {
+  hashedText,
+  type Pause,
+  type PausedCall,
+  type PauseStore,
+  pauseStatus,
+  readHashed,
+} from '../storage/pause-store.ts'
 import type { ApprovalRule, Effect, HashedTool, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { type Call, waitingPlace } from './call.ts'
-import { hashedText, readHashed } from './definition-hash.ts'
+import type { CallHook, MaybePromise, Stages } from './stages.ts'
 import { versionOf } from './tool-view.ts'
 
 const HOUR_MS = 3_600_000
@@ -103,10 +110,6 @@ export function refuseOddId({ context: { approvalId: id } }: Call): void {
   throw new ToolExecutionError('INVALID_PARAMETERS', message)
 }
 
-/** Whether calls of the tool may need approval. */
-export const mayNeedApproval = (call: Call, tool: GuardedTool): boolean =>
-  tool.approval !== undefined || asksFirst(call, tool)
-
 /** The handler gets the refined parameters, so they count as well. If they can't be compared, the call needs approval. */
 function needsApproval(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): boolean {
   const { approval } = tool
@@ -140,23 +143,72 @@ export interface ApprovalParts {
   readonly seal?: { seal(text: string, place: string): string; open(text: string, place: string): string }
 }
 
-/** Asks for the approval of calls, and finds decided ones. */
-export class Approvals {
-  readonly #parts: ApprovalParts | undefined
-  readonly #clock: Clock
-  readonly #hashOf: (tool: ToolDefinition) => Promise<HashedTool>
+/** What approvals need of the executor. */
+interface ApprovalHost {
+  readonly clock: Clock
+  hashOf(tool: ToolDefinition): Promise<HashedTool>
+  /** Reads and validates parameters. Throws if they are invalid. */
+  check(call: Call, params: Params): MaybePromise<void>
+}
 
-  constructor(parts: ApprovalParts | undefined, clock: Clock, hashOf: (tool: ToolDefinition) => Promise<HashedTool>) {
+/** Asks for the approval of calls, and finds decided ones. */
+export class Approvals implements CallHook<GuardedTool> {
+  readonly #parts: ApprovalParts | undefined
+  readonly #host: ApprovalHost
+  readonly #clock: Clock
+
+  constructor(parts: ApprovalParts | undefined, host: ApprovalHost) {
     this.#parts = parts
-    this.#clock = clock
-    this.#hashOf = hashOf
+    this.#host = host
+    this.#clock = host.clock
+  }
+
+  readonly stages = (tool: GuardedTool): Stages => {
+    if (this.#parts === undefined)
+      return tool.approval === undefined && tool.effect !== 'write' ? {} : this.#withoutStore(tool)
+    // A call may name an approval whose rule is gone.
+    return {
+      'approval.find': (call) => {
+        // The approval of a call that a tool makes is for that call.
+        const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
+        const mayWait = isNamed || tool.approval !== undefined || asksFirst(call, tool)
+        return mayWait ? this.#guard(call, tool) : undefined
+      },
+      'approval.pass': (call) => (call.guard === undefined ? undefined : this.#pass(call, tool)),
+    }
+  }
+
+  #withoutStore(tool: GuardedTool): Stages {
+    return {
+      'approval.find': (call) => {
+        if (needsApproval(call, tool, call.snapshot as ParamsSnapshot)) this.#store(tool)
+        return undefined
+      },
+    }
+  }
+
+  async #guard(call: Call, tool: GuardedTool): Promise<undefined> {
+    const { snapshot } = call
+    if (snapshot === undefined || !(await this.#find(call, tool, snapshot))) return
+    const { approval } = call
+    const isIt = approval !== undefined && isSame(approval, callOf(call, tool, snapshot.params))
+    call.guard = {
+      // Asking for the approval has counted against the limits of the call that runs now.
+      isCounted: isIt && this.#isUsable(call, approval),
+      // It has an answer already, whatever has become of the tool since.
+      hasBegun: isIt && approval.begun_at !== null,
+    }
+  }
+
+  #isUsable({ definitions }: Call, { decision, begun_at, definitions: asked, expires_at }: Pause): boolean {
+    return decision === 'approve' && begun_at === null && asked === definitions && expires_at > this.#clock.wall()
   }
 
   /**
    * Whether the call needs approval. Finds the approval that it names, even if the rule no longer demands one: a rejected call
    * must not run, nor an approved one twice. MCP clients, frameworks and tools can't name one: they repeat the call.
    */
-  async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
+  async #find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
     const needed = needsApproval(call, tool, snapshot)
     const { callId } = call.context
     const { progress } = call
@@ -187,22 +239,17 @@ export class Approvals {
     return needed || call.approval !== undefined
   }
 
-  /** Whether asking for the approval has counted against the limits of the call that runs now. */
-  isCounted(call: Call, tool: GuardedTool, params: Params): boolean {
-    const { approval } = call
-    if (approval?.decision !== 'approve' || approval.begun_at !== null) return false
-    if (approval.definitions !== call.definitions) return false
-    return approval.expires_at > this.#clock.wall() && isSame(approval, callOf(call, tool, params))
+  /** Throws unless the call was approved. */
+  async #pass(call: Call, tool: GuardedTool): Promise<undefined> {
+    const changed = await this.#begin(call, tool, (call.snapshot as ParamsSnapshot).params)
+    if (changed === undefined) return
+    // The schema may have changed since the decision.
+    await this.#host.check(call, changed)
+    call.warn(`A person changed the parameters of tool '${tool.name}' when they approved the call`)
   }
 
-  /** Whether the approved call began before: it has an answer already, whatever has become of the tool since. */
-  hasBegun(call: Call, tool: GuardedTool, params: Params): boolean {
-    const { approval } = call
-    return approval !== undefined && approval.begun_at !== null && isSame(approval, callOf(call, tool, params))
-  }
-
-  /** Throws unless the call was approved. Returns the parameters to run with, if they were changed. */
-  async pass(call: Call, tool: GuardedTool, params: Params): Promise<Params | undefined> {
+  /** Returns the parameters to run with, if they were changed. */
+  async #begin(call: Call, tool: GuardedTool, params: Params): Promise<Params | undefined> {
     const { pauses } = this.#store(tool)
     const now = this.#clock.wall()
     const asked = call.approval === undefined ? await this.#ask(call, tool, params) : undefined
@@ -264,7 +311,7 @@ export class Approvals {
   async #callOf(call: Call, tool: GuardedTool, params: Params): Promise<PausedCall> {
     if (call.definitions === undefined) {
       const root = await call.context.parent?.progress?.root.hashed()
-      call.definitions = hashedText([await this.#hashOf(tool.definition), ...(root === undefined ? [] : [root])])
+      call.definitions = hashedText([await this.#host.hashOf(tool.definition), ...(root === undefined ? [] : [root])])
     }
     return callOf(call, tool, params)
   }

@@ -8,20 +8,20 @@ import { guardParameters } from '../schema/guard-schema.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
 import { counted, periodInWords, shortened } from '../schema/problem-words.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
-import { seemsLinear } from '../schema/schema-keywords.ts'
+import { withoutSlowPatterns } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
-import type { Pause } from '../storage/pause-store.ts'
+import { type Pause, readHashed } from '../storage/pause-store.ts'
 import { suggest } from '../suggest.ts'
-import type { Effect, HashedTool, JsonSchema, Params, ToolDefinition } from '../tool.ts'
+import type { Effect, HashedTool, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { approvalFault, type BoundApproval, bindApproval } from './approvals.ts'
 import { type Call, clampTimeout } from './call.ts'
 import { CODE, CORE_KINDS, missingKind } from './core-kinds.ts'
-import { definitionHash, readHashed } from './definition-hash.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { checkPermissions, missingPermission } from './permit.ts'
 import { ProgramTools, sharedFault } from './program-tools.ts'
 import { toolHash } from './result-cache.ts'
+import type { CompiledCall } from './stages.ts'
 import { bindCost, type ToolCost } from './tool-cost.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { deprecation, pinnedName, REFINEMENT, RESULT, versionOf, viewOf } from './tool-view.ts'
@@ -75,6 +75,7 @@ export class BoundTools {
   readonly #canAsk: boolean
   readonly #compilePath: CompilePath | undefined
   readonly #settled: () => Promise<void>
+  readonly #compileCall: (tool: BoundTool) => CompiledCall
   readonly #programs: ProgramTools
   /** By name, if there is only one version. */
   readonly #tools = new Map<string, BoundTool>()
@@ -86,10 +87,12 @@ export class BoundTools {
     defaultTimeoutMs: number,
     canAsk: boolean,
     compilePath: CompilePath | undefined,
-    settled: () => Promise<void> = async () => {},
+    settled: (() => Promise<void>) | undefined,
+    compileCall: (tool: BoundTool) => CompiledCall,
   ) {
+    this.#compileCall = compileCall
     this.#compilePath = compilePath
-    this.#settled = settled
+    this.#settled = settled ?? (async () => {})
     this.#registry = registry
     this.#canAsk = canAsk
     this.#kinds = new Map(Object.entries({ ...CORE_KINDS, ...kinds }))
@@ -168,6 +171,8 @@ export class BoundTools {
       reachable: (name: string) => this.#registry.reachable(name),
       settled: this.#settled,
     }
+    // Only calls that wait for approval need it.
+    const { definitionHash } = await import('./definition-hash.ts')
     return [pinnedName(tool), await definitionHash(tool, parts)]
   }
 
@@ -188,7 +193,9 @@ export class BoundTools {
     const version = isOne ? definition.version : versionOf(definition)
     const kind = this.#kindOf(definition.implementation?.type)
     const runsProgram = this.#programs.of(definition)
-    return new BoundTool(definition, kind, this.#defaultTimeoutMs, runsProgram, version, this.#compilePath)
+    const tool = new BoundTool(definition, kind, this.#defaultTimeoutMs, runsProgram, version, this.#compilePath)
+    tool.stages = this.#compileCall(tool)
+    return tool
   }
 
   /** The tool of a name; without a caller, its current version. Throws if there is none. */
@@ -320,20 +327,8 @@ export async function loadCompiler(): Promise<void> {
   if (compiler() === undefined) await import('../schema/compiled-schema.ts')
 }
 
-/**
- * The library that described itself with such a pattern checks it too. A child process need not. `isChecked`: which schemas
- * need their patterns no more.
- */
-export const withoutSlowPatterns = (
-  schema: JsonSchema,
-  isChecked: (schema: { readonly format?: unknown }) => boolean = () => true,
-): JsonSchema =>
-  JSON.parse(JSON.stringify(schema), function (this: { readonly format?: unknown }, key, value) {
-    const isSlow = key === 'pattern' && typeof value === 'string' && !seemsLinear(value)
-    return isSlow && isChecked(this) ? undefined : value
-  })
-
 const MAX_TENANTS = 10_000
+const NO_STAGES: CompiledCall = { before: [], after: [] }
 
 /** A tool with everything that can be computed once. */
 export class BoundTool implements ExecutionHost {
@@ -360,6 +355,8 @@ export class BoundTool implements ExecutionHost {
   /** What every call says: that the tool is deprecated. */
   readonly warning: string | undefined
   running = 0
+  /** What its calls pass. */
+  stages: CompiledCall = NO_STAGES
   /** Only `read` tools have joinable executions. */
   readonly executions = new JoinableExecutions()
   readonly #resolve: (() => Handler | IsolatedHandler) | undefined
@@ -412,6 +409,10 @@ export class BoundTool implements ExecutionHost {
       this.#fault = error
       throw error
     }
+  }
+
+  get hasResult(): boolean {
+    return viewOf(this.definition)[RESULT] !== undefined
   }
 
   /** The schema of results, if the tool has one. */

@@ -41,6 +41,10 @@ export class Call extends DeadlineEntry implements CallRecord {
   readonly context: CallContext
   readonly tenant: string
   readonly startedMs: number
+  /** Why its context could not be read. */
+  unreadable: { readonly reason: unknown } | undefined = undefined
+  /** Set when the result is there. */
+  endedMs: number | undefined = undefined
   executionTimeMs = 0
   code: ToolErrorCode | undefined = undefined
   outcomeUnknown = false
@@ -55,6 +59,8 @@ export class Call extends DeadlineEntry implements CallRecord {
   bound: Bound | undefined = undefined
   warnings: string[] | undefined = undefined
   snapshot: ParamsSnapshot | undefined = undefined
+  /** Set if the call runs only with an approval, or names one. */
+  guard: { readonly isCounted: boolean; readonly hasBegun: boolean } | undefined = undefined
   /** The approval that the call asked for or uses. */
   approval: Pause | undefined = undefined
   /** The definitions that a person would approve, as text; undefined until they are compared. */

@@ -1,8 +1,8 @@
-import type { Kind } from '../handler.ts'
+import { randomUUID } from 'node:crypto'
+import type { IsolatedHandler, Kind } from '../handler.ts'
 import { sameJson } from '../json/canonical-text.ts'
-import type { Params } from '../tool.ts'
+import type { Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { codeIdentity } from './definition-hash.ts'
 import { viewOf, WRAPPED } from './tool-view.ts'
 
 export const CODE = 'code'
@@ -63,4 +63,29 @@ export function missingKind(type: string): Kind {
       throw new ToolExecutionError('EXECUTION_ERROR', problem)
     },
   }
+}
+
+/** A tool in code. */
+export type Code = ((...given: never) => unknown) | IsolatedHandler
+
+/** What identifies a tool in code: its version, else the text of its functions. */
+export const codeIdentity = (
+  { version }: Pick<ToolDefinition, 'version'>,
+  ...code: readonly (Code | undefined)[]
+): string | readonly (string | null)[] => version ?? code.map((one) => (one === undefined ? null : codeText(one)))
+
+const NATIVE = '[native code]'
+const natives = new WeakMap<Code, string>()
+
+export function codeText(code: Code): string {
+  if (typeof code === 'function') {
+    const text = Function.prototype.toString.call(code)
+    if (!text.includes(NATIVE)) return text
+    // The text of a bound function is that of all others: nobody can tell whether it is the same after a restart.
+    const id = natives.get(code) ?? randomUUID()
+    natives.set(code, id)
+    return id
+  }
+  const { module, export: name, source, network } = code
+  return JSON.stringify([name, source === undefined ? module : source(), ...(network === true ? ['network'] : [])])
 }

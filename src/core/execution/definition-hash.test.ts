@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Kind } from '../handler.ts'
 import type { ToolDefinition } from '../tool.ts'
-import { codeIdentity, definitionHash } from './definition-hash.ts'
+import { codeIdentity } from './core-kinds.ts'
+import { definitionHash } from './definition-hash.ts'
 
 const kind: Kind = { effect: () => 'write', bind: () => () => () => 1 }
 const calling: Kind = { ...kind, callees: ({ implementation }) => implementation.calls as readonly string[] }

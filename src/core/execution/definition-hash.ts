@@ -1,7 +1,8 @@
-import { hash, randomUUID } from 'node:crypto'
-import type { Identity, IsolatedHandler, Kind } from '../handler.ts'
+import { hash } from 'node:crypto'
+import type { Identity, Kind } from '../handler.ts'
 import { canonicalText } from '../json/canonical-text.ts'
-import type { HashedTool, ToolDefinition } from '../tool.ts'
+import type { ToolDefinition } from '../tool.ts'
+import { type Code, codeText } from './core-kinds.ts'
 import { migrationsOf, pinnedName } from './tool-view.ts'
 
 /** Where the parts of a definition come from. */
@@ -11,13 +12,6 @@ export interface DefinitionParts {
   reachable(name: string): readonly ToolDefinition[]
   /** Resolves when the tools that other servers list are known, or those servers have failed. */
   settled(): Promise<void>
-}
-
-export const hashedText = (tools: readonly HashedTool[]): string => JSON.stringify(tools)
-
-/** Undefined if the text can't be read: then nothing is known about the definitions. */
-export function readHashed(text: string | null): readonly HashedTool[] | undefined {
-  return text === null ? undefined : JSON.parse(text)
 }
 
 /**
@@ -56,28 +50,4 @@ async function identityOf(tool: ToolDefinition, kind: Kind | undefined): Promise
     typeof value === 'function' ? codeText(value as Code) : value,
   ])
   return { implementation: Object.fromEntries(implementation), ...(calls && { calls }) }
-}
-
-type Code = ((...given: never) => unknown) | IsolatedHandler
-
-/** What identifies a tool in code: its version, else the text of its functions. */
-export const codeIdentity = (
-  { version }: Pick<ToolDefinition, 'version'>,
-  ...code: readonly (Code | undefined)[]
-): string | readonly (string | null)[] => version ?? code.map((one) => (one === undefined ? null : codeText(one)))
-
-const NATIVE = '[native code]'
-const natives = new WeakMap<Code, string>()
-
-function codeText(code: Code): string {
-  if (typeof code === 'function') {
-    const text = Function.prototype.toString.call(code)
-    if (!text.includes(NATIVE)) return text
-    // The text of a bound function is that of all others: nobody can tell whether it is the same after a restart.
-    const id = natives.get(code) ?? randomUUID()
-    natives.set(code, id)
-    return id
-  }
-  const { module, export: name, source, network } = code
-  return JSON.stringify([name, source === undefined ? module : source(), ...(network === true ? ['network'] : [])])
 }

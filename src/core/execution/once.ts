@@ -11,6 +11,7 @@ import { errorTraits, ToolExecutionError, type ToolResult } from '../tool-result
 import type { BoundTool } from './bound-tool.ts'
 import type { Call } from './call.ts'
 import { callKey } from './result-cache.ts'
+import type { Known } from './stages.ts'
 
 /** No caller can send such a key: it isn't printable ASCII. */
 const APPROVAL = 'approval\n'
@@ -176,9 +177,6 @@ export class Once {
     return { tool_name: tool, execution_time_ms: Math.round(this.#clock.now() - startedMs) }
   }
 }
-
-/** A stored result: wrapped, because it may be null. */
-export type Known = { readonly result: unknown }
 
 const unknownOutcome = (why: string): ToolExecutionError =>
   new ToolExecutionError('EXECUTION_ERROR', `${why}: check whether the call happened`, { outcome: 'unknown' })

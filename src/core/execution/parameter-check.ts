@@ -5,19 +5,19 @@ import { setOwn } from '../json/own-value.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
 import { firstProblems, listedProblems, pathText, type ValuePath } from '../schema/explanation.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
-import { isInline, isInlineFor } from '../schema/inline-check.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
 import { quoted } from '../schema/problem-words.ts'
-import { compile } from '../schema/schema-compiler.ts'
-import { isObject } from '../schema/schema-keywords.ts'
+import { compile, isInline, isInlineFor } from '../schema/schema-compiler.ts'
+import { isObject, withoutSlowPatterns } from '../schema/schema-keywords.ts'
 import { REFUSED, SchemaReferences } from '../schema/schema-references.ts'
 import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
 import type { JsonSchema, Params } from '../tool.ts'
 import { type RequiredParameter, ToolExecutionError } from '../tool-result.ts'
-import { type BoundTool, withoutSlowPatterns } from './bound-tool.ts'
+import type { BoundTool } from './bound-tool.ts'
 import type { Call } from './call.ts'
 import type { Runner } from './runner.ts'
+import type { CallHook, MaybePromise, Stages } from './stages.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { migrationsOf } from './tool-view.ts'
 
@@ -27,7 +27,7 @@ export const EXACT_CHECK: IsolatedHandler = {
   export: 'exactCheck',
 }
 
-export class ParameterCheck {
+export class ParameterCheck implements CallHook<BoundTool> {
   readonly #registry: ToolRegistry
   readonly #runner: Runner
 
@@ -62,8 +62,9 @@ export class ParameterCheck {
     return snapshot
   }
 
-  /** Throws if the parameters are invalid. Returns a promise only if the check needs one. */
-  validate(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<void> | undefined {
+  /** Reads parameters. Throws if they are invalid. Returns a promise only if the check needs one. */
+  check(call: Call, tool: BoundTool, params: unknown): Promise<void> | undefined {
+    const snapshot = this.read(call, tool, params)
     const problems = this.problems(call, tool, snapshot)
     if (problems instanceof Promise) return problems.then((all) => refuse(tool, all, snapshot.params))
     refuse(tool, problems, snapshot.params)
@@ -83,8 +84,11 @@ export class ParameterCheck {
     return refinement === undefined ? NO_PROBLEMS : this.#refine(call, tool, refinement)
   }
 
-  /** Throws if the tool has a schema for results, and this one doesn't fit. */
-  async checkResult(call: Call, tool: BoundTool, result: unknown): Promise<void> {
+  readonly stages = (tool: BoundTool): Stages =>
+    tool.hasResult ? { check: (call, result) => this.#checkResult(call, tool, result) } : {}
+
+  /** Throws if the result doesn't fit the schema that the tool has for results. */
+  async #checkResult(call: Call, tool: BoundTool, result: unknown): Promise<undefined> {
     const { schema, compiled, refinement } = tool.result as NonNullable<BoundTool['result']>
     let problems = NO_PROBLEMS
     if (!isInlineFor(compiled, result)) problems = await this.#checkInChild(call, tool, schema, result)
@@ -157,7 +161,6 @@ function migrate(call: Call, { name, definition }: BoundTool, snapshot: ParamsSn
   }
 }
 
-type MaybePromise<Value> = Value | Promise<Value>
 type RefineResult = StandardSchemaV1.Result<unknown>
 
 const NO_PROBLEMS: readonly Explained[] = Object.freeze([])

@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { AskableClient, CallContext } from '../call-context.ts'
+import type { AskableClient, CallContext, UserAccounts } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import type { Budgets, CompilePath } from '../costs.ts'
@@ -15,11 +15,11 @@ import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
-import { type Call, cancelled, waitingPlace } from './call.ts'
+import { type Call, cancelled, timedOut, waitingPlace } from './call.ts'
 import { CodeContext, Execution, KindContext } from './execution.ts'
-import { type Known, Once } from './once.ts'
+import { Once } from './once.ts'
 import type { ResultCache } from './result-cache.ts'
-import type { UserAccounts } from './user-accounts.ts'
+import type { CallHook, Failure, Known, Stages } from './stages.ts'
 
 export interface ToolExecutorOptions {
   /** The kinds by `implementation.type`, besides `code`. */
@@ -71,12 +71,13 @@ export type PayloadOf = (
 ) => CallPayload | undefined
 
 interface RunnerParts extends Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'> {
+  readonly canAsk: boolean
   /** Makes the calls of tools that call others. */
   readonly execute: (name: string, params: unknown, context: CallContext) => Promise<ToolResult>
 }
 
 /** Runs handlers under a deadline. Owns cancellation, isolation, joining and retries, so that no kind has to. */
-export class Runner {
+export class Runner implements CallHook<BoundTool> {
   readonly #clock: Clock
   readonly #log: Log
   readonly #isolate: Isolate | undefined
@@ -84,9 +85,12 @@ export class Runner {
   readonly #wheel: DeadlineWheel
   readonly #once: Once
   readonly #parts: Execution['parts']
+  /** Whether any call may name an approval. */
+  readonly #canAsk: boolean
   #closed = false
 
-  constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
+  constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute, canAsk }: RunnerParts) {
+    this.#canAsk = canAsk
     this.#parts = {
       log,
       callBy: (execution) => (name, params, options) => execute(name, params, childContext(execution, options)),
@@ -160,20 +164,46 @@ export class Runner {
     }
   }
 
-  /** The stored answer of the call's idempotency key, or of its approval. Throws it if the answer is a failure. */
-  async stored(call: Call, tool: BoundTool, params: Params, hasBegun: boolean): Promise<Known | undefined> {
-    if (call.idempotencyKey === undefined && !hasBegun) return undefined
-    const execution = call.join(new Execution(tool, params, call, this.#parts))
-    const known = await this.outcomeOf(
-      call.follow(execution, this.#once.look(call, tool, params, hasBegun, execution.cancellation)),
-    )
-    call.execution = undefined
-    return known as Known | undefined
+  readonly stages = (tool: BoundTool): Stages => ({
+    ...(this.#mayBeEarly(tool) && {
+      stored: (call: Call) => {
+        const isEarly = call.guard !== undefined || tool.cost !== undefined
+        const isKnown = call.idempotencyKey !== undefined || call.guard?.hasBegun === true
+        return isEarly && isKnown ? this.#stored(call, tool) : undefined
+      },
+    }),
+    late: (call) => {
+      call.endedMs = this.#clock.now()
+      if (call.endedMs > call.deadline) throw timedOut(call.timeoutMs)
+      return undefined
+    },
+  })
+
+  /** Whether answers are looked for before a call is approved and paid. Others are found where it would run. */
+  #mayBeEarly({ cost }: BoundTool): boolean {
+    return this.#canAsk || cost !== undefined
   }
 
-  /** The result of a call that began before its run continued. Throws if its outcome is unknown. */
-  begun(call: Call): Promise<Known | undefined> {
-    return this.#once.begun(call)
+  readonly begun = (call: Call, thrown: unknown): Promise<Known | Failure | undefined> | undefined =>
+    mayHaveBegun(call, thrown) ? this.#begun(call) : undefined
+
+  async #begun(call: Call): Promise<Known | Failure | undefined> {
+    try {
+      return await this.#once.begun(call)
+    } catch (unknown) {
+      // The tool may be gone, but not what its call has done.
+      return { thrown: unknown, extras: asToolError(unknown, call.tool).extras }
+    }
+  }
+
+  /** The stored answer of the call's idempotency key, or of its approval. Throws it if the answer is a failure. */
+  async #stored(call: Call, tool: BoundTool): Promise<Known | undefined> {
+    const { params = {}, guard } = call
+    const execution = call.join(new Execution(tool, params, call, this.#parts))
+    const looking = this.#once.look(call, tool, params, guard?.hasBegun === true, execution.cancellation)
+    const known = await this.outcomeOf(call.follow(execution, looking))
+    call.execution = undefined
+    return known as Known | undefined
   }
 
   #start(call: Call, tool: BoundTool, execution: Execution): unknown {
@@ -254,6 +284,16 @@ export class Runner {
     execution.task = task
     return this.#isolate.run(task, execution.cancellation.signal)
   }
+}
+
+/**
+ * A call of a run that is refused now may have begun before the run continued: its tool was removed, or has other parameters,
+ * permissions or limits since. As a mere refusal it would be made again.
+ */
+function mayHaveBegun({ attempts, context, idempotencyKey, tool }: Call, thrown: unknown): boolean {
+  if (context.continued !== true || idempotencyKey === undefined || attempts > 0) return false
+  const { code, extras } = asToolError(thrown, tool)
+  return code !== 'APPROVAL_REQUIRED' && extras.outcome === undefined
 }
 
 function clientOf(

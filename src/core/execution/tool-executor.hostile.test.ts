@@ -88,6 +88,31 @@ describe('returns an envelope for every context', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
+  const rate = { key: 'k', calls: 1, perMs: 60_000, description: 'One call' }
+  test.each([
+    [{ tenent: 'acme' }, ': unknown key "tenent". Did you mean "tenant"?'],
+    [{ flags: 'admin' }, ': flags must be an object, not "admin"'],
+    [{ tenant: null }, ': tenant must be a string, not null'],
+    [{ tools: 'look_*' }, ': tools must be an object, not "look_*"'],
+    [{ tools: [1] }, ': tools must be a list of patterns, not an array'],
+    [{ stores: 'no' }, ': stores must be a boolean, not "no"'],
+    [{ rates: [{ ...rate, calls: Number.NaN }] }, ': rates[0].calls must be a number of 0 or more, not NaN'],
+    [{ rates: [rate, { ...rate, perMs: '60' }] }, ': rates[1].perMs must be a number above 0, not "60"'],
+    ['ada', ' must be an object, not "ada"'],
+  ])('refuses %j before the tool runs, whatever it is called for', async (given, problem) => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(async () => 1)
+    add('tool', run)
+    const context = given as never as CallContext
+    const error = `The context of the call${problem}`
+    const refused = { success: false, error_code: 'INVALID_PARAMETERS', error }
+    expect(await executor.execute('tool', {}, context)).toMatchObject(refused)
+    expect(await executor.admit('tool', {}, context)).toMatchObject({ refused })
+    await expect(executor.access('list', {}, context, async () => 1)).rejects.toThrow(error)
+    await expect(executor.count(context)).rejects.toThrow(error)
+    expect(run).not.toHaveBeenCalled()
+  })
+
   test('treats null as no context', async () => {
     const { executor, add } = toolyard()
     add('tool', async () => 1)

@@ -1,7 +1,7 @@
 import type { CallContext } from '../call-context.ts'
-import { ABOVE_ZERO, checkNumber, checkObject } from '../check-options.ts'
+import { ABOVE_ZERO, checkNumber, checkObject, contextProblem } from '../check-options.ts'
 import { type Clock, systemClock, Turns } from '../clock.ts'
-import { type Budgets, inUnits } from '../costs.ts'
+import { inUnits } from '../costs.ts'
 import { asToolError } from '../failure.ts'
 import type { CircuitState, ToolHealth } from '../handler.ts'
 import { type Log, silentLog } from '../log.ts'
@@ -10,7 +10,6 @@ import { Recorder } from '../records/recorder.ts'
 import { withoutCredentials } from '../records/redact.ts'
 import { ToolMetrics } from '../records/tool-metrics.ts'
 import type { Tracer } from '../records/tracer.ts'
-import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
 import { LIMITS, snapshotParams, snapshotResult } from '../snapshot.ts'
 import type { Pause } from '../storage/pause-store.ts'
@@ -22,19 +21,25 @@ import {
   ToolExecutionError,
   type ToolResult,
 } from '../tool-result.ts'
-import { Approvals, mayNeedApproval, refuseOddId } from './approvals.ts'
+import { Approvals, refuseOddId } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
-import { Call, logCall, timedOut } from './call.ts'
-import type { Continuations } from './continuations.ts'
-import type { Known } from './once.ts'
+import { Call, logCall } from './call.ts'
+import { accountHook, CachedResults, CallCosts, CallRates, continuationHook, recordHook } from './call-stages.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
-import { callKey, ResultCache } from './result-cache.ts'
-import { EXECUTOR_OPTIONS, type PayloadOf, Runner, type ToolExecutorOptions } from './runner.ts'
-import type { ToolCost } from './tool-cost.ts'
+import { ResultCache } from './result-cache.ts'
+import { EXECUTOR_OPTIONS, Runner, type ToolExecutorOptions } from './runner.ts'
+import {
+  type CallHook,
+  type CompiledEnd,
+  compileCall,
+  compileEnd,
+  firstSaid,
+  type Known,
+  type MaybePromise,
+} from './stages.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import { pinnedName, type RegisteredTool } from './tool-view.ts'
-import type { UserAccounts } from './user-accounts.ts'
 
 /** Whether a call may run later, and with which timeout. */
 type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
@@ -53,19 +58,14 @@ export class ToolExecutor {
   readonly #runner: Runner
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
-  readonly #approvals: Approvals
-  /** Loaded when a tool that calls others is called: without approvals nothing has to continue. */
-  readonly #continuations: (() => Promise<Continuations>) | undefined
-  readonly #cache: ResultCache
-  readonly #rates: Rates
-  readonly #budgets: Budgets | undefined
-  readonly #accounts: UserAccounts | undefined
+  readonly #rates: CallRates
+  readonly #limits: Rates
   readonly #tracer: Tracer | undefined
-  readonly #payload: PayloadOf | undefined
   readonly #logged: ToolExecutorOptions['logged']
   readonly #durable: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
+  readonly #ends: CompiledEnd
 
   constructor(registry: ToolRegistry, options: ToolExecutorOptions = {}) {
     checkObject('ToolExecutor', options, EXECUTOR_OPTIONS)
@@ -77,27 +77,43 @@ export class ToolExecutor {
     checkNumber('ToolExecutor', 'defaultTimeoutMs', defaultTimeoutMs, ABOVE_ZERO)
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
-    const canAsk = approvals !== undefined
-    this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, canAsk, compilePath, settled)
-    this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.#call(...call) })
+    const hooks: CallHook<BoundTool>[] = []
+    const compile = (tool: BoundTool) => compileCall(hooks, tool)
+    this.#tools = new BoundTools(
+      registry,
+      kinds,
+      defaultTimeoutMs,
+      approvals !== undefined,
+      compilePath,
+      settled,
+      compile,
+    )
+    const execute = (...call: Required<Parameters<ToolExecutor['execute']>>) => this.#call(...call)
+    this.#runner = new Runner(this.#clock, this.#log, { ...options, canAsk: approvals !== undefined, execute })
     this.#check = new ParameterCheck(registry, this.#runner)
-    this.#approvals = new Approvals(approvals, this.#clock, (tool) => this.#tools.hashOf(tool))
-    let loaded: Continuations | undefined
-    this.#continuations =
-      approvals &&
-      (async () => {
-        loaded ??= new (await import('./continuations.ts')).Continuations(approvals, this.#clock, this.#tools)
-        return loaded
-      })
-    this.#cache = options.cache ?? new ResultCache(this.#clock)
-    this.#rates = options.rates ?? new LocalRates()
-    this.#budgets = options.budgets
-    this.#accounts = options.accounts
+    this.#limits = options.rates ?? new LocalRates()
+    this.#rates = new CallRates(this.#limits, this.#clock)
     this.#tracer = options.tracer
-    this.#payload = options.payload
     this.#logged = options.logged
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
+    const cached = new CachedResults(options.cache ?? new ResultCache(this.#clock))
+    hooks.push(
+      ...(approvals === undefined ? [] : [continuationHook(approvals, this.#clock, this.#tools)]),
+      new Approvals(approvals, {
+        clock: this.#clock,
+        hashOf: (tool) => this.#tools.hashOf(tool),
+        check: (call, params) => this.#check.check(call, call.bound as BoundTool, params),
+      }),
+      this.#rates,
+      accountHook(options.accounts),
+      this.#runner,
+      new CallCosts(options.budgets, cached),
+      cached,
+      this.#check,
+      recordHook(this.#recorder, options),
+    )
+    this.#ends = compileEnd(hooks)
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
     registry.showBy((tool, rights) => this.#tools.shown(tool, rights))
     registry.invokeBy((...call) => this.execute(...call))
@@ -114,110 +130,67 @@ export class ToolExecutor {
 
   /**
    * Runs a tool: find, permit, validate, limit, approve, cache, run, record. It never throws: every outcome is an envelope, and
-   * every call is recorded. The order is a security property.
+   * every call is recorded. `stages.ts` names what happens in which order.
    */
   async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
     if (compiler() === undefined) await loadCompiler()
-    const startedMs = this.#clock.now()
-    const asked = typeof name === 'string' ? name : typeof name
-    let call: Call | undefined
-    let tool: BoundTool | undefined
+    const call = this.#callOf(name, context)
     let envelope: ToolResult
     try {
-      call = new Call(asked, context ?? NO_CONTEXT, startedMs)
-      if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
-      if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
-      tool = this.#tools.find(call)
-      permit(tool.definition, call)
-      refuseOddId(call)
-      const snapshot = this.#check.read(call, tool, params)
-      const validated = this.#check.validate(call, tool, snapshot)
-      if (validated !== undefined) await validated
-      if (tool.callsOthers && this.#continuations !== undefined) {
-        call.progress = await (await this.#continuations()).progressOf(call, tool.definition, snapshot.params)
-      }
-      // The approval of a call that a tool makes is for that call.
-      const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
-      const mayWait = isNamed || mayNeedApproval(call, tool)
-      const guarded = mayWait && (await this.#approvals.find(call, tool, snapshot))
-      const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
-      if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
-        await takeRates(call, tool, this.#rates, this.#clock)
-      }
-      // Nobody is asked to approve a call that can't run.
-      if (tool.account !== undefined) await this.#accounts?.require(tool.account, call.context, call.tool)
-      // The caller may have lost an answer that is paid and approved.
-      const hasBegun = guarded && this.#approvals.hasBegun(call, tool, snapshot.params)
-      const stored =
-        guarded || tool.cost !== undefined
-          ? await this.#runner.stored(call, tool, snapshot.params, hasBegun)
-          : undefined
-      const free =
-        stored ?? (tool.cost && (await this.#takeBudgets(call, tool, tool.cost, snapshot.params, guarded === true)))
-      if (guarded && free === undefined) await this.#approve(call, tool, snapshot.params)
-      // The person who approved may have changed them.
-      const { params: approved } = call.snapshot ?? snapshot
-      call.key = keyOf(call, tool, approved)
-      const cached = free ?? this.#recall(call, tool)
-      if (cached !== undefined) envelope = this.#envelope(call, cached.result)
+      const before = this.#before(call, params)
+      const known = before instanceof Promise ? await before : before
+      if (known !== undefined) envelope = this.#succeed(call, known.result)
       else {
-        let value = this.#runner.run(call, tool, approved)
+        const tool = call.bound as BoundTool
+        let value = this.#runner.run(call, tool, call.params as Params)
         if (value === call) {
           // Most work has ended one turn later, and needs no deadline. A caller may abort at once.
           if (call.context.signal === undefined) await undefined
           value = call.isRunning ? await this.#runner.outcomeOf(call) : call.takeOutcome()
         }
         const result = snapshotResult(value, tool.limits.maxResultBytes)
-        if (tool.result !== undefined) await this.#check.checkResult(call, tool, result)
-        envelope = this.#succeed(call, tool, result)
+        const after = firstSaid(tool.stages.after, call, result)
+        if (after !== undefined) await after
+        envelope = this.#succeed(call, result)
       }
     } catch (thrown) {
-      // The constructor of Call throws if the context can't be read.
-      const failed = call ?? new Call(asked, NO_CONTEXT, startedMs)
-      const begun = mayHaveBegun(failed, thrown) ? await this.#begunBefore(failed) : undefined
-      const held = begun === undefined && failed.progress ? await this.#continuations?.() : undefined
-      envelope = begun ?? this.#fail(failed, held === undefined ? thrown : await held.hold(failed, thrown))
+      envelope = await this.#failed(call, thrown)
     }
     if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
     return envelope
   }
 
-  /** What a call of a run came to that began before the run continued. */
-  async #begunBefore(call: Call): Promise<ToolResult | undefined> {
+  #callOf(name: string, context: CallContext): Call {
+    const startedMs = this.#clock.now()
+    const asked = typeof name === 'string' ? name : typeof name
     try {
-      const known = await this.#runner.begun(call)
-      return known && this.#envelope(call, known.result)
-    } catch (begun) {
-      // The tool may be gone, but not what its call has done.
-      return this.#fail(call, begun, asToolError(begun, call.tool).extras)
+      const problem = context === NO_CONTEXT || context === null ? undefined : contextProblem(context)
+      if (problem === undefined) return new Call(asked, context ?? NO_CONTEXT, startedMs)
+      throw new ToolExecutionError('INVALID_PARAMETERS', `The context of the call${problem}`)
+    } catch (reason) {
+      const call = new Call(asked, NO_CONTEXT, startedMs)
+      call.unreadable = { reason }
+      return call
     }
   }
 
-  /**
-   * Throws `RATE_LIMITED` if a budget is spent, unless the answer is cached: returns it then. Tools that cost nothing may
-   * always run.
-   */
-  async #takeBudgets(
-    call: Call,
-    tool: BoundTool,
-    cost: ToolCost,
-    params: Params,
-    isGuarded: boolean,
-  ): Promise<Known | undefined> {
-    const { tenant, keyId } = call
-    const expected = cost.expected(call)
-    if (expected === 0) return undefined
-    try {
-      const taken = await this.#budgets?.take({ tenant, keyId, tool: call.tool }, expected, cost.perCallOf(call))
-      call.hold = taken?.hold
-      for (const warning of taken?.warnings ?? []) call.warn(warning)
-      return undefined
-    } catch (refusal) {
-      if (!isGuarded) call.key = keyOf(call, tool, params)
-      const known = this.#recall(call, tool)
-      if (known === undefined) throw refusal
-      return known
-    }
+  /** Finds the tool, permits and validates the call, and passes the stages before its run. Returns an answer that is known. */
+  #before(call: Call, params: unknown): MaybePromise<Known | undefined> {
+    readable(call)
+    if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
+    if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
+    const tool = this.#tools.find(call)
+    permit(tool.definition, call)
+    refuseOddId(call)
+    const checked = this.#check.check(call, tool, params)
+    if (checked === undefined) return firstSaid(tool.stages.before, call, undefined)
+    return checked.then(() => firstSaid(tool.stages.before, call, undefined))
+  }
+
+  /** What a failed call came to. */
+  async #failed(call: Call, thrown: unknown): Promise<ToolResult> {
+    const said = (await firstSaid(this.#ends.failed, call, thrown)) ?? { thrown }
+    return 'thrown' in said ? this.#fail(call, said.thrown, said.extras) : this.#succeed(call, said.result)
   }
 
   /** Runs a call that a tool makes. Tools that answer at once would block the process, and no deadline would end them. */
@@ -228,18 +201,19 @@ export class ToolExecutor {
 
   /** Records a call that the server refuses to run, and returns its envelope. */
   refuse(name: string, reason: ToolExecutionError, context: CallContext = NO_CONTEXT): ToolResult {
-    return this.#fail(new Call(name, context, this.#clock.now()), reason)
+    return this.#fail(this.#callOf(name, context), reason)
   }
 
   /** Checks a call that will run later. It counts against the caller's limits now, the tool's when it runs. */
   async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
     await loadCompiler()
-    const call = new Call(name, context, this.#clock.now())
+    const call = this.#callOf(name, context)
     try {
+      readable(call)
       const tool = this.#tools.find(call)
       permit(tool.definition, call)
-      await this.#check.validate(call, tool, this.#check.read(call, tool, params))
-      await takeRates(call, undefined, this.#rates, this.#clock)
+      await this.#check.check(call, tool, params)
+      await this.#rates.take(call)
       return { timeoutMs: call.timeoutMs }
     } catch (thrown) {
       return { refused: this.#fail(call, thrown) }
@@ -251,14 +225,15 @@ export class ToolExecutor {
    * that of a tool. Throws what `read` throws.
    */
   async access<T>(name: string, params: Params, context: CallContext, read: () => Promise<T>): Promise<T> {
-    const call = new Call(name, context, this.#clock.now())
+    const call = this.#callOf(name, context)
     try {
+      readable(call)
       if (this.#runner.closed) throw new ToolExecutionError('SERVICE_UNAVAILABLE', CLOSED)
       call.snapshot = snapshotParams(params)
-      await takeRates(call, undefined, this.#rates, this.#clock)
+      await this.#rates.take(call)
       call.attempts++
       const value = snapshotResult(await read(), LIMITS.resultBytes)
-      this.#envelope(call, value)
+      this.#succeed(call, value)
       return value as T
     } catch (thrown) {
       this.#fail(call, thrown)
@@ -269,8 +244,10 @@ export class ToolExecutor {
   }
 
   /** Counts a request that calls no tool against the caller's limits. Throws RATE_LIMITED. */
-  count(context: CallContext): Promise<void> {
-    return takeRates(new Call('', context, this.#clock.now()), undefined, this.#rates, this.#clock)
+  async count(context: CallContext): Promise<void> {
+    const call = this.#callOf('', context)
+    readable(call)
+    await this.#rates.take(call)
   }
 
   /** Without a caller, the strongest effect of the versions that callers may get: a write must not count as a read. */
@@ -302,7 +279,7 @@ export class ToolExecutor {
 
   /** The circuit, rate limit and concurrency of a tool, as seen by a tenant. */
   healthOf(name: string, tenant: string): ToolHealth {
-    return this.#tools.bound(name)?.health(tenant, this.#rates, this.#clock.now()) ?? {}
+    return this.#tools.bound(name)?.health(tenant, this.#limits, this.#clock.now()) ?? {}
   }
 
   /** The circuits of a tenant; without one, of each tool the worst of all tenants. */
@@ -334,9 +311,8 @@ export class ToolExecutor {
   async prepare(name: string, params: unknown): Promise<Params> {
     const call = new Call(name, NO_CONTEXT, this.#clock.now())
     const tool = this.#tools.find(call)
-    const snapshot = this.#check.read(call, tool, params)
-    await this.#check.validate(call, tool, snapshot)
-    return snapshot.params
+    await this.#check.check(call, tool, params)
+    return call.params as Params
   }
 
   /** The first tool, as `name@version`, whose definition is not the one that an approval was asked for. */
@@ -363,30 +339,8 @@ export class ToolExecutor {
     this.#runner.close()
   }
 
-  /** Throws unless the call was approved. */
-  async #approve(call: Call, tool: BoundTool, params: Params): Promise<void> {
-    const changed = await this.#approvals.pass(call, tool, params)
-    if (changed === undefined) return
-    // The schema may have changed since the decision.
-    await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
-    call.warn(`A person changed the parameters of tool '${tool.name}' when they approved the call`)
-  }
-
-  #recall(call: Call, tool: BoundTool): Known | undefined {
-    return call.key === undefined || tool.limits.cacheTtlMs === undefined ? undefined : this.#cache.get(call.key)
-  }
-
-  #succeed(call: Call, tool: BoundTool, result: unknown): ToolResult {
-    const { cacheTtlMs } = tool.limits
-    // A handler that blocked the thread past its deadline could not be interrupted.
-    const now = this.#clock.now()
-    if (now > call.deadline) throw timedOut(call.timeoutMs)
-    if (call.key !== undefined && cacheTtlMs !== undefined) this.#cache.set(call.key, result, cacheTtlMs)
-    return this.#envelope(call, result, now)
-  }
-
-  #envelope(call: Call, result: unknown, now = this.#clock.now()): ToolResult {
-    const execution_time_ms = this.#end(call, now, undefined, result)
+  #succeed(call: Call, result: unknown): ToolResult {
+    const execution_time_ms = this.#end(call, undefined, result)
     const said = { success: true, result, tool_name: call.tool, execution_time_ms } as const
     // Most calls have neither, and every copy takes time.
     const isPlain = call.warnings === undefined && call.bound?.cost === undefined
@@ -401,7 +355,7 @@ export class ToolExecutor {
     const more = known ?? extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
     const text = withoutCredentials(error_code === 'TIMEOUT' ? message + runningSteps(more) : message)
-    const execution_time_ms = this.#end(call, this.#clock.now(), error_code, undefined, text)
+    const execution_time_ms = this.#end(call, error_code, undefined, text)
     const envelope = {
       success: false,
       error: text,
@@ -420,37 +374,20 @@ export class ToolExecutor {
     return context.stores !== false && this.#logged?.(failed) !== false
   }
 
-  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {
-    const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
+  #end(call: Call, code: ToolErrorCode | undefined, result?: unknown, error = ''): number {
+    const { endedMs = this.#clock.now() } = call
     call.code = code
-    call.executionTimeMs = executionTimeMs
-    call.cost = call.bound?.cost?.of(call, result)
+    call.executionTimeMs = Math.round((endedMs - call.startedMs) * 1_000) / 1_000
     // The record outlives the call and must not retain the tool's result.
     call.execution = undefined
-    if (call.span !== undefined) call.endSpan(code, result)
-    if (this.#payload !== undefined && call.context.stores !== false) {
-      call.payload = this.#payload(call, code === undefined ? { result } : { error })
-    }
-    this.#recorder.add(call)
-    return executionTimeMs
+    for (const stage of this.#ends.ended) stage(call, result, error)
+    return call.executionTimeMs
   }
 }
 
-/**
- * A call of a run that is refused now may have begun before the run continued: its tool was removed, or has other parameters,
- * permissions or limits since. As a mere refusal it would be made again.
- */
-function mayHaveBegun({ attempts, context, idempotencyKey, tool }: Call, thrown: unknown): boolean {
-  if (context.continued !== true || idempotencyKey === undefined || attempts > 0) return false
-  const { code, extras } = asToolError(thrown, tool)
-  return code !== 'APPROVAL_REQUIRED' && extras.outcome === undefined
-}
-
-/** Computed only if there is a cache, or another call to join. */
-function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
-  if (tool.effect !== 'read' || tool.isPrivate(call)) return undefined
-  if (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0) return undefined
-  return callKey(tool.hash, call.scope, params)
+/** Throws if the context of the call could not be read. */
+function readable({ unreadable }: Call): void {
+  if (unreadable !== undefined) throw unreadable.reason
 }
 
 /** Marks a write that began and ended early: its outcome is unknown. */
@@ -471,20 +408,4 @@ const costOf = ({ bound, cost }: Call): { readonly cost?: number | null } | unde
 function runningSteps({ details }: FailureExtras): string {
   const running = details?.steps?.filter(({ status }) => status === 'running') ?? []
   return running.length === 0 ? '' : ` in ${running.map(({ id, tool }) => `step '${id}' (${tool})`).join(', ')}`
-}
-
-/** Counts the call against its limits, or throws `RATE_LIMITED`. Without a tool only the caller's limits apply. */
-async function takeRates(call: Call, tool: BoundTool | undefined, rates: Rates, clock: Clock): Promise<void> {
-  const { context } = call
-  const { rates: callers = [] } = context
-  const all = tool?.limits.rate === undefined ? callers : [...callers, tool.rateOf(call.tenant)]
-  for (const [index, rate] of all.entries()) {
-    const taken = rates.take(rate.key, rate, clock.now())
-    const state = taken instanceof Promise ? await taken : taken
-    const refused = state.waitMs > 0
-    if (refused || (index === 0 && callers.length > 0)) context.onRate?.(state, rate)
-    if (refused) {
-      throw new ToolExecutionError('RATE_LIMITED', `${rate.description}: try again in ${waitInWords(state.waitMs)}`)
-    }
-  }
 }

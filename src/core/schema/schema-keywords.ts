@@ -1,3 +1,5 @@
+import type { JsonSchema } from '../tool.ts'
+
 /** The value of a keyword: one schema, a list, a map, or a mix. */
 export type Shape = 'schema' | 'list' | 'map' | 'schema-or-list' | 'map-or-names'
 
@@ -86,3 +88,16 @@ const BACKTRACKING = /\(\?(?:=|!|<=|<!)|\\(?:[1-9]|k<)/
 export function seemsLinear(source: string): boolean {
   return !BACKTRACKING.test(source)
 }
+
+/**
+ * The library that described itself with such a pattern checks it too. A child process need not. `isChecked`: which schemas
+ * need their patterns no more.
+ */
+export const withoutSlowPatterns = (
+  schema: JsonSchema,
+  isChecked: (schema: { readonly format?: unknown }) => boolean = () => true,
+): JsonSchema =>
+  JSON.parse(JSON.stringify(schema), function (this: { readonly format?: unknown }, key, value) {
+    const isSlow = key === 'pattern' && typeof value === 'string' && !seemsLinear(value)
+    return isSlow && isChecked(this) ? undefined : value
+  })

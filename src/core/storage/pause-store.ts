@@ -1,4 +1,4 @@
-import type { Params } from '../tool.ts'
+import type { HashedTool, Params } from '../tool.ts'
 
 /** Why a call waits: for an approval, for input, or for a connected account. */
 type PauseKind = 'approval' | 'input' | 'connect'
@@ -110,4 +110,12 @@ export interface PauseStore {
 export function pauseStatus({ decision, expires_at }: Pause, now: number): PauseStatus {
   if (decision !== null) return decision === 'approve' ? 'approved' : 'rejected'
   return expires_at > now ? 'pending' : 'expired'
+}
+
+/** What `definitions` stores. */
+export const hashedText = (tools: readonly HashedTool[]): string => JSON.stringify(tools)
+
+/** Undefined if the text can't be read: then nothing is known about the definitions. */
+export function readHashed(text: string | null): readonly HashedTool[] | undefined {
+  return text === null ? undefined : JSON.parse(text)
 }

@@ -1,4 +1,4 @@
-import { NO_ACCOUNTS } from '../../core/execution/user-accounts.ts'
+import { NO_ACCOUNTS } from '../../core/call-context.ts'
 import type { CircuitState, Handler, Identity, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'

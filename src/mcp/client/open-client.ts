@@ -16,7 +16,7 @@ import { connectionCode, connectionProblem, mayHaveLeft } from '../../core/failu
 import { errorKind, type Log } from '../../core/log.ts'
 import { redactText } from '../../core/records/redact.ts'
 import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
-import { isInlineFor } from '../../core/schema/inline-check.ts'
+import { isInlineFor } from '../../core/schema/schema-compiler.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'

@@ -1,5 +1,5 @@
+import { type AccountUser, NO_ACCOUNTS, type UserAccounts } from '../../../core/call-context.ts'
 import type { CancelSignal } from '../../../core/cancellation.ts'
-import { type AccountUser, NO_ACCOUNTS, type UserAccounts } from '../../../core/execution/user-accounts.ts'
 import { ToolExecutionError } from '../../../core/tool-result.ts'
 import type { HttpAuth } from '../definition/http-implementation.ts'
 import { SecretValues } from '../definition/secret-values.ts'
