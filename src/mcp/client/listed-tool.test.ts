@@ -1,9 +1,34 @@
 import { describe, expect, test } from 'vitest'
 import { oddVariants } from '../../core/fixtures/odd-values.ts'
-import { definitionOf, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
+import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 
 const inputSchema = { type: 'object', properties: {} }
 const read = (entry: object) => serverTool({ name: 'tool', inputSchema, ...entry }, 'home') as ServerTool
+
+describe('a list', () => {
+  /** The number of entries that are read, and what was said about the others. */
+  async function lengthOf(pages: readonly unknown[]) {
+    const left = [...pages]
+    const request = async () => ({ tools: left.shift(), ...(left.length > 0 && { nextCursor: 'next' }) })
+    const said: string[] = []
+    const { signal } = new AbortController()
+    const all = await listAll({ request } as never, 'tools/list', 'tools', signal, (problem) => said.push(problem))
+    return [all.length, ...said]
+  }
+  const entries = (count: number) => new Array(count).fill({})
+  const cut = 'The server lists more than 5000 entries, or more than 64 pages: the rest was left out'
+
+  test.each<[what: string, pages: readonly unknown[], read: readonly unknown[]]>([
+    ['5,000 entries', [entries(4_999), entries(1)], [5_000]],
+    ['64 pages', new Array(64).fill(entries(1)), [64]],
+    ['no entries', [undefined, 7], [0]],
+    ['5,001 entries', [entries(5_001)], [5_000, cut]],
+    ['a page after the 5,000th entry', [entries(5_000), entries(1)], [5_000, cut]],
+    ['65 pages', new Array(65).fill(entries(1)), [64, cut]],
+  ])('of %s', async (_, pages, read) => {
+    expect(await lengthOf(pages)).toEqual(read)
+  })
+})
 
 describe('a tool that a server lists', () => {
   test('a description is cleaned of control sequences, and bounded', () => {

@@ -16,11 +16,13 @@ const ANYTHING = {
 
 type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
 
+/** `cut` is told if the server lists more than is read. */
 export async function listAll(
   client: Client,
   method: ListMethod,
   key: string,
   signal: AbortSignal,
+  cut?: (problem: string) => void,
 ): Promise<unknown[]> {
   const entries: unknown[] = []
   let cursor: string | undefined
@@ -28,10 +30,14 @@ export async function listAll(
     const request = { method, params: cursor === undefined ? {} : { cursor } }
     const answer = (await client.request(request, ANYTHING, { signal })) as Record<string, unknown>
     const { [key]: more, nextCursor } = Object(answer) as Record<string, unknown>
-    if (Array.isArray(more)) entries.push(...more.slice(0, MAX_ENTRIES - entries.length))
-    if (typeof nextCursor !== 'string' || nextCursor === '') break
+    const listed: readonly unknown[] = Array.isArray(more) ? more : []
+    const room = MAX_ENTRIES - entries.length
+    entries.push(...listed.slice(0, room))
+    if (listed.length > room) break
+    if (typeof nextCursor !== 'string' || nextCursor === '') return entries
     cursor = nextCursor
   }
+  cut?.(`The server lists more than ${MAX_ENTRIES} entries, or more than ${MAX_PAGES} pages: the rest was left out`)
   return entries
 }
 

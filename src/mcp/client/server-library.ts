@@ -400,7 +400,10 @@ export class ServerLibrary implements Library {
   }
 
   async #read(connection: McpConnection, list: List): Promise<readonly unknown[]> {
-    const listed = await askServer(connection, (client, signal) => listAll(client, METHODS[list], list, signal))
+    const { name: server } = connection.settings
+    const cut = (problem: string) => this.#parts.log.warn({ server, list, problem }, 'MCP list cut')
+    const listed = await askServer(connection, (client, signal) => listAll(client, METHODS[list], list, signal, cut))
+    if (listed.length > MAX_ENTRIES) cut(`The server lists more than ${MAX_ENTRIES} entries: the rest was left out`)
     return listed
       .filter(isObject)
       .flatMap((entry) => {

@@ -149,7 +149,10 @@ export class ServerMember {
     }
     const { name: server, reach } = this.settings
     const mirrors = reach.type !== 'stdio' && client.getProtocolEra?.() === 'modern'
-    const listed = (await listAll(client, 'tools/list', 'tools', signal)).map((entry) => serverTool(entry, server))
+    const entries = await listAll(client, 'tools/list', 'tools', signal, (problem) =>
+      this.#parts.log.warn({ server, problem }, 'MCP tools left out'),
+    )
+    const listed = entries.map((entry) => serverTool(entry, server))
     const tools = new Map<string, ServerTool>()
     for (const tool of listed) {
       const problem = typeof tool === 'string' ? tool : problemOf(tool, tools, mirrors)
