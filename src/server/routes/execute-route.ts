@@ -278,8 +278,9 @@ class RestContext implements CallContext {
   approvalId?: string
   traceparent?: string
   report?: (progress: unknown) => void
-  rate: CallerRate | undefined = undefined
-  rateState: RateState | undefined = undefined
+  // Not keys of a context: a call refuses those that it doesn't know.
+  #rate: CallerRate | undefined = undefined
+  #rateState: RateState | undefined = undefined
 
   constructor(ofCaller: CallContext) {
     this.tenant = ofCaller.tenant as string
@@ -293,9 +294,17 @@ class RestContext implements CallContext {
     if (ofCaller.session !== undefined) this.session = ofCaller.session
   }
 
+  get rate(): CallerRate | undefined {
+    return this.#rate
+  }
+
+  get rateState(): RateState | undefined {
+    return this.#rateState
+  }
+
   onRate(state: RateState, rate: CallerRate): void {
-    this.rateState = state
-    this.rate = rate
+    this.#rateState = state
+    this.#rate = rate
   }
 }
 
