@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 
 type AbortListener = (() => void) | { handleEvent(event: Event): void }
@@ -18,11 +19,14 @@ export class Cancellation implements CancelSignal {
   #listener: AbortListener | undefined = undefined
   #others: Set<AbortListener> | undefined = undefined
   #controller: AbortController | undefined = undefined
+  /** Runs work in the async context of the code that listens: a timer of all calls aborts them. */
+  #within: (<Value>(work: () => Value) => Value) | undefined = undefined
 
   /** A real signal, created on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
+      this.#within = AsyncLocalStorage.snapshot()
       if (this.aborted) this.#controller.abort(this.reason)
     }
     return this.#controller.signal
@@ -32,7 +36,7 @@ export class Cancellation implements CancelSignal {
     if (this.aborted) return
     this.aborted = true
     this.reason = reason
-    this.#controller?.abort(reason)
+    this.#within?.(() => this.#controller?.abort(reason))
     const [first, others] = [this.#listener, this.#others]
     this.#listener = undefined
     this.#others = undefined

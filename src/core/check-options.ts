@@ -148,7 +148,7 @@ function rateProblem(rates: unknown = []): string | undefined {
   if (!Array.isArray(rates)) return `: rates must be a list, not ${described(rates)}`
   for (const [at, rate] of rates.entries()) {
     const { calls, perMs, key } = Object(rate)
-    const [ofCalls, ofTime] = [numberProblem(calls, { min: 0 }), numberProblem(perMs, ABOVE_ZERO)]
+    const [ofCalls, ofTime] = [numberProblem(calls, COUNT), numberProblem(perMs, ABOVE_ZERO)]
     if (ofCalls !== undefined) return `: rates[${at}].calls ${ofCalls}`
     if (ofTime !== undefined) return `: rates[${at}].perMs ${ofTime}`
     if (typeof key !== 'string') return `: rates[${at}].key must be a string, not ${described(key)}`

@@ -13,7 +13,7 @@ import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
-import { captureLog } from '../testing/stand-ins.ts'
+import { captureLog, ManualClock, scripted } from '../testing/stand-ins.ts'
 import { fromAiSdk, toAiSdk } from './ai-sdk.ts'
 import { createToolyard } from './configured.ts'
 import { toOpenAiAgents } from './openai-agents.ts'
@@ -309,6 +309,46 @@ describe('what a process or a connection of several callers hands to a program',
       ['bob', 1],
       ['bob', 'said'],
     ])
+  })
+
+  test('runs in the session of its call: what listens for its end', async () => {
+    const clock = new ManualClock()
+    const registry = new ToolRegistry()
+    const executor = new ToolExecutor(registry, { clock })
+    const undone: unknown[] = []
+    const booked = vi.fn()
+    const book = tool({
+      ...{ name: 'book', description: 'Books.', input: NONE },
+      execute: (_input, { signal, user }) => {
+        signal.addEventListener('abort', () => undone.push([user, session.getStore()]))
+        booked()
+        return new Promise(() => {})
+      },
+    })
+    registry.register(book as never)
+    const calls = ['ada', 'bob'].map((user) => as(user, () => executor.execute('book', {}, { user })))
+    await vi.waitFor(() => expect(booked).toHaveBeenCalledTimes(2))
+    // The calls begin to wait for their deadlines.
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(60_000)
+    await Promise.all(calls)
+    expect(undone.sort()).toEqual([
+      ['ada', 'ada'],
+      ['bob', 'bob'],
+    ])
+  })
+
+  test('runs in the session of its run, whoever reads its events', async () => {
+    const seen: unknown[] = []
+    const look = orders(() => seen.push(session.getStore()), {})
+    const yard = await createToolyard({
+      tools: [look],
+      models: { m: scripted({ calls: [{ name: 'orders', arguments: {} }] }, 'Done.') },
+    })
+    onTestFinished(() => yard.close())
+    const run = as('ada', () => yard.stream({ model: 'm', prompt: 'Which orders?' }))
+    await as('framework', () => run.answer)
+    expect(seen).toEqual(['ada'])
   })
 
   test('runs in the session of its call: progress of whatever a kind listens to', async () => {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import type { DiscoverySettings } from '../chat/discovery.ts'
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
@@ -226,12 +227,14 @@ export class Toolyard<
 
 /** The events of a run. Leaving the loop over them early cancels the run. */
 export class RunStream<Answer = RunAnswer> implements AsyncIterable<RunEvent> {
-  readonly #events: Events
+  readonly #events: AsyncIterator<RunEvent>
+  /** Tools run in the async context of the program that started the run, not of what reads its events. */
+  readonly #within = AsyncLocalStorage.snapshot()
   readonly #answer = Promise.withResolvers<Answer>()
   #isRead = false
 
   constructor(events: Events) {
-    this.#events = events
+    this.#events = events[Symbol.asyncIterator]()
     // A caller that reads only the events must not get an unhandled rejection.
     this.#answer.promise.catch(() => {})
   }
@@ -246,14 +249,17 @@ export class RunStream<Answer = RunAnswer> implements AsyncIterable<RunEvent> {
     if (this.#isRead) throw new TypeError('The events of a run can be read only once')
     this.#isRead = true
     try {
-      for await (const event of this.#events) {
-        if (event.type === 'answer') this.#answer.resolve(event.answer as Answer)
-        yield event
+      for (;;) {
+        const { done, value } = await this.#within(() => this.#events.next())
+        if (done) break
+        if (value.type === 'answer') this.#answer.resolve(value.answer as Answer)
+        yield value
       }
     } catch (error) {
       this.#answer.reject(error)
       throw error
     } finally {
+      await this.#within(() => this.#events.return?.())
       this.#answer.reject(new Error('The run was cancelled: its events were not read to the end'))
     }
   }

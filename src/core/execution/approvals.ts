@@ -3,6 +3,7 @@ import { nearest, numberProblem } from '../check-options.ts'
 import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { canonicalText } from '../json/canonical-text.ts'
+import { shortened } from '../schema/problem-words.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { type ParamsSnapshot, snapshotParams, UNUSUAL_NAMES } from '../snapshot.ts'
 import {
@@ -103,9 +104,14 @@ function asksFirst({ context }: Call, { effect, callsOthers, definition }: Guard
 
 const MAX_ID_LENGTH = 255
 
-/** Throws if the call names an approval by a text that no store can look for. */
-export function refuseOddId({ context: { approvalId: id } }: Call): void {
-  if (id === undefined || (id.length <= MAX_ID_LENGTH && !/[^\x20-\x7e]/.test(id))) return
+/** Throws if the call names an approval that can't be looked for. */
+export function refuseOddId({ context: { approvalId: id } }: Call, canAsk: boolean): void {
+  if (id === undefined) return
+  if (!canAsk) {
+    const message = `There is no approval '${shortened(id)}': there is no store for approvals. Leave approval_id out`
+    throw new ToolExecutionError('INVALID_PARAMETERS', message)
+  }
+  if (id.length <= MAX_ID_LENGTH && !/[^\x20-\x7e]/.test(id)) return
   const message = `approval_id must be at most ${MAX_ID_LENGTH} printable ASCII characters: name the approval that the call got`
   throw new ToolExecutionError('INVALID_PARAMETERS', message)
 }

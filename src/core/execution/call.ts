@@ -143,7 +143,9 @@ export class Call extends DeadlineEntry implements CallRecord {
    */
   get scope(): string {
     const { caller, app, user, tools, flags } = this.context
-    const rights = flags === undefined ? [] : Object.keys(flags).filter((flag) => flags[flag] === true)
+    // A flag that is false switches a tool off, also one that the tool calls.
+    const rights =
+      flags === undefined ? [] : Object.keys(flags).map((flag) => (flags[flag] === true ? flag : `no ${flag}`))
     const isShared = this.bound?.dependsOnCaller !== true || (caller ?? user ?? app) === undefined
     if (isShared && tools === undefined && rights.length === 0) return this.tenant
     const own = isShared ? [] : [caller ?? null, user ?? null, identityOf(app)]

@@ -19,7 +19,7 @@ import { type Call, cancelled, timedOut, waitingPlace } from './call.ts'
 import { CodeContext, Execution, KindContext } from './execution.ts'
 import { Once } from './once.ts'
 import type { ResultCache } from './result-cache.ts'
-import type { CallHook, Failure, Known, Stages } from './stages.ts'
+import { type CallHook, type Failure, firstSaid, type Known, type Stages } from './stages.ts'
 
 export interface ToolExecutorOptions {
   /** The kinds by `implementation.type`, besides `code`. */
@@ -118,7 +118,8 @@ export class Runner implements CallHook<BoundTool> {
     if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
     // A call that joined one above it would wait for itself.
     const isNested = call.context.parent?.path.includes(tool.name) === true
-    const joined = call.key === undefined || isNested ? undefined : tool.joinable(call.key)
+    const mayJoin = call.key !== undefined && !isNested && call.idempotencyKey === undefined
+    const joined = mayJoin ? tool.joinable(call.key as string) : undefined
     if (joined?.work !== undefined) return call.follow(call.join(joined), joined.work)
 
     tool.checkConcurrency()
@@ -203,6 +204,8 @@ export class Runner implements CallHook<BoundTool> {
     const looking = this.#once.look(call, tool, params, guard?.hasBegun === true, execution.cancellation)
     const known = await this.outcomeOf(call.follow(execution, looking))
     call.execution = undefined
+    // What was stored is what the handler returned.
+    if (known !== undefined) await firstSaid(tool.stages.after, call, (known as Known).result)
     return known as Known | undefined
   }
 

@@ -96,7 +96,7 @@ describe('returns an envelope for every context', () => {
     [{ tools: 'look_*' }, ': tools must be an object, not "look_*"'],
     [{ tools: [1] }, ': tools must be a list of patterns, not an array'],
     [{ stores: 'no' }, ': stores must be a boolean, not "no"'],
-    [{ rates: [{ ...rate, calls: Number.NaN }] }, ': rates[0].calls must be a number of 0 or more, not NaN'],
+    [{ rates: [{ ...rate, calls: Number.NaN }] }, ': rates[0].calls must be an integer of 1 or more, not NaN'],
     [{ rates: [rate, { ...rate, perMs: '60' }] }, ': rates[1].perMs must be a number above 0, not "60"'],
     ['ada', ' must be an object, not "ada"'],
   ])('refuses %j before the tool runs, whatever it is called for', async (given, problem) => {

@@ -34,6 +34,7 @@ import {
   type CompiledEnd,
   compileCall,
   compileEnd,
+  type Failure,
   firstSaid,
   type Known,
   type MaybePromise,
@@ -63,6 +64,7 @@ export class ToolExecutor {
   readonly #tracer: Tracer | undefined
   readonly #logged: ToolExecutorOptions['logged']
   readonly #durable: boolean
+  readonly #canAsk: boolean
   readonly #tools: BoundTools
   readonly #turns: Turns
   readonly #ends: CompiledEnd
@@ -77,6 +79,7 @@ export class ToolExecutor {
     checkNumber('ToolExecutor', 'defaultTimeoutMs', defaultTimeoutMs, ABOVE_ZERO)
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
+    this.#canAsk = approvals !== undefined
     const hooks: CallHook<BoundTool>[] = []
     const compile = (tool: BoundTool) => compileCall(hooks, tool)
     this.#tools = new BoundTools(
@@ -154,10 +157,9 @@ export class ToolExecutor {
         envelope = this.#succeed(call, result)
       }
     } catch (thrown) {
-      envelope = await this.#failed(call, thrown)
+      return this.#failed(call, thrown)
     }
-    if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
-    return envelope
+    return this.#durable ? this.#written(envelope) : envelope
   }
 
   #callOf(name: string, context: CallContext): Call {
@@ -181,16 +183,26 @@ export class ToolExecutor {
     if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
     const tool = this.#tools.find(call)
     permit(tool.definition, call)
-    refuseOddId(call)
+    refuseOddId(call, this.#canAsk)
     const checked = this.#check.check(call, tool, params)
     if (checked === undefined) return firstSaid(tool.stages.before, call, undefined)
     return checked.then(() => firstSaid(tool.stages.before, call, undefined))
   }
 
   /** What a failed call came to. */
-  async #failed(call: Call, thrown: unknown): Promise<ToolResult> {
-    const said = (await firstSaid(this.#ends.failed, call, thrown)) ?? { thrown }
-    return 'thrown' in said ? this.#fail(call, said.thrown, said.extras) : this.#succeed(call, said.result)
+  #failed(call: Call, thrown: unknown): MaybePromise<ToolResult> {
+    const end = (said: Known | Failure = { thrown }) =>
+      'thrown' in said ? this.#fail(call, said.thrown, said.extras) : this.#succeed(call, said.result)
+    const said = firstSaid(this.#ends.failed, call, thrown)
+    const envelope = said instanceof Promise ? said.then(end) : end(said)
+    return this.#durable ? this.#written(envelope) : envelope
+  }
+
+  /** Waits for the record of the call. */
+  async #written(envelope: MaybePromise<ToolResult>): Promise<ToolResult> {
+    const result = await envelope
+    await this.#recorder.written(RECORD_TIMEOUT_MS)
+    return result
   }
 
   /** Runs a call that a tool makes. Tools that answer at once would block the process, and no deadline would end them. */

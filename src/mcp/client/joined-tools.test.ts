@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { PACKAGE } from '../../core/execution/tool-view.ts'
 import { later } from '../../core/fixtures/code-yard.ts'
+import type { JsonSchema } from '../../core/tool.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
 import { JoinedTools, MAX_PLAIN_NAMES, type Offered } from './joined-tools.ts'
 import { type ServerTool, serverTool } from './listed-tool.ts'
@@ -214,4 +215,15 @@ describe('a plain name', () => {
     await set(offer('bad', 'one_more', 'old_7'))
     expect(owners()).toEqual({ bad__one_more: 'bad one_more', old_7: 'bad old_7' })
   })
+})
+
+test('a tool that can not be registered is left out, with one warning, and takes no other with it', async () => {
+  const { set, owners, log } = yard(['one', 'two'])
+  let deep: JsonSchema = {}
+  for (let level = 0; level < 513; level++) deep = { items: deep }
+  const one = offer('one', 'deep', 'look')
+  const tools = one.tools.map((tool) => (tool.name === 'deep' ? { ...tool, inputSchema: deep } : tool))
+  for (let time = 0; time < 2; time++) await set({ ...one, tools }, offer('two', 'see'))
+  expect(owners()).toEqual({ look: 'one look', see: 'two see' })
+  expect(log.lines.filter(({ message }) => message === 'MCP tool left out')).toHaveLength(1)
 })

@@ -117,8 +117,13 @@ export class JoinedTools {
       for (const [name, { server, tool }] of named) {
         if (this.#joined.has(name)) continue
         const definition = definitionOf(tool, server, name)
-        registry.register(definition)
-        this.#joined.set(name, { definition, tool })
+        try {
+          registry.register(definition)
+          this.#joined.set(name, { definition, tool })
+        } catch (error) {
+          // The fault of one tool is not that of the others.
+          this.#tell(server, name, { problem: (error as Error).message })
+        }
       }
     } finally {
       this.#arranging = false
@@ -177,15 +182,20 @@ export class JoinedTools {
   }
 
   #leaveOut(server: string, tool: string, owner: string | undefined): void {
-    const key = JSON.stringify([server, tool, owner])
-    if (this.#told.has(key)) return
-    this.#told.add(key)
     const reason =
       owner === undefined
         ? `the server has ${MAX_PLAIN_NAMES} other names`
         : `its name belongs to ${owner === LOCAL ? 'another tool' : `MCP server '${owner}'`}`
     const problem = `Tool '${tool}' of MCP server '${server}' was left out: ${reason}, and it can't have '${prefixed(server, tool)}'. Rename the tool or the server`
-    this.#parts.log.warn({ server, tool, owner, problem }, 'MCP tool left out')
+    this.#tell(server, tool, { owner, problem })
+  }
+
+  /** Once. */
+  #tell(server: string, tool: string, why: { readonly owner?: string | undefined; readonly problem: string }): void {
+    const key = JSON.stringify([server, tool, why])
+    if (this.#told.has(key)) return
+    this.#told.add(key)
+    this.#parts.log.warn({ server, tool, ...why }, 'MCP tool left out')
   }
 }
 

@@ -1,4 +1,5 @@
 import { CLOCK_TOLERANCE_MS } from '../../app/callers/users.ts'
+import { parseJson } from '../../core/json/json-depth.ts'
 import { type Claims, clientOf, isClaims, valuesOf } from './claims.ts'
 import { refused, SignInError } from './sign-in-error.ts'
 
@@ -20,6 +21,8 @@ const TYPE_CLAIMS = ['token_use', 'token_type', 'typ'] as const
 /** Claims of ID tokens and logout tokens. */
 const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events'] as const
 
+/** No issuer nests deeper. */
+const MAX_DEPTH = 1_024
 const AN_ID_TOKEN = 'it is an ID token: send an access token'
 const NO_ACCESS_TOKEN = 'it is not an access token'
 
@@ -33,7 +36,7 @@ interface ReadToken {
 export function readToken(token: string): ReadToken {
   const [header, claims] = token.split('.', 2).map((part) => {
     try {
-      return JSON.parse(Buffer.from(part, 'base64url').toString()) as unknown
+      return parseJson(Buffer.from(part, 'base64url').toString(), MAX_DEPTH)
     } catch {
       return undefined
     }
