@@ -4,7 +4,7 @@ import { KEEP_DAYS } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { LOCK_NAME } from '../config/load-config.ts'
 import type { CallContext } from '../core/call-context.ts'
-import { type Clock, systemClock } from '../core/clock.ts'
+import { type Clock, systemClock, within } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
 import { ResultCache } from '../core/execution/result-cache.ts'
@@ -51,6 +51,7 @@ const JOB_TIMEOUT_MS = 3_600_000
 /** Replaced tools stay open for a while: a run may still use them. */
 const RETIRE_MS = 60_000
 const LAST_RECORDS_TIMEOUT_MS = 5_000
+const RECORDS_TIMEOUT_MS = 2_000
 
 export interface InstallationOptions {
   /** The configuration file. It can be reloaded. */
@@ -255,6 +256,10 @@ export class Installation {
     return this.#config
   }
 
+  async currentConfig(): Promise<Config> {
+    return this.#config
+  }
+
   /** Whether the parameters and results of calls are stored. */
   get payloads(): PayloadPolicy {
     return this.#config.storage?.payloads ?? (this.callers.keyed ? 'off' : 'all')
@@ -288,6 +293,12 @@ export class Installation {
     if (!url) return new LocalJobQueue(store, this)
     const { openPgBossQueue } = await import('../storage/postgres/pg-boss-queue.ts')
     return openPgBossQueue(url, { store, log: this.log })
+  }
+
+  /** Waits until all answered calls are recorded, or until the timeout if the store is slow. */
+  async settle(): Promise<void> {
+    this.manager.getExecutor().flush()
+    await within(RECORDS_TIMEOUT_MS, this.sink.flush(), this.clock)
   }
 
   onReload(listener: () => void): () => void {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../app/package-version.ts'
+import type { OperationGroup } from '../operations/operation.ts'
 import {
   createTerminal,
   type Done,
@@ -117,6 +118,18 @@ Exit code 0: success. 1: the call failed. 2: wrong usage or configuration. 130: 
 
 type Define = (command: Command, terminal: Terminal, done: Done) => void
 
+/** The commands of the operations of a feature. */
+async function operationsOf(loading: Promise<OperationGroup>): Promise<Define> {
+  const [{ operations, help }, { defineOperations }] = await Promise.all([
+    loading,
+    import('./common/operation-command.ts'),
+  ])
+  return (group, terminal, done) => {
+    if (help !== undefined) group.addHelpText('after', help)
+    defineOperations(group, terminal, done, operations)
+  }
+}
+
 /** The commands. Each loads its options, its arguments and its code when it is named. */
 const COMMANDS: Readonly<Record<string, readonly [description: string, load: () => Promise<Define>]>> = {
   init: ['Create a configuration, with a test', async () => (await import('./commands/init.ts')).defineInit],
@@ -164,7 +177,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   ],
   approvals: [
     'List, approve and reject calls that wait for approval',
-    async () => (await import('./commands/approvals.ts')).defineApprovals,
+    () => operationsOf(import('../operations/approvals.ts').then(({ approvals }) => approvals)),
   ],
   connections: [
     'List and revoke the accounts that users have connected',

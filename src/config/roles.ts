@@ -58,6 +58,7 @@ export function unknownRole(name: string, roles: Roles): string {
 }
 
 export const ROLE_NAME = '^[A-Za-z0-9_.-]{1,64}$'
+const ROLE = new RegExp(ROLE_NAME)
 
 /** A pattern for tools or models: `*` stands for any characters. */
 export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
@@ -113,5 +114,5 @@ export function roleProblems(config: NamingRoles): string[] {
 /** Anything that isn't the name of a role is a fault of its definition only. */
 function decidersOf(definition: unknown): readonly string[] {
   const { by } = Object(Object(definition).approval) as { readonly by?: unknown }
-  return Array.isArray(by) ? by.filter((name) => typeof name === 'string' && new RegExp(ROLE_NAME).test(name)) : []
+  return Array.isArray(by) ? by.filter((name) => typeof name === 'string' && ROLE.test(name)) : []
 }

@@ -6,16 +6,19 @@ import type { Installation } from '../app/installation.ts'
 import { pause } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/upkeep.ts'
+import { approvals } from '../operations/approvals.ts'
+import { compileValidator, validationError } from '../operations/check-input.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
 import { durableRunRoutes } from './chat/durable-run-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
 import { limitConnections, limitUnanswered } from './http/client-address.ts'
-import { settleRecords, Traffic } from './http/context.ts'
+import { Traffic } from './http/context.ts'
 import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
-import { answerClientError, answerProblem, compileValidator, validationError } from './http/problem.ts'
+import { operationRoutes } from './http/operation-routes.ts'
+import { answerClientError, answerProblem } from './http/problem.ts'
 import { checkRequests } from './http/request-target.ts'
 import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
 import { jobRoutes } from './jobs/job-routes.ts'
@@ -24,7 +27,6 @@ import { Jobs } from './jobs/jobs.ts'
 import { webhookTasks } from './jobs/webhooks.ts'
 import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
-import { approvalRoutes } from './routes/approval-routes.ts'
 import { connectionRoutes } from './routes/connection-routes.ts'
 import { costRoutes } from './routes/cost-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
@@ -57,7 +59,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   chatRoutes,
   openAiRoutes,
   aiSdkRoutes,
-  approvalRoutes,
+  operationRoutes(approvals.operations),
   runRoutes,
   durableRunRoutes,
   modelRoutes,
@@ -372,7 +374,7 @@ export async function closeGracefully(app: FastifyInstance, limitMs: number): Pr
   server.closeAllConnections()
   await Promise.all([ended, jobsEnded])
   await app.close()
-  await settleRecords(installation)
+  await installation.settle()
 }
 
 async function untilIdle(clock: Clock, limitMs: number, isIdle: () => boolean): Promise<void> {

@@ -5,6 +5,7 @@ import { matchesGlobs, missingPermission } from '../../core/execution/permit.ts'
 import { pinnedName } from '../../core/execution/tool-view.ts'
 import { asToolError } from '../../core/failure.ts'
 import { sameJson } from '../../core/json/canonical-text.ts'
+import { OperationError } from '../../core/operation/operation-error.ts'
 import {
   type Decision,
   type Pause,
@@ -56,17 +57,6 @@ export interface ApprovalDecision {
   readonly reason?: string | undefined
 }
 
-/** A decision that is not possible, with the HTTP status that says why. */
-export class ApprovalError extends Error {
-  readonly status: 400 | 403 | 404 | 409
-
-  constructor(status: ApprovalError['status'], message: string) {
-    super(message)
-    this.name = 'ApprovalError'
-    this.status = status
-  }
-}
-
 /** The task that posts news to `approvals.webhook`. */
 export const APPROVAL_WEBHOOK = 'toolyard/approval-webhook'
 
@@ -112,15 +102,15 @@ export class Approvals {
     return isForPeople(pause) ? this.#view(pause, caller) : undefined
   }
 
-  /** Decides an approval of this tenant. Throws an ApprovalError if that is not possible. */
+  /** Decides an approval of this tenant. Throws an OperationError if that is not possible. */
   async decide(tenant: string, id: string, given: ApprovalDecision, by: Actor, caller?: Caller): Promise<ApprovalView> {
     const { pauses, events } = this.#options
     const pause = await this.#pending(tenant, id)
     const refused = this.#refused(pause, caller, by)
-    if (refused !== undefined) throw new ApprovalError(403, refused)
+    if (refused !== undefined) throw new OperationError('forbidden', refused)
     const { decision, reason } = given
     if (decision === 'reject' && given.params !== undefined) {
-      throw new ApprovalError(400, 'A rejected call has no parameters: leave params out')
+      throw new OperationError('invalid', 'A rejected call has no parameters: leave params out')
     }
     const question = questionOf(pause)
     const decide = () =>
@@ -171,7 +161,7 @@ export class Approvals {
         if (caller === undefined) return
         await this.decide(caller.tenant, id, { decision }, caller, caller).catch((error: unknown) => {
           // Decided or expired meanwhile: the repeated call says so.
-          if (!(error instanceof ApprovalError)) throw error
+          if (!(error instanceof OperationError)) throw error
         })
       },
     }
@@ -192,11 +182,11 @@ export class Approvals {
 
   async #pending(tenant: string, id: string): Promise<Pause> {
     const pause = await this.#options.pauses.get(tenant, id)
-    if (!isForPeople(pause)) throw new ApprovalError(404, `Approval '${id}' not found`)
+    if (!isForPeople(pause)) throw new OperationError('not_found', `Approval '${id}' not found`)
     const status = pauseStatus(pause, this.#now())
     if (status === 'pending') return pause
     const why = status === 'expired' ? 'has expired' : `was ${status} by '${pause.decided_by_name}'`
-    throw new ApprovalError(409, `The approval '${id}' ${why}`)
+    throw new OperationError('conflict', `The approval '${id}' ${why}`)
   }
 
   /** Why this caller may not decide. */
@@ -231,7 +221,7 @@ export class Approvals {
   async #runnable(pause: Pause, changed: unknown, { source }: Actor): Promise<Params> {
     const { callers, manager } = this.#options
     const { tool, tenant, caller } = pause
-    const conflict = (why: string) => new ApprovalError(409, `The call can no longer run: ${why}`)
+    const conflict = (why: string) => new OperationError('conflict', `The call can no longer run: ${why}`)
     const definition = this.#definition(pause)
     if (definition === undefined)
       throw conflict(`tool '${tool}' ${pause.version} doesn't exist here. Was it removed, or is it in another program?`)
@@ -252,7 +242,7 @@ export class Approvals {
         .prepare(pinnedName(definition), changed ?? pause.params)
     } catch (error) {
       const { message } = asToolError(error, tool)
-      throw changed === undefined ? conflict(message) : new ApprovalError(400, message)
+      throw changed === undefined ? conflict(message) : new OperationError('invalid', message)
     }
   }
 
@@ -318,7 +308,7 @@ const isForPeople = (pause: Pause | undefined): pause is Pause => pause?.kind ==
 
 function answer(question: NonNullable<ReturnType<typeof questionOf>>, given: unknown): Params {
   const problem = answerProblem(question, given)
-  if (problem !== undefined) throw new ApprovalError(400, problem)
+  if (problem !== undefined) throw new OperationError('invalid', problem)
   return given as Params
 }
 

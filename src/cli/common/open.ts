@@ -26,6 +26,7 @@ import { suggest } from '../../core/suggest.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
 import { PinFile, type PinStore } from '../../mcp/client/pinned-tools.ts'
+import type { StoreHost } from '../../operations/operation.ts'
 import { type GlobalOptions, printableLine, type Terminal, UsageError } from './terminal.ts'
 
 /** The file name of a configuration. */
@@ -298,6 +299,22 @@ export function withAccess<T>(
   return withEvents(terminal, options, async (events, by, storage) => {
     const { Access } = await import('../../app/callers/audit-events.ts')
     return work(new Access(storage, events), by, storage)
+  })
+}
+
+/** Runs an operation that needs only the store. */
+export function withStoreHost<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (host: StoreHost) => Promise<T>,
+): Promise<T> {
+  return withEvents(terminal, options, async (events, _by, storage) => {
+    const { Access } = await import('../../app/callers/audit-events.ts')
+    return work({
+      ...{ storage, events, access: new Access(storage, events), clock: systemClock },
+      currentConfig: () => readConfig(configFile(terminal, options.config), { secrets: false }),
+      settle: async () => {},
+    })
   })
 }
 

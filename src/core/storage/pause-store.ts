@@ -93,8 +93,8 @@ export interface PauseStore {
   tenantOf(id: string): Promise<string | undefined>
   /** Newest first. */
   list(filter: PauseFilter): Promise<PausePage>
-  /** The number of pending pauses of a tenant. */
-  countPending(tenant: string, now: number): Promise<number>
+  /** The number of pending pauses of a tenant, or of all. */
+  countPending(tenant: string | undefined, now: number): Promise<number>
   /** Returns false if it was decided before, has expired or does not exist. */
   decide(tenant: string, id: string, decision: PauseDecision): Promise<boolean>
   /** Stores what the outermost call of a tool that calls others has done, with its newest pause. */

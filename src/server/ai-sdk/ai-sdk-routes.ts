@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
-import { ApprovalError } from '../../app/durable/approvals.ts'
 import type { Profile } from '../../chat/response-rules.ts'
 import type { RunAnswer } from '../../chat/run.ts'
+import { OperationError } from '../../core/operation/operation-error.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { mediaFromUrl } from '../../core/tool-result.ts'
@@ -161,9 +161,9 @@ export function aiSdkRoutes(app: FastifyInstance): void {
       if (!mayDecide(caller)(approval.tool)) throw new HttpProblem(403, NOT_OWN)
       const decision = approved ? 'approve' : 'reject'
       await approvals.decide(caller.tenant, id, { decision, reason }, caller, caller).catch((error: unknown) => {
-        if (!(error instanceof ApprovalError)) throw error
+        if (!(error instanceof OperationError)) throw error
         // A repeated request gets the answer.
-        if (error.status !== 409 || approval.status === 'pending') throw new HttpProblem(error.status, error.message)
+        if (error.code !== 'conflict' || approval.status === 'pending') throw error
       })
     }
     const left = new AbortController()

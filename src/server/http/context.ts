@@ -4,7 +4,6 @@ import type { Caller, Callers } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
-import { within } from '../../core/clock.ts'
 import { Linked } from '../../core/linked.ts'
 import { readChain } from '../../kinds/composite/agent.ts'
 import type { Prometheus } from '../../telemetry/prometheus.ts'
@@ -13,7 +12,6 @@ import type { Streams } from './event-stream.ts'
 import { HttpProblem } from './problem.ts'
 import type { NeededScope } from './route.ts'
 
-const RECORDS_TIMEOUT_MS = 2_000
 const MAX_SESSION_LENGTH = 200
 
 declare module 'fastify' {
@@ -137,10 +135,4 @@ export function oneTenantAsked(request: FastifyRequest, asked: string | undefine
   const tenant = tenantAsked(request, asked)
   if (tenant !== undefined) return tenant
   throw new HttpProblem(400, `${what} are listed for one tenant at a time`, 'send its name as ?tenant=')
-}
-
-/** Waits until all answered calls are recorded, or until the timeout if the store is slow. */
-export async function settleRecords({ manager, sink, clock }: Installation): Promise<void> {
-  manager.getExecutor().flush()
-  await within(RECORDS_TIMEOUT_MS, sink.flush(), clock)
 }

@@ -1,80 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import addFormats from 'ajv-formats'
-import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
-import { ApprovalError } from '../../app/durable/approvals.ts'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
 import { RefusedJsonError } from '../../core/json/json-depth.ts'
 import { writeLog } from '../../core/log.ts'
-import { ruleInWords, shortened } from '../../core/schema/problem-words.ts'
-import { suggest } from '../../core/suggest.ts'
+import { OPERATION_ERRORS, OperationError } from '../../core/operation/operation-error.ts'
 import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelValidationError } from '../../validation/model-validation.ts'
 import { SECURITY_HEADERS } from './response-headers.ts'
-
-const OPTIONS = { strict: false, strictNumbers: true, verbose: true, useDefaults: true } as const
-
-/** Only values in a URL are coerced, because they are always text. */
-const bodies = new Ajv(OPTIONS)
-const addresses = new Ajv({ ...OPTIONS, coerceTypes: true })
-addFormats.default(bodies)
-addFormats.default(addresses)
-
-/** By the text of their schemas: Fastify copies the schemas for each server. */
-const validators = { bodies: new Map<string, ValidateFunction>(), addresses: new Map<string, ValidateFunction>() }
-
-/** Compiles a validator at the first request that needs it: all of them together take a fifth of the start. */
-export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  let validate: ValidateFunction | undefined
-  return (value: unknown) => {
-    validate ??=
-      httpPart === 'body'
-        ? compile(schema, bodies, validators.bodies)
-        : compile(schema, addresses, validators.addresses)
-    if (!validate(value)) return { error: validate.errors ?? [] }
-    // Ajv reads "1e999" in a URL as a number without end.
-    const endless = Object.entries(Object(value)).find(([, one]) => typeof one === 'number' && !Number.isFinite(one))
-    return (
-      endless === undefined || {
-        error: [{ instancePath: `/${endless[0]}`, keyword: 'type', schemaPath: '', schema: 'number', params: {} }],
-      }
-    )
-  }
-}
-
-function compile(schema: object, ajv: Ajv, known: Map<string, ValidateFunction>): ValidateFunction {
-  const text = JSON.stringify(schema)
-  const validate = known.get(text) ?? ajv.compile(schema)
-  known.set(text, validate)
-  return validate
-}
-
-/** Describes the first schema error with the same words as the tool executor. */
-export function validationError(errors: readonly object[]): Error {
-  return new Error(inWords(errors[0] as ErrorObject))
-}
-
-/** What to say about a field that a body or an address can't have. */
-export function unknownField(name: string, known: readonly string[], place = name): string {
-  const [near] = suggest(name, known)
-  return `'${shortened(place)}' is not known${near === undefined ? '' : `. Did you mean '${near}'?`}`
-}
-
-function inWords({ instancePath, keyword, params, schema, parentSchema }: ErrorObject): string {
-  const path = instancePath
-    .slice(1)
-    .replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]')
-    .replaceAll('/', '.')
-  const inside = (name: unknown) => shortened(path === '' ? String(name) : `${path}.${name}`)
-  if (keyword === 'required') return `missing '${inside(params.missingProperty)}'`
-  if (keyword === 'additionalProperties') {
-    const { additionalProperty: name } = params
-    return unknownField(name, Object.keys(parentSchema?.properties ?? {}), inside(name))
-  }
-  return `${path === '' ? 'the body' : shortened(path)} ${ruleInWords(keyword, schema)}`
-}
 
 /** Errors before there is a request, by the code of Node's parser. */
 const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
@@ -121,7 +55,7 @@ function expectedProblem(error: Error): HttpProblem | undefined {
   if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
     return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
   }
-  if (error instanceof ApprovalError) return new HttpProblem(error.status, error.message)
+  if (error instanceof OperationError) return new HttpProblem(OPERATION_ERRORS[error.code], error.message, error.hint)
   if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
   if (error instanceof RefusedJsonError) return new HttpProblem(400, `The body ${error.message}`)
   const { statusCode: status, code, message, validation, expose } = error as Partial<FastifyError & Exposed> & Error

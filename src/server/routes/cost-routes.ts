@@ -11,7 +11,7 @@ import {
 } from '../../app/cost-report.ts'
 import { BUDGET_PERIODS, BUDGET_SCOPES } from '../../core/costs.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
-import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
 
@@ -88,7 +88,7 @@ export function costRoutes(app: FastifyInstance): void {
       } catch (error) {
         throw new HttpProblem(400, 'The request is not valid', (error as Error).message)
       }
-      await settleRecords(installation)
+      await installation.settle()
       const { currency } = budgets
       const keyName = (id: string) => callers.nameOf(id)
       const { tools, models } = request.caller
@@ -113,7 +113,7 @@ export function costRoutes(app: FastifyInstance): void {
     }),
     async (request): Promise<{ budgets: readonly BudgetState[] }> => {
       const tenant = tenantAsked(request as FastifyRequest, request.query.tenant)
-      await settleRecords(installation)
+      await installation.settle()
       const states = await budgets.states(tenant)
       const { tools, models } = request.caller
       const patterns = { tool: tools, model: models, key: undefined, tenant: undefined }

@@ -3,7 +3,7 @@ import type { PayloadPolicy } from '../../app/payloads.ts'
 import { redactedJson, redactText } from '../../core/records/redact.ts'
 import { type ListedChat, RESPONSE_PREFIX } from '../../core/storage/chat-store.ts'
 import type { Message } from '../../models/model.ts'
-import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { ONE_TENANT_QUERY, oneTenantAsked, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { ChatView, ShownCall, ShownChat } from '../http/views.ts'
@@ -54,7 +54,7 @@ export function historyRoutes(app: FastifyInstance): void {
     async (request): Promise<ShownCall> => {
       const { id } = request.params
       const tenant = tenantAsked(request, request.query.tenant)
-      await settleRecords(installation)
+      await installation.settle()
       const { row, payload } = found(await storage.ledger.row(tenant, id), `Row '${id}'`)
       const run = row.run_id !== null && (await storage.runs.get(row.tenant, row.run_id)) !== undefined
       const { callers, payloads } = installation

@@ -12,7 +12,7 @@ import {
 import type { StorageStatus } from '../../core/storage/storage.ts'
 import type { ValidationStore } from '../../core/storage/validation-store.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from '../http/views.ts'
 import { usableTools } from './tool-routes.ts'
@@ -141,7 +141,7 @@ export function metricsRoutes(app: FastifyInstance): void {
     app.get<{ Querystring: Query }>(path, options, async (request) => {
       const asked = request.query as Query
       const query = { ...asked, tenant: tenantAsked(request, asked.tenant) }
-      await settleRecords(installation)
+      await installation.settle()
       return read(query, request)
     })
   }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { complianceReport } from '../../app/service-levels/compliance-report.ts'
 import type { ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
-import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, route, TEXT, TIME, TIME_OR_NULL } from '../http/route.ts'
 import type { ObjectivesView } from '../http/views.ts'
@@ -71,7 +71,7 @@ export function objectiveRoutes(app: FastifyInstance): void {
     }),
     async (request): Promise<ObjectivesView> => {
       const tenant = tenantAsked(request, request.query.tenant)
-      await settleRecords(installation)
+      await installation.settle()
       const reports = await objectives.report(tenant)
       if (tenant === undefined) {
         const { alerts } = await objectives.state()
@@ -107,7 +107,7 @@ export function objectiveRoutes(app: FastifyInstance): void {
       }
       reports++
       const asked = { tenant: tenant === '*' ? undefined : tenant, from, to }
-      const made = settleRecords(installation).then(() => complianceReport(asked, { storage, objectives, clock }))
+      const made = installation.settle().then(() => complianceReport(asked, { storage, objectives, clock }))
       const report = await made.finally(() => reports--)
       const { type, write } = REPORT_FORMATS[format]
       const day = new Date(from).toISOString().slice(0, 10)

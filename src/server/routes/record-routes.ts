@@ -14,7 +14,7 @@ import type { FileCase } from '../../validation/suites/suite.ts'
 import { GATE, STOP_REASON } from '../chat/chat-routes.ts'
 import { durableRunOf, mayRead, type OneRun, RUN_ID, RUN_QUERY, runNotFound } from '../chat/durable-run-routes.ts'
 import { keyEnded } from '../http/authenticator.ts'
-import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { ONE_TENANT_QUERY, oneTenantAsked, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
 import type { AgentRun, ListedCall, RunView, ShownRow } from '../http/views.ts'
@@ -138,7 +138,7 @@ export function auditRoutes(app: FastifyInstance): void {
     async (request, reply) => {
       const { query } = request
       const filter = filterOf(query, tenantAsked(request, query.tenant))
-      await settleRecords(installation)
+      await installation.settle()
       if (query.format === undefined) {
         const payloadCharacters = query.preview === 'parameters' ? PREVIEW_SOURCE : undefined
         const page = await ledger.audit({ ...filter, payloadCharacters })
@@ -322,7 +322,7 @@ export function runRoutes(app: FastifyInstance): void {
 
   const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
     const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
-    await settleRecords(installation)
+    await installation.settle()
     const run = await storage.runs.get(tenant, request.params.id)
     if (run === undefined || !mayRead(request.caller, run)) throw runNotFound(request)
     return run
@@ -346,7 +346,7 @@ export function runRoutes(app: FastifyInstance): void {
         const { model, caller, limit } = query
         return { runs: await installation.durableRuns.open({ tenant, model, caller, limit }) }
       }
-      await settleRecords(installation)
+      await installation.settle()
       const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
       return storage.runs.list({ ...query, tenant, stopReason, from, to })
     },
@@ -362,7 +362,7 @@ export function runRoutes(app: FastifyInstance): void {
     async (request) => {
       const durable = await durableRunOf(request)
       if (durable === undefined) return withAgents(await storedRun(request))
-      await settleRecords(installation)
+      await installation.settle()
       const { tenant, id, status } = durable
       const record = await storage.runs.get(tenant, id)
       return record === undefined ? installation.durableRuns.view(durable) : { ...(await withAgents(record)), status }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../app/callers/callers.ts'
 import type { RolloutStart } from '../../app/versions/rollouts.ts'
 import { ROLLOUT_SCHEMA } from '../../config/definition-schema.ts'
-import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { found } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import { usableTools } from './tool-routes.ts'
@@ -84,7 +84,7 @@ export function versionRoutes(app: FastifyInstance): void {
     async (request) => {
       const tenant = tenantAsked(request, request.query.tenant)
       const name = checked(request.params.name, request.caller)
-      await settleRecords(installation)
+      await installation.settle()
       return rollouts.report(name, tenant)
     },
   )

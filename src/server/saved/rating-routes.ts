@@ -4,7 +4,7 @@ import type { Caller } from '../../app/callers/callers.ts'
 import { redactText } from '../../core/records/redact.ts'
 import type { ListedItem } from '../../core/storage/item-store.ts'
 import { mayRead } from '../chat/durable-run-routes.ts'
-import { settleRecords } from '../http/context.ts'
+
 import { found, HttpProblem } from '../http/problem.ts'
 import { exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { RatedTrial, Rating } from '../http/views.ts'
@@ -59,7 +59,7 @@ export function ratingRoutes(app: FastifyInstance): void {
   /** Throws 404 if the caller may not see what is rated. */
   const requireSubject = async (caller: Caller, { run_id, suite_run_id, trial }: Subject): Promise<void> => {
     if (run_id !== undefined) {
-      await settleRecords(installation)
+      await installation.settle()
       const run = await runs.get(caller.tenant, run_id)
       found(mayRead(caller, run) ? run : undefined, `Run '${run_id}'`)
       return

@@ -10,7 +10,7 @@ import { CassetteError, callCase, cassetteCase, runCassette } from '../../valida
 import { loadSuite } from '../../validation/load-suite.ts'
 import { type FileCase, SuiteError, type SuiteFile } from '../../validation/suites/suite.ts'
 import { mayRead } from '../chat/durable-run-routes.ts'
-import { settleRecords } from '../http/context.ts'
+
 import { found, HttpProblem } from '../http/problem.ts'
 import { exactly, object, route } from '../http/route.ts'
 import { usableTools } from '../routes/tool-routes.ts'
@@ -146,7 +146,7 @@ async function caseOf(installation: Installation, caller: Caller, { run_id, call
   if (!caller.scopes.has('observe')) {
     throw new HttpProblem(403, "Making a case from a run or a call needs the scope 'observe'")
   }
-  await settleRecords(installation)
+  await installation.settle()
   try {
     if (run_id !== undefined) {
       const run = await runs.get(caller.tenant, run_id)

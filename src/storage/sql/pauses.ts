@@ -67,7 +67,8 @@ const OPEN_ROOT = `
   ORDER BY requested_at DESC, id DESC LIMIT 1`
 const PENDING_OF_CALLER = `
   SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND decision IS NULL AND expires_at > ?`
-const PENDING = 'SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND decision IS NULL AND expires_at > ?'
+const PENDING = 'SELECT count(*) AS count FROM toolyard.pauses WHERE decision IS NULL AND expires_at > ?'
+const PENDING_OF = `${PENDING} AND tenant = ?`
 const DECIDE = `
   UPDATE toolyard.pauses SET decision = ?, decided_params = ?, decided_by = ?, decided_by_name = ?, decided_at = ?,
     reason = ?, expires_at = ?
@@ -153,8 +154,9 @@ export class Pauses implements PauseStore {
     return { pauses, next: Buffer.from(JSON.stringify([last.requested_at, last.id])).toString('base64url') }
   }
 
-  async countPending(tenant: string, now: number): Promise<number> {
-    const { rows } = await this.#database.run<{ count: number }>(PENDING, [tenant, now])
+  async countPending(tenant: string | undefined, now: number): Promise<number> {
+    const [sql, values] = tenant === undefined ? [PENDING, [now]] : [PENDING_OF, [now, tenant]]
+    const { rows } = await this.#database.run<{ count: number }>(sql, values)
     return Number(rows[0]?.count)
   }
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { compileValidator, validationError } from './problem.ts'
+import { compileValidator, validationError } from './check-input.ts'
 
 describe('compileValidator', () => {
   const schema = { type: 'object', properties: { limit: { type: 'integer', minimum: 1 }, share: { type: 'number' } } }
 
   function errorOf(httpPart: 'body' | 'querystring', text: string): string | undefined {
-    const validate = compileValidator({ schema, httpPart, method: 'POST', url: '/' })
-    const result = validate(JSON.parse(text)) as true | { readonly error: readonly object[] }
+    const validate = compileValidator({ schema, httpPart })
+    const result = validate(JSON.parse(text))
     return result === true ? undefined : validationError(result.error).message
   }
 

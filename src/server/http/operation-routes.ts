@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { AnyOperation, OperationCall, TenantChoice } from '../../operations/operation.ts'
+import { ONE_TENANT_QUERY, TENANT_QUERY, tenantAsked } from './context.ts'
+import { HttpProblem } from './problem.ts'
+import { route } from './route.ts'
+
+const TENANT_FIELDS: Readonly<Record<TenantChoice, object>> = { own: {}, one: ONE_TENANT_QUERY, any: TENANT_QUERY }
+
+/** The routes of operations: they check the input, say who calls, and write the answer. */
+export const operationRoutes =
+  (operations: Readonly<Record<string, AnyOperation>>) =>
+  (app: FastifyInstance): void => {
+    for (const operation of Object.values(operations)) addRoute(app, operation)
+  }
+
+function addRoute(app: FastifyInstance, operation: AnyOperation): void {
+  const { method, path, scope, tag, summary, description, params, body, tenant = 'own', status = 200 } = operation
+  const query = withTenant(operation.query, tenant)
+  const options = route(scope, tag, summary, {
+    ...(description !== undefined && { description }),
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(body && { body }),
+    response: { [status]: operation.answer },
+  })
+  app.route({
+    method,
+    url: path,
+    ...options,
+    handler: async (request, reply) => {
+      const input = { ...Object(request.body), ...Object(request.query), ...Object(request.params) }
+      const answer = await operation.run(app.installation, input as never, callOf(operation, request, reply))
+      return reply.code(status).send(answer)
+    },
+  })
+}
+
+/** The fields of the query, with the one that selects another tenant. */
+function withTenant(query: object | undefined, tenant: TenantChoice): object | undefined {
+  if (tenant === 'own') return query
+  const { properties = {}, ...rest } = (query ?? { type: 'object', additionalProperties: false }) as {
+    readonly properties?: object
+  }
+  return { ...rest, properties: { ...properties, ...TENANT_FIELDS[tenant] } }
+}
+
+function callOf(
+  { tenant = 'own', summary }: AnyOperation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): OperationCall {
+  const { caller, headers } = request
+  const { tenant: asked } = request.query as { readonly tenant?: string }
+  const given = tenant === 'own' ? caller.tenant : tenantAsked(request, asked)
+  if (tenant === 'one' && given === undefined) {
+    throw new HttpProblem(400, `${summary}: one tenant at a time`, 'send its name as ?tenant=')
+  }
+  const aborted = new AbortController()
+  reply.raw.once('close', () => aborted.abort())
+  return {
+    caller,
+    by: caller,
+    // Browsers send their origin with every request that changes something, and the server has compared it with its own.
+    face: headers.origin === undefined ? 'rest' : 'page',
+    tenant: given,
+    signal: aborted.signal,
+  }
+}
