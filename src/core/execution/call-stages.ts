@@ -101,7 +101,6 @@ interface CachedTool {
   readonly hash: string
   readonly effect: Effect
   readonly limits: { readonly cacheTtlMs: number | undefined }
-  readonly executions: { readonly size: number }
   isPrivate(call: Call): boolean
 }
 
@@ -115,21 +114,19 @@ export class CachedResults implements CallHook<CachedTool> {
 
   readonly stages = (tool: CachedTool): Stages => {
     const { cacheTtlMs: ttlMs } = tool.limits
-    if (tool.effect !== 'read') return {}
+    if (tool.effect !== 'read' || ttlMs === undefined) return {}
     const recall = (call: Call) => this.recall(call, tool)
-    if (ttlMs === undefined) return { recall }
     const cache = ({ key }: Call, result: unknown): undefined => {
       if (key !== undefined) this.#cache.set(key, result, ttlMs)
     }
     return { recall, cache }
   }
 
-  /** The cached answer. The key of the call is computed only if there is a cache, or another call to join. */
+  /** The cached answer. */
   recall(call: Call, tool: CachedTool): Known | undefined {
-    const isCached = tool.limits.cacheTtlMs !== undefined
-    if (tool.effect !== 'read' || !(isCached || tool.executions.size > 0) || tool.isPrivate(call)) return undefined
+    if (tool.effect !== 'read' || tool.limits.cacheTtlMs === undefined || tool.isPrivate(call)) return undefined
     call.key = callKey(tool.hash, call.scope, call.params ?? {})
-    return isCached ? this.#cache.get(call.key) : undefined
+    return this.#cache.get(call.key)
   }
 }
 

@@ -23,6 +23,22 @@ describe('joining and cache', () => {
     expect(run).toHaveBeenCalledTimes(3)
   })
 
+  const rates = [{ key: 'ada', calls: 100, perMs: 60_000, description: 'The limit of ada' }]
+
+  test.each([
+    ['the limits of their caller', {}, { rates }],
+    ['the limit of the tool', { rate_limit: { calls: 100, per_ms: 60_000 } }, {}],
+    ['its budget', { cost: { per_call: 1 } }, {}],
+    ['the limits of their caller, one at a time', { max_concurrency: 1 }, { rates }],
+  ])('identical concurrent calls that wait for %s run once', async (_what, definition, context) => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(() => later(20))
+    add('tool', run, { effect: 'read', ...definition })
+    const calls = await Promise.all(Array.from({ length: 5 }, () => executor.execute('tool', { a: 1 }, context)))
+    expect(calls.every(({ success }) => success)).toBe(true)
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
   test('long parameters are compared to their end', async () => {
     const { executor, add } = toolyard()
     const run = vi.fn(() => later(20))

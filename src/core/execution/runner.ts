@@ -18,7 +18,7 @@ import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled, timedOut, waitingPlace } from './call.ts'
 import { CodeContext, Execution, KindContext } from './execution.ts'
 import { Once } from './once.ts'
-import type { ResultCache } from './result-cache.ts'
+import { callKey, type ResultCache } from './result-cache.ts'
 import { type CallHook, type Failure, firstSaid, type Known, type Stages } from './stages.ts'
 
 export interface ToolExecutorOptions {
@@ -118,6 +118,8 @@ export class Runner implements CallHook<BoundTool> {
     if (this.#closed || (call.context.signal && isAborted(call.context.signal))) throw cancelled()
     // A call that joined one above it would wait for itself.
     const isNested = call.context.parent?.path.includes(tool.name) === true
+    // Here, in one step with the start: identical calls may have waited together.
+    if (tool.executions.size > 0 && !tool.isPrivate(call)) call.key ??= callKey(tool.hash, call.scope, params)
     const mayJoin = call.key !== undefined && !isNested && call.idempotencyKey === undefined
     const joined = mayJoin ? tool.joinable(call.key as string) : undefined
     if (joined?.work !== undefined) return call.follow(call.join(joined), joined.work)
