@@ -75,7 +75,7 @@ function inWords({ instancePath, keyword, params, schema, parentSchema }: ErrorO
 }
 
 /** The whole input of an operation as one schema. */
-function inputSchema({ params, query, body }: AnyOperation): object {
+export function inputSchema({ params, query, body }: AnyOperation): object {
   const parts = [params, query, body].map((part) => Object(part) as { properties?: object; required?: string[] })
   return {
     ...(body ?? { type: 'object', additionalProperties: false }),

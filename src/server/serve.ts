@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import { approvals } from '../operations/approvals.ts'
 import { compileValidator, validationError } from '../operations/check-input.ts'
+import { operationList } from '../operations/groups.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
@@ -88,6 +89,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   statusRoutes,
   versionRoutes,
   objectiveRoutes,
+  operationRoutes(operationList.operations),
 ]
 
 const HEADERS_TIMEOUT_MS = 10_000

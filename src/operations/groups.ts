@@ -1,0 +1,58 @@
+import type { Scope } from '../config/roles.ts'
+import { inputSchema } from './check-input.ts'
+import { type AnyOperation, list, type NeededScope, type OperationGroup, object, operation, TEXT } from './operation.ts'
+
+/** All operations, feature by feature. A face loads those that it needs. */
+const GROUPS: Readonly<Record<string, () => Promise<OperationGroup>>> = {
+  approvals: async () => (await import('./approvals.ts')).approvals,
+}
+
+/** The operations of all features. */
+export async function everyOperation(): Promise<AnyOperation[]> {
+  const groups = await Promise.all(Object.values(GROUPS).map((load) => load()))
+  return groups.flatMap(({ operations }) => Object.values(operations))
+}
+
+const isOpenTo = (needed: NeededScope | null, scopes: ReadonlySet<Scope>): boolean =>
+  needed === null || [needed].flat().some((scope) => scopes.has(scope))
+
+/** What callers can do besides calling tools. */
+export const operationList = {
+  operations: {
+    list: operation({
+      id: 'operations.list',
+      method: 'GET',
+      path: '/api/operations',
+      scope: 'read',
+      tag: 'status',
+      summary: 'Lists the operations that you may call, each with the schema of its input',
+      answer: object(
+        {
+          operations: list({
+            id: { ...TEXT, description: 'Such as approvals.decide.' },
+            method: TEXT,
+            path: TEXT,
+            scope: {
+              type: ['string', 'array', 'null'],
+              description: 'The scope that it needs, or several of which it needs one.',
+            },
+            summary: TEXT,
+            input: { type: 'object', description: 'A JSON Schema of the fields of the path, the query and the body.' },
+          }),
+        },
+        'The operations',
+      ),
+      needs: 'store',
+      async run(_host, _input, { caller }) {
+        const all = await everyOperation()
+        const open = all.filter(({ scope }) => caller === undefined || isOpenTo(scope, caller.scopes))
+        return {
+          operations: open.map((one) => {
+            const { id, method, path, scope, summary } = one
+            return { id, method, path, scope, summary, input: inputSchema(one) }
+          }),
+        }
+      },
+    }),
+  },
+}
