@@ -1,6 +1,7 @@
 import type { CallEntry } from '../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
 import type { ToolErrorCode } from '../../src/core/tool-result.ts'
+import { chainRow } from '../../src/storage/ledger/chain-row.ts'
 import type { ChainRow } from '../../src/storage/ledger/ledger-tables.ts'
 
 export const TENANTS = 20
@@ -69,18 +70,6 @@ export function runOf(number: number, at: number, next: () => number): { run: St
   return { run, calls }
 }
 
-/** A call as its row would be; the hashes have the right length only. */
-export const chainRowOf = ({ params, unknown, ...call }: CallEntry): ChainRow => ({
-  ...call,
-  version: call.version ?? null,
-  cost: call.cost ?? null,
-  key: call.key ?? null,
-  chain: '',
-  seq: 0,
-  event: null,
-  subject: null,
-  detail: null,
-  paramsHash: (params ?? '').replace(/\D/g, '').padStart(64, '0'),
-  outcome: unknown ? 'unknown' : call.code === null ? 'success' : 'failure',
-  hash: '',
-})
+/** A call as its row would be; the hash of its parameters has the right length only. */
+export const chainRowOf = (call: CallEntry): ChainRow =>
+  chainRow(call, { chain: '', seq: 0, before: '' }, (params) => params.replace(/\D/g, '').padStart(64, '0'))

@@ -46,7 +46,7 @@ async function fill(folder: string, rows: number): Promise<void> {
         schemaHash: '0123456789abcdef',
         params: `{"id":${number % 1_000}}`,
         cost: number % 2 === 0 ? 1_250 : null,
-        key: `key-${number % 300}`,
+        keyId: `key-${number % 300}`,
         code: CODES[number % CODES.length] ?? null,
         unknown: false,
         durationMs: 1 + (number % 500),

@@ -34,7 +34,7 @@ export async function openBusyServer(): Promise<BusyServer> {
         code: index % 7 === 0 ? 'TIMEOUT' : index % 11 === 0 ? 'RATE_LIMITED' : null,
         durationMs: 20 + ((index * 37) % 400),
         cost: index % 3 === 0 ? 250_000 : null,
-        key: 'key-of-the-past',
+        keyId: 'key-of-the-past',
         ...(index % 3 !== 0 && { payload: { content: `{"params":{"index":${index}}}`, storageBytes: 1_000_000 } }),
       }),
     ),

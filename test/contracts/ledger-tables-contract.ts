@@ -14,14 +14,14 @@ const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): Cha
   tenant: 'acme',
   caller: null,
   source: null,
-  runId: null,
+  run_id: null,
   tool: 'add',
   model: null,
-  schemaHash: null,
-  paramsHash: null,
+  schema_hash: null,
+  params_hash: null,
   outcome: 'success',
   code: null,
-  durationMs: 0.001,
+  duration_ms: 0.001,
   attempts: 1,
   event: null,
   subject: null,
@@ -104,7 +104,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
   'the first calls of a version are found by their time': async (open) => {
     const { tables } = await open('one')
     const of = (seq: number, more: Partial<ChainRow> = {}) => chainRow('one', seq, { version: '1.0.0', ...more })
-    const failed = { outcome: 'failure', code: 'TIMEOUT', durationMs: 30.5 } as const
+    const failed = { outcome: 'failure', code: 'TIMEOUT', duration_ms: 30.5 } as const
     await tables.write({
       ...NOTHING,
       rows: [
@@ -119,7 +119,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       ],
     })
     const query = { tenant: undefined, tool: 'add', version: '1.0.0', from: 1_000, limit: 10 }
-    const { durationMs: ms } = of(1)
+    const { duration_ms: ms } = of(1)
     const [first, second, fourth] = [
       { at: 1_001, failed: false, ms, cost: 250 },
       { at: 1_002, failed: true, ms: 30.5, cost: null },
@@ -136,16 +136,16 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
       at: 1_790_000_000_123,
       caller: 'Ünï 👩‍🚀',
       source: 'http',
-      runId: 'run',
+      run_id: 'run',
       model: 'mini:one',
       version: '1.0.0-beta+ä',
       cost: 9_007_199_254_740_991,
       key: 'key-1',
-      schemaHash: 'a',
-      paramsHash: 'b',
+      schema_hash: 'a',
+      params_hash: 'b',
       outcome: 'unknown',
       code: 'TIMEOUT',
-      durationMs: 123_456.789,
+      duration_ms: 123_456.789,
       attempts: 7,
     })
     await tables.write({ ...NOTHING, rows: [chainRow('one', 1), full] })

@@ -21,7 +21,7 @@ const CALLS: readonly CallEntry[] = [
   call({ at: at(1) }),
   call({ at: at(2), caller: null, source: null, schemaHash: null, params: null, durationMs: 0.123456, attempts: 0 }),
   call({ at: at(3), runId: 'run-1', model: 'mini:v1', code: 'TIMEOUT', unknown: true, attempts: 3 }),
-  call({ at: at(4), version: '1.2.0', cost: 5_000, key: 'key-2', tool: 'ü "quoted"\n' }),
+  call({ at: at(4), version: '1.2.0', cost: 5_000, keyId: 'key-2', tool: 'ü "quoted"\n' }),
   call({ at: at(5), tenant: 'other', code: 'APPROVAL_REQUIRED', approval: { id: 'approval-1', params: '{"a":1}' } }),
   call({ at: at(6), nesting: { call_id: 'call-2', parent_id: 'call-1' }, cost: 0 }),
 ]

@@ -85,8 +85,8 @@ describe('migrations', () => {
            duration_ms, attempts, hash)
          VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
         [
-          ...[row.seq, row.at, row.tenant, row.caller, row.source, row.tool, row.model, row.schemaHash, row.outcome],
-          ...[row.code, row.durationMs, row.attempts, row.hash],
+          ...[row.seq, row.at, row.tenant, row.caller, row.source, row.tool, row.model, row.schema_hash, row.outcome],
+          ...[row.code, row.duration_ms, row.attempts, row.hash],
         ],
       )
     }

@@ -155,7 +155,7 @@ export class Budgets implements BudgetsPort, RecordSink {
     const likely = cost ?? estimate
     if (likely !== undefined) this.#lastCosts.set(costKey(spender), likely)
     const { tenant, keyId, model } = spender
-    const entry = { tenant, model, key: keyId ?? null, cost: cost ?? null, ...(hold !== undefined && { hold }) }
+    const entry = { tenant, model, keyId: keyId ?? null, cost: cost ?? null, ...(hold !== undefined && { hold }) }
     this.#parts.onTurn({ at: this.#parts.clock.wall(), ...entry, ...(estimate !== undefined && { estimate }) })
   }
 

@@ -20,7 +20,7 @@ export interface CallEntry {
   /** In millionths of the currency; null or undefined if it is unknown. */
   readonly cost?: number | null | undefined
   /** The id of the API key that called, if there was one. */
-  readonly key?: string | null | undefined
+  readonly keyId?: string | null | undefined
   /** What budgets have set aside for the call. It is given back when the call is stored. */
   readonly hold?: Hold | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
@@ -39,7 +39,7 @@ export interface CallEntry {
 }
 
 /** The turn of a model. It has no audit row: its cost is added to the counters, and to that of its run. */
-export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'key' | 'hold'> {
+export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'keyId' | 'hold'> {
   /** Grows with every turn of the server, so that a repeated batch is counted once. */
   readonly turn: number
   /** As `provider:model`. */

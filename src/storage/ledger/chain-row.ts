@@ -15,13 +15,13 @@ export const GENESIS = '0'.repeat(64)
  * so that rows from before these were recorded keep their hash.
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
-  const { chain, seq, at, tenant, caller, source, runId, tool } = row
+  const { chain, seq, at, tenant, caller, source, run_id, tool } = row
   const {
-    schemaHash,
-    paramsHash,
+    schema_hash,
+    params_hash,
     outcome,
     code,
-    durationMs,
+    duration_ms,
     attempts,
     model,
     event,
@@ -39,13 +39,13 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
     tenant,
     caller,
     source,
-    runId,
+    run_id,
     tool,
-    schemaHash,
-    paramsHash,
+    schema_hash,
+    params_hash,
     outcome,
     code,
-    durationMs,
+    duration_ms,
     attempts,
   ]
   if (model !== null) fields.push(model)
@@ -79,22 +79,22 @@ export function chainRow(
     tenant: storableText(entry.tenant),
     caller: storableText(entry.caller),
     source: storableText(entry.source),
-    runId: storableText(entry.runId),
+    run_id: storableText(entry.runId),
     tool: storableText(entry.tool),
     model: storableText(entry.model),
-    schemaHash: storableText(entry.schemaHash),
-    paramsHash: entry.params === null ? null : hashParams(entry.params),
+    schema_hash: storableText(entry.schemaHash),
+    params_hash: entry.params === null ? null : hashParams(entry.params),
     outcome: code === null ? ('success' as const) : entry.unknown ? ('unknown' as const) : ('failure' as const),
     code,
     // To the microsecond: further digits carry no information.
-    durationMs: Math.round(finite(entry.durationMs) * 1_000) / 1_000,
+    duration_ms: Math.round(finite(entry.durationMs) * 1_000) / 1_000,
     attempts: Math.floor(finite(entry.attempts)),
     event: null,
     subject: storableText(approval?.id ?? null),
     detail: approval || nesting ? JSON.stringify({ ...asked, ...nesting }) : null,
     version: storableText(entry.version ?? null),
     cost: entry.cost ?? null,
-    key: storableText(entry.key ?? null),
+    key: storableText(entry.keyId ?? null),
     hash: '',
   }
   row.hash = rowHash(before, row)

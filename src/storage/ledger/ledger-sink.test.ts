@@ -30,7 +30,7 @@ describe('batches', () => {
       tool: 'a',
       version: null,
       cost: null,
-      key: null,
+      keyId: null,
       model: null,
       schemaHash: 'schema-1',
       params: '{"city":"Hamburg"}',

@@ -215,7 +215,7 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   schemaHash: record.schemaHash ?? null,
   version: record.version ?? null,
   cost: record.cost ?? null,
-  key: record.keyId ?? null,
+  keyId: record.keyId ?? null,
   hold: record.hold,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },

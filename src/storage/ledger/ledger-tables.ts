@@ -15,14 +15,14 @@ export interface ChainRow {
   readonly tenant: string
   readonly caller: string | null
   readonly source: string | null
-  readonly runId: string | null
+  readonly run_id: string | null
   readonly tool: string
   readonly model: string | null
-  readonly schemaHash: string | null
-  readonly paramsHash: string | null
+  readonly schema_hash: string | null
+  readonly params_hash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly code: string | null
-  readonly durationMs: number
+  readonly duration_ms: number
   readonly attempts: number
   /** These three are null for a call, unless it needed approval or was nested. */
   readonly event: string | null

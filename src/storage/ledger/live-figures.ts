@@ -120,7 +120,7 @@ export class LiveFigures {
     const known = calls.figures.find(asked)
     const tool = known === undefined ? this.#admit(period, asked) : asked
     const series = known ?? calls.figures.of(tool)
-    for (const { durationMs, code } of rows) series.record(durationMs, code)
+    for (const { duration_ms, code } of rows) series.record(duration_ms, code)
     touch(calls, now)
     if (first.model !== null) {
       const series = this.#model(period, runs.figures, first.model)
@@ -141,7 +141,7 @@ export class LiveFigures {
     rows: readonly ChainRow[],
     now: number,
   ): void {
-    const hashes = rows.flatMap(({ paramsHash }) => paramsHash ?? [])
+    const hashes = rows.flatMap(({ params_hash }) => params_hash ?? [])
     if (hashes.length === 0) return
     let set = sets.get(tool)
     if (set === undefined) {

@@ -59,7 +59,7 @@ test('a ledger tells those of one tool and one tenant, by hash', async () => {
   const at = clock.wall()
   await ledger.append([call({ at }), call({ at }), call({ at, params: '{"city":"Rome"}' })], [])
   await ledger.append([call({ at, tool: 'other' }), call({ at, tenant: 'b' }), call({ at, params: null })], [])
-  const [hamburg, , rome] = stored.rows.map(({ paramsHash }) => paramsHash)
+  const [hamburg, , rome] = stored.rows.map(({ params_hash }) => params_hash)
   const sets = (tenant: string | undefined) => ledger.parameterSets({ tenant, window: '24h', tool: 'weather' })
   expect(await sets('acme')).toEqual([
     { params_hash: hamburg, calls: 2 },

@@ -25,7 +25,7 @@ describe('audit', () => {
         key: null,
         model: 'mini:one',
         schema_hash: 'schema-1',
-        params_hash: stored.rows[0]?.paramsHash,
+        params_hash: stored.rows[0]?.params_hash,
         outcome: 'failure',
         error_code: 'EXECUTION_ERROR',
         duration_ms: 12.5,

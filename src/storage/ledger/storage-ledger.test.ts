@@ -14,7 +14,7 @@ describe('append', () => {
     const at = Date.UTC(2026, 0, 1)
     const one = [GENESIS, 'server-1', 1, at, 'acme', 'key-1', 'rest', null, 'weather', 'schema-1', params]
     const hashOne = hash('sha256', JSON.stringify([...one, 'success', null, 12.5, 1]))
-    expect(first).toMatchObject({ seq: 1, paramsHash: params, outcome: 'success', hash: hashOne })
+    expect(first).toMatchObject({ seq: 1, params_hash: params, outcome: 'success', hash: hashOne })
     const two = [hashOne, 'server-1', 2, at, 'acme', 'key-1', 'rest', 'run-9', 'other', 'schema-1', params]
     const hashTwo = hash('sha256', JSON.stringify([...two, 'unknown', 'TIMEOUT', 12.5, 1]))
     expect(second).toMatchObject({ seq: 2, outcome: 'unknown', code: 'TIMEOUT', hash: hashTwo })
@@ -27,7 +27,7 @@ describe('append', () => {
       params.map((text) => call({ params: text })),
       [],
     )
-    const hashes = stored.rows.map(({ paramsHash }) => paramsHash)
+    const hashes = stored.rows.map(({ params_hash }) => params_hash)
     expect(hashes[0]).toMatch(/^[0-9a-f]{64}$/)
     expect(hashes).toEqual([hashes[0], hashes[0], null, null])
     expect(JSON.stringify(stored.rows)).not.toContain('secret')
@@ -116,7 +116,7 @@ describe('append', () => {
     const { NaN: none, POSITIVE_INFINITY: infinite } = Number
     const odd = run({ duration_ms: none, iterations: infinite, prompt_tokens: -1, cost: none })
     await ledger.append([call({ at: none, durationMs: infinite, attempts: none })], [odd])
-    expect(stored.rows[0]).toMatchObject({ at: 0, durationMs: 0, attempts: 0 })
+    expect(stored.rows[0]).toMatchObject({ at: 0, duration_ms: 0, attempts: 0 })
     expect(stored.runs.get('run-1')).toMatchObject({ duration_ms: 0, iterations: 0, prompt_tokens: 0, cost: null })
     expect((await ledger.models({ tenant: 'acme', window: '1h' })).models['openai:gpt-4o']).toMatchObject({ runs: 1 })
   })

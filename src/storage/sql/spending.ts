@@ -91,7 +91,7 @@ class Groups {
   readonly #groups = new Map<string, Group>()
 
   add(entry: CallEntry | TurnEntry, scope: 'tool' | 'model', name: string): void {
-    const { at, tenant, key } = entry
+    const { at, tenant, keyId: key } = entry
     const id = `${Math.floor(at / DAY_MS)}\0${tenant}\0${key ?? ''}\0${scope}\0${name}`
     let group = this.#groups.get(id)
     if (group === undefined) {

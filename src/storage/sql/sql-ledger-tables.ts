@@ -39,8 +39,8 @@ const ROW_COLUMNS = {
   hash: 'text',
 }
 const selectRows = (more = '') => `
-  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
-    schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
+  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id, tool, model,
+    schema_hash, params_hash, outcome, code, duration_ms, attempts,
     event, subject, detail, version, cost, key, hash ${more}
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
 const SELECT_ROWS = selectRows()
@@ -266,14 +266,14 @@ function insertRows(database: Database, rows: readonly ChainRow[], chains: Reado
     row.tenant,
     row.caller,
     row.source,
-    row.runId,
+    row.run_id,
     row.tool,
     row.model,
-    row.schemaHash,
-    row.paramsHash,
+    row.schema_hash,
+    row.params_hash,
     row.outcome,
     row.code,
-    row.durationMs,
+    row.duration_ms,
     row.attempts,
     row.event,
     row.subject,

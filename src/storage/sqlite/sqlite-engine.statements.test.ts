@@ -29,14 +29,14 @@ const row = (index: number): ChainRow => ({
   tenant: `tenant-${index % 2}`,
   caller: null,
   source: null,
-  runId: index % 4 === 0 ? `run-${index % 8}` : null,
+  run_id: index % 4 === 0 ? `run-${index % 8}` : null,
   tool: index % 25 === 0 ? 'rare' : 'common',
   model: null,
-  schemaHash: null,
-  paramsHash: null,
+  schema_hash: null,
+  params_hash: null,
   outcome: 'success',
   code: null,
-  durationMs: 1,
+  duration_ms: 1,
   attempts: 1,
   event: null,
   subject: null,
@@ -87,10 +87,10 @@ describe('a search for few rows among many', () => {
     { tenant: 'nobody', outcome: 'success' as const },
   ])('finds the same rows in slices as in one statement: %o', async (filter) => {
     const expected = Array.from({ length: 200 }, (_, index) => row(index)).filter(
-      ({ tenant, tool, runId, at }) =>
+      ({ tenant, tool, run_id, at }) =>
         (filter.tenant === undefined || tenant === filter.tenant) &&
         (filter.tool === undefined || tool === filter.tool) &&
-        (filter.runId === undefined || runId === filter.runId) &&
+        (filter.runId === undefined || run_id === filter.runId) &&
         at >= (filter.from ?? 0) &&
         at < (filter.to ?? 1e9),
     )

@@ -195,8 +195,15 @@ describe('the sweep', () => {
   })
 
   it('removes payloads after seven days, and their bytes', async () => {
-    const row = { chain: 'chain', caller: null, source: null, runId: null, tool: 'x', model: null, schemaHash: null }
-    const rest = { paramsHash: null, outcome: 'success', code: null, durationMs: 1, attempts: 1, event: null } as const
+    const row = { chain: 'chain', caller: null, source: null, run_id: null, tool: 'x', model: null, schema_hash: null }
+    const rest = {
+      params_hash: null,
+      outcome: 'success',
+      code: null,
+      duration_ms: 1,
+      attempts: 1,
+      event: null,
+    } as const
     const more = { subject: null, detail: null, version: null, cost: null, key: null, hash: '' }
     const write = (seq: number, content: string) => {
       const at = clock.wall()

@@ -1,7 +1,7 @@
 import type { CallEntry } from '../../core/storage/ledger.ts'
 
 const SHARED = [
-  ...(['tool', 'tenant', 'caller', 'source', 'runId', 'model', 'schemaHash', 'version', 'key', 'hold'] as const),
+  ...(['tool', 'tenant', 'caller', 'source', 'runId', 'model', 'schemaHash', 'version', 'keyId', 'hold'] as const),
   ...(['approval', 'nesting', 'code', 'unknown'] as const),
 ] as const
 

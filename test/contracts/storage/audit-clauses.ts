@@ -39,7 +39,7 @@ export const auditClauses: Clauses = {
       schemaHash: 'abcdef',
       version: '1.2.0',
       cost: 1_250_001,
-      key: 'key-1',
+      keyId: 'key-1',
       params: '{"secret":"swordfish"}',
       code: 'TIMEOUT',
       unknown: true,

@@ -15,12 +15,12 @@ const request = (amount: number, micros: number, refuses = true, id = `request-$
   micros,
 })
 
-const turn = (more: object) => ({ turn: 1, at: AT, tenant: 'acme', model: 'a:b', key: null, ...more }) as const
+const turn = (more: object) => ({ turn: 1, at: AT, tenant: 'acme', model: 'a:b', keyId: null, ...more }) as const
 
 export const spendingClauses: Clauses = {
   'spending: what calls and turns cost is added to tenant, key, tool and model': async (store) => {
     const [one, other] = await store.openTwo()
-    await one.ledger.append([call({ at: AT, cost: 5, key: 'k' }), call({ at: AT, cost: null })], [])
+    await one.ledger.append([call({ at: AT, cost: 5, keyId: 'k' }), call({ at: AT, cost: null })], [])
     await other.ledger.append([call({ at: AT + 86_400_000, cost: 7, tenant: 'globex' })], [], [], [turn({ cost: 3 })])
     // A refused call, and one from a cache.
     await one.ledger.append([call({ at: AT, attempts: 0 }), call({ at: AT, attempts: 0, cost: 0 })], [])
@@ -147,7 +147,7 @@ export const spendingClauses: Clauses = {
         call({
           at: AT + random(3) * 86_400_000,
           tool: `tool-${random(4)}`,
-          key: random(3) === 0 ? null : `key-${random(3)}`,
+          keyId: random(3) === 0 ? null : `key-${random(3)}`,
           cost: random(5) === 0 ? null : random(1_000_000),
           attempts: random(6) === 0 ? 0 : 1,
         }),
