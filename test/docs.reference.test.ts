@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { publishedSchema } from '../src/config/config-schema.ts'
+import { auditColumns } from '../src/core/records/audit-columns.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -69,6 +70,13 @@ test('docs/reference/configuration.md lists every environment variable that the 
   const used = new Set(names.filter((name) => name !== 'TOOLYARD_SECRET_'))
   expect(used.size).toBeGreaterThan(10)
   expect([...used].filter((name) => !listed.has(name))).toEqual([])
+})
+
+test('docs/reference/audit.md describes every column', () => {
+  const [, section = ''] = read('docs/reference/audit.md').split('## Fields of a row')
+  const table = section.slice(0, section.indexOf('\n## '))
+  const described = [...table.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, names = '']) => names.match(/\w+/g) ?? [])
+  expect(described.sort()).toEqual(['id', 'time', ...auditColumns.map(({ shown }) => shown), 'hash'].sort())
 })
 
 const GLOBAL_OPTIONS = ['--version', '--json', '--config', '--verbose', '--help']

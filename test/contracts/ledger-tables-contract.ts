@@ -1,37 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
+import { chainRow as anyRow } from '../../src/storage/fixtures/audit-rows.ts'
 import type { Cell, ChainRow, Seal } from '../../src/storage/ledger/ledger-tables.ts'
 import type { Engine } from '../../src/storage/sql/engine.ts'
 import type { ContractCase } from '../../src/testing/kind-contract.ts'
 import type { OpenOptions } from './storage/contract-store.ts'
 import { until } from './storage/contract-store.ts'
 
-const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): ChainRow => ({
-  chain,
-  seq,
-  at: 1_000 + seq,
-  tenant: 'acme',
-  caller: null,
-  source: null,
-  run_id: null,
-  tool: 'add',
-  model: null,
-  schema_hash: null,
-  params_hash: null,
-  outcome: 'success',
-  code: null,
-  duration_ms: 0.001,
-  attempts: 1,
-  event: null,
-  subject: null,
-  detail: null,
-  version: null,
-  cost: null,
-  key: null,
-  hash: `hash ${seq}`,
-  ...more,
-})
+const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): ChainRow =>
+  anyRow({ chain, seq, at: 1_000 + seq, duration_ms: 0.001, hash: `hash ${seq}`, ...more })
 
 const seal = (chain: string, fromSeq: number, toSeq: number, more: Partial<Seal> = {}): Seal => ({
   chain,

@@ -3,10 +3,11 @@ import type { Hold } from '../costs.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Params } from '../tool.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
+import type { RecordFields } from './audit-columns.ts'
 import { withoutCredentials } from './redact.ts'
 
 /** The record of one call. */
-export interface CallRecord {
+export interface CallRecord extends RecordFields {
   readonly tool: string
   readonly tenant: string
   readonly caller: string | undefined

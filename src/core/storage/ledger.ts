@@ -1,26 +1,15 @@
 import type { Hold } from '../costs.ts'
+import type { EntryFields, ShownColumns } from '../records/audit-columns.ts'
 import type { CallPayload } from '../records/recorder.ts'
 import type { ToolFigures } from '../records/tool-metrics.ts'
 import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
 
-export interface CallEntry {
+/** A call on its way to its audit row. */
+export interface CallEntry extends EntryFields {
   /** Milliseconds since 1970. */
   readonly at: number
-  readonly tenant: string
-  readonly caller: string | null
-  readonly source: string | null
-  readonly runId: string | null
   readonly tool: string
-  readonly model: string | null
-  /** The hash of the tool's definition, if there was one. */
-  readonly schemaHash: string | null
-  /** The version of the tool, if it has one. */
-  readonly version?: string | null | undefined
-  /** In millionths of the currency; null or undefined if it is unknown. */
-  readonly cost?: number | null | undefined
-  /** The id of the API key that called, if there was one. */
-  readonly keyId?: string | null | undefined
   /** What budgets have set aside for the call. It is given back when the call is stored. */
   readonly hold?: Hold | undefined
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
@@ -49,13 +38,9 @@ export interface TurnEntry extends Pick<CallEntry, 'at' | 'tenant' | 'cost' | 'k
 }
 
 /** What the audit log records besides calls. `*` stands for the whole installation. */
-export interface EventEntry {
-  /** Milliseconds since 1970. */
-  readonly at: number
-  readonly tenant: string
+export interface EventEntry extends Pick<CallEntry, 'at' | 'tenant' | 'source'> {
   /** The id of the key that did it; null if nobody is known. */
   readonly caller: string | null
-  readonly source: string | null
   /** Such as `key.created`. */
   readonly event: string
   /** What it happened to, such as the id of a key. */
@@ -286,36 +271,10 @@ export interface RunSeriesMetrics extends Series<Omit<ModelFigures, 'tools'>> {
   readonly model: string | null
 }
 
-export interface AuditRow {
+export interface AuditRow extends ShownColumns {
   /** The chain and the position in it. */
   readonly id: string
   readonly time: string
-  readonly tenant: string
-  readonly caller: string | null
-  readonly source: string | null
-  readonly run_id: string | null
-  /** Empty for an event. */
-  readonly tool: string
-  /** As `provider:model`. */
-  readonly model: string | null
-  readonly schema_hash: string | null
-  /** Of the tool; null if it has none. */
-  readonly version: string | null
-  /** In units of the currency; null if it is unknown. */
-  readonly cost: number | null
-  /** The id of the API key that called; null if there was none. */
-  readonly key: string | null
-  readonly params_hash: string | null
-  readonly outcome: 'success' | 'failure' | 'unknown'
-  readonly error_code: ToolErrorCode | null
-  readonly duration_ms: number
-  /** How often the tool ran for the call, or how many times the event happened. */
-  readonly attempts: number
-  /** Such as `key.created`; null for a call. */
-  readonly event: string | null
-  readonly subject: string | null
-  /** A JSON object as text, as the hash covers it. */
-  readonly detail: string | null
   /** Covers this row and the hash of the previous one. */
   readonly hash: string
 }

@@ -1,28 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
+import { NOTHING_SHOWN } from '../../storage/fixtures/audit-rows.ts'
 import { auditCsv, auditJson, csvCell, type PageOf } from './audit-export.ts'
 
 const row = (id: string, tool = 'hello'): AuditRow => ({
+  ...NOTHING_SHOWN,
   id,
   time: '2026-01-01T00:00:00.000Z',
   tenant: 'acme',
-  caller: null,
   source: 'rest',
-  run_id: null,
   tool,
-  model: null,
-  schema_hash: null,
   params_hash: 'abc',
   outcome: 'success',
-  error_code: null,
   duration_ms: 1.5,
   attempts: 1,
-  event: null,
-  subject: null,
-  detail: null,
-  version: null,
   cost: 0.25,
-  key: null,
   hash: 'def',
 })
 

@@ -1,31 +1,10 @@
+import { auditColumns } from '../../core/records/audit-columns.ts'
 import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
 
 /** Reads the page at a cursor, or the first page. */
 export type PageOf = (cursor: { readonly cursor?: string }) => Promise<AuditPage>
 
-const COLUMNS: readonly (keyof AuditRow)[] = [
-  'id',
-  'time',
-  'tenant',
-  'caller',
-  'source',
-  'run_id',
-  'tool',
-  'model',
-  'schema_hash',
-  'params_hash',
-  'outcome',
-  'error_code',
-  'duration_ms',
-  'attempts',
-  'event',
-  'subject',
-  'detail',
-  'version',
-  'cost',
-  'key',
-  'hash',
-]
+const COLUMNS = ['id', 'time', ...auditColumns.map(({ shown }) => shown), 'hash'] as (keyof AuditRow)[]
 
 /** All rows as CSV, page by page. */
 export async function* auditCsv(pageOf: PageOf): AsyncGenerator<string> {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller, Callers } from '../../app/callers/callers.ts'
 import { PREVIEW_SOURCE, parametersPreview } from '../../app/payloads.ts'
 import { Cancellation } from '../../core/cancellation.ts'
+import { type AuditColumn, auditColumns, COLUMN_TYPES } from '../../core/records/audit-columns.ts'
 import type { AuditFilter, AuditPageRow, AuditRow } from '../../core/storage/ledger.ts'
 import type { RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
@@ -22,7 +23,6 @@ import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
 const NAME = { type: 'string', minLength: 1, maxLength: 200 }
-const OUTCOME = { enum: ['success', 'failure', 'unknown'] }
 
 /** The time of a query. */
 export const TIME_QUERY = {
@@ -35,7 +35,7 @@ const AUDIT_QUERY = {
   tool: NAME,
   caller: { ...NAME, description: 'The id of an API key, or local.' },
   run_id: NAME,
-  outcome: OUTCOME,
+  outcome: COLUMN_TYPES.outcome.schema,
   error_code: { enum: Object.keys(TOOL_ERRORS) },
   ...TIME_QUERY,
   limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
@@ -44,37 +44,20 @@ const AUDIT_QUERY = {
   preview: { enum: ['parameters'], description: 'Adds parameters_preview to calls with stored parameters.' },
 }
 
-const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
-
-const AUDIT_COLUMNS = {
-  id: TEXT,
-  time: TIME,
-  tenant: TEXT,
-  caller: nullable('The id of the API key.'),
-  source: nullable('The interface that the call came through.'),
-  run_id: nullable('The run that the call belongs to.'),
-  tool: { type: 'string', description: 'Empty for an event.' },
-  model: nullable('The model that requested the call, as provider:model.'),
-  schema_hash: nullable('The hash of the tool definition.'),
-  params_hash: nullable('A keyed hash of the parameters.'),
-  outcome: OUTCOME,
-  error_code: nullable(),
-  duration_ms: { type: 'number' },
-  attempts: { ...COUNT, description: 'How often the tool ran for the call, or how many times the event happened.' },
-  event: nullable('What happened, such as key.created; null for a call.'),
-  subject: nullable('What it happened to, such as the id of a key.'),
-  detail: nullable('More about the event: a JSON object as text.'),
-  version: nullable('The version of the tool; null if it has none.'),
-  cost: {
-    type: ['number', 'null'],
-    description: 'What the call cost, in units of costs.currency; null if it is unknown.',
-  },
-  key: nullable('The id of the API key that called; null if there was none.'),
-  hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
+const columnSchema = ({ type, required, description }: AuditColumn) => {
+  const { schema } = COLUMN_TYPES[type]
+  return {
+    ...schema,
+    ...('type' in schema && !required && { type: [schema.type, 'null'] }),
+    ...(description !== undefined && { description }),
+  }
 }
 
 export const SHOWN_COLUMNS = {
-  ...AUDIT_COLUMNS,
+  id: TEXT,
+  time: TIME,
+  ...Object.fromEntries(auditColumns.map((column) => [column.shown, columnSchema(column)])),
+  hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
   caller_name: { type: ['string', 'null'], description: 'The name that the key or user has now. Not in exports.' },
 }
 

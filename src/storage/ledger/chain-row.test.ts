@@ -2,7 +2,9 @@ import { createHmac } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { paramsHasher } from './chain-row.ts'
+import { auditColumns } from '../../core/records/audit-columns.ts'
+import { chainRow } from '../fixtures/audit-rows.ts'
+import { paramsHasher, rowHash } from './chain-row.ts'
 
 const key = fc.oneof(fc.string({ minLength: 1 }), fc.string({ minLength: 60, maxLength: 70 }))
 const value = fc.oneof(fc.jsonValue(), fc.string({ minLength: 1_000, maxLength: 3_000, unit: 'grapheme' }))
@@ -27,4 +29,10 @@ test('a value with half a surrogate pair has a hash', () => {
 
 test('text that is not JSON has no hash', () => {
   expect(paramsHasher('key')('{')).toBeNull()
+})
+
+test.each(auditColumns)('the hash of a row covers $name', ({ name }) => {
+  const row = chainRow({ [name]: null })
+  const hashes = [null, 1, '1'].map((value) => rowHash('before', { ...row, [name]: value }))
+  expect(new Set(hashes).size).toBe(3)
 })

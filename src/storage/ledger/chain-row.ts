@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { canonicalText } from '../../core/json/canonical-text.ts'
 import type { CallEntry, EventEntry } from '../../core/storage/ledger.ts'
 import type { ChainRow } from './ledger-tables.ts'
+import { filledColumns, firstHashed, hashedByName } from './row-code.ts'
 import { storableText } from './storable-text.ts'
 
 /** Stands before the first row of every chain. */
@@ -10,50 +11,18 @@ export const GENESIS = '0'.repeat(64)
 
 /**
  * The hash of a row: SHA-256, in hexadecimal, of one JSON array without white space in UTF-8. Its members are the hash
- * of the row before (64 zeros before the first), then all fields of the row in this order. The model is left out when
- * it is null, and so are the fields of events, approvals and nested calls, and an object with the fields that came later,
- * so that rows from before these were recorded keep their hash.
+ * of the row before (64 zeros before the first), the place of the row, then its columns. The model is left out when it is
+ * null, and so are the columns of events, approvals and nested calls, and an object with the columns that came later, so
+ * that rows from before these were recorded keep their hash.
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
-  const { chain, seq, at, tenant, caller, source, run_id, tool } = row
-  const {
-    schema_hash,
-    params_hash,
-    outcome,
-    code,
-    duration_ms,
-    attempts,
-    model,
-    event,
-    subject,
-    detail,
-    version,
-    cost,
-    key,
-  } = row
-  const fields: unknown[] = [
-    before,
-    chain,
-    seq,
-    at,
-    tenant,
-    caller,
-    source,
-    run_id,
-    tool,
-    schema_hash,
-    params_hash,
-    outcome,
-    code,
-    duration_ms,
-    attempts,
-  ]
+  const fields = firstHashed(before, row)
+  const { model, event, subject, detail } = row
   if (model !== null) fields.push(model)
   // An array, so that no model can be taken for an event.
   if (event !== null || subject !== null || detail !== null) fields.push([event, subject, detail])
-  if (version !== null || cost !== null || key !== null) {
-    fields.push({ ...(version !== null && { version }), ...(cost !== null && { cost }), ...(key !== null && { key }) })
-  }
+  const later = hashedByName(row)
+  if (later !== undefined) fields.push(later)
   return hash('sha256', JSON.stringify(fields), 'hex')
 }
 
@@ -73,16 +42,11 @@ export function chainRow(
   const askedHash = (params: string | null) => (params === null ? null : hashParams(params))
   const asked = approval && { asked_params_hash: askedHash(approval.params) }
   const row = {
+    ...filledColumns(entry),
     chain,
     seq,
     at: Math.floor(finite(entry.at)),
-    tenant: storableText(entry.tenant),
-    caller: storableText(entry.caller),
-    source: storableText(entry.source),
-    run_id: storableText(entry.runId),
     tool: storableText(entry.tool),
-    model: storableText(entry.model),
-    schema_hash: storableText(entry.schemaHash),
     params_hash: entry.params === null ? null : hashParams(entry.params),
     outcome: code === null ? ('success' as const) : entry.unknown ? ('unknown' as const) : ('failure' as const),
     code,
@@ -92,9 +56,6 @@ export function chainRow(
     event: null,
     subject: storableText(approval?.id ?? null),
     detail: approval || nesting ? JSON.stringify({ ...asked, ...nesting }) : null,
-    version: storableText(entry.version ?? null),
-    cost: entry.cost ?? null,
-    key: storableText(entry.keyId ?? null),
     hash: '',
   }
   row.hash = rowHash(before, row)

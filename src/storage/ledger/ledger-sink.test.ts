@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { auditColumns } from '../../core/records/audit-columns.ts'
 import type { Ledger } from '../../core/storage/ledger.ts'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { run, settle } from './fixtures/open-ledger.ts'
@@ -22,16 +23,11 @@ describe('batches', () => {
     clock.advance(50)
     const [one, two, three, four] = appends[0]?.calls ?? []
     expect(one).toEqual({
+      ...Object.fromEntries(auditColumns.flatMap(({ field }) => (field === undefined ? [] : [[field, null]]))),
       at: 105,
       tenant: 'acme',
-      caller: null,
       source: 'rest',
-      runId: null,
       tool: 'a',
-      version: null,
-      cost: null,
-      keyId: null,
-      model: null,
       schemaHash: 'schema-1',
       params: '{"city":"Hamburg"}',
       code: null,

@@ -3,6 +3,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import { type CallBatch, type CallRecord, type RecordSink, toolIn } from '../../core/records/recorder.ts'
 import type { CallEntry, EventEntry, Ledger, TurnEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
+import { entryFields } from './row-code.ts'
 
 /** How long records wait for others, and the minimum time between two batches, unless a caller waits. */
 const GATHER_MS = 20
@@ -205,17 +206,9 @@ export class LedgerSink implements RecordSink {
 
 /** `epoch` converts the time of the clock to the time of day. */
 const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
+  ...entryFields(record),
   at: epoch + record.startedMs,
-  tenant: record.tenant,
-  caller: record.caller ?? null,
-  source: record.source ?? null,
-  runId: record.runId ?? null,
   tool: toolIn(record),
-  model: record.model ?? null,
-  schemaHash: record.schemaHash ?? null,
-  version: record.version ?? null,
-  cost: record.cost ?? null,
-  keyId: record.keyId ?? null,
   hold: record.hold,
   params: record.params === undefined ? null : jsonText(record.params),
   approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },

@@ -1,3 +1,4 @@
+import type { StoredColumns } from '../../core/records/audit-columns.ts'
 import type { AuditFilter, CallEntry, TurnEntry, VersionCall, VersionQuery } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
@@ -5,36 +6,13 @@ import type { StoredRun } from '../../core/storage/run-store.ts'
  * One row of a chain, as it is written. Every field must be read back exactly as it was written, or the hash does not
  * fit: texts hold no NUL and are well-formed, numbers are finite.
  */
-export interface ChainRow {
+export interface ChainRow extends StoredColumns {
   /** The server instance that wrote it; each has its own chain. */
   readonly chain: string
   /** The number in the chain, from 1, without gaps. */
   readonly seq: number
   /** Whole milliseconds since 1970. */
   readonly at: number
-  readonly tenant: string
-  readonly caller: string | null
-  readonly source: string | null
-  readonly run_id: string | null
-  readonly tool: string
-  readonly model: string | null
-  readonly schema_hash: string | null
-  readonly params_hash: string | null
-  readonly outcome: 'success' | 'failure' | 'unknown'
-  readonly code: string | null
-  readonly duration_ms: number
-  readonly attempts: number
-  /** These three are null for a call, unless it needed approval or was nested. */
-  readonly event: string | null
-  readonly subject: string | null
-  /** JSON text. */
-  readonly detail: string | null
-  /** The version of the tool; null if it has none. */
-  readonly version: string | null
-  /** In millionths of the currency; null if it is unknown. */
-  readonly cost: number | null
-  /** The id of the API key that called; null if there was none. */
-  readonly key: string | null
   /** Hexadecimal. */
   readonly hash: string
 }

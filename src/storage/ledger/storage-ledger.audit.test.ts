@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { AuditFilter } from '../../core/storage/ledger.ts'
+import { NOTHING_SHOWN } from '../fixtures/audit-rows.ts'
 import { call, openLedger, settle } from './fixtures/open-ledger.ts'
 
 const all: AuditFilter = { tenant: undefined, limit: 100 }
@@ -13,6 +14,7 @@ describe('audit', () => {
     )
     expect((await ledger.audit(all)).rows).toEqual([
       {
+        ...NOTHING_SHOWN,
         id: 'server-1:1',
         time: '2026-01-01T00:00:00.000Z',
         tenant: 'acme',
@@ -20,9 +22,6 @@ describe('audit', () => {
         source: 'rest',
         run_id: 'run-1',
         tool: 'weather',
-        version: null,
-        cost: null,
-        key: null,
         model: 'mini:one',
         schema_hash: 'schema-1',
         params_hash: stored.rows[0]?.params_hash,
@@ -30,9 +29,6 @@ describe('audit', () => {
         error_code: 'EXECUTION_ERROR',
         duration_ms: 12.5,
         attempts: 1,
-        event: null,
-        subject: null,
-        detail: null,
         hash: stored.rows[0]?.hash,
       },
     ])

@@ -5,7 +5,6 @@ import type {
   AuditPage,
   AuditPageRow,
   AuditReport,
-  AuditRow,
   AuditSummary,
   CallEntry,
   CallSeriesMetrics,
@@ -32,6 +31,7 @@ import { FigureQueries } from './figure-queries.ts'
 import { type Expired, expire, figuresKeptMs, Housekeeper, type Retention } from './housekeeper.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { LiveFigures, queryTenant } from './live-figures.ts'
+import { shownRow } from './row-code.ts'
 import type { AddSeal } from './seal.ts'
 import { storableRun } from './storable-text.ts'
 import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
@@ -126,7 +126,7 @@ export class StorageLedger implements Ledger {
     if (!Number.isSafeInteger(seq) || chain.includes('\0')) return undefined
     const found = await this.#tables.row(chain, seq)
     if (found === undefined || (tenant !== undefined && found.tenant !== tenant)) return undefined
-    return { row: auditRow(found), payload: found.payload }
+    return { row: shownRow(found), payload: found.payload }
   }
 
   async verify(heads: readonly ChainHead[] = []): Promise<AuditReport> {
@@ -286,31 +286,7 @@ async function auditPage(tables: LedgerTables, { cursor, ...filter }: AuditFilte
 }
 
 const pageRow = ({ payloadStart, ...row }: FoundRow): AuditPageRow =>
-  typeof payloadStart === 'string' ? { ...auditRow(row), payload_start: payloadStart } : auditRow(row)
-
-const auditRow = (row: ChainRow): AuditRow => ({
-  id: `${row.chain}:${row.seq}`,
-  time: new Date(row.at).toISOString(),
-  tenant: row.tenant,
-  caller: row.caller,
-  source: row.source,
-  run_id: row.run_id,
-  tool: row.tool,
-  model: row.model,
-  schema_hash: row.schema_hash,
-  version: row.version,
-  cost: row.cost === null ? null : row.cost / 1e6,
-  key: row.key,
-  params_hash: row.params_hash,
-  outcome: row.outcome,
-  error_code: row.code as AuditRow['error_code'],
-  duration_ms: row.duration_ms,
-  attempts: row.attempts,
-  event: row.event,
-  subject: row.subject,
-  detail: row.detail,
-  hash: row.hash,
-})
+  typeof payloadStart === 'string' ? { ...shownRow(row), payload_start: payloadStart } : shownRow(row)
 
 /** The place of a row in the order of the audit. */
 type RowPlace = Pick<ChainRow, 'at' | 'chain' | 'seq'>

@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { auditColumns, COLUMN_TYPES } from '../../core/records/audit-columns.ts'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
+import { storedValues } from '../ledger/row-code.ts'
 import { ask, type Database, placeholders, type Statement, Where, type Work } from './database.ts'
 import { addPayloads } from './payloads.ts'
 import { insertRuns } from './runs.ts'
@@ -14,38 +16,22 @@ const SEARCH_TIMEOUT_MS = 30_000
 /** Removal runs in the background and may remove many rows. */
 const REMOVAL_TIMEOUT_MS = 300_000
 
-const ROW_COLUMNS = {
+/** The columns of the table, with their types in PostgreSQL. */
+const STORED_COLUMNS = {
   chain: 'integer',
   seq: 'bigint',
   at: 'double precision',
-  tenant: 'text',
-  caller: 'text',
-  source: 'text',
-  run_id: 'text',
-  tool: 'text',
-  model: 'text',
-  schema_hash: 'text',
-  params_hash: 'text',
-  outcome: 'text',
-  code: 'text',
-  duration_ms: 'double precision',
-  attempts: 'bigint',
-  event: 'text',
-  subject: 'text',
-  detail: 'text',
-  version: 'text',
-  cost: 'bigint',
-  key: 'text',
+  ...Object.fromEntries(auditColumns.map(({ name, type }) => [name, COLUMN_TYPES[type].postgres])),
   hash: 'text',
 }
-const selectRows = (more = '') => `
-  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id, tool, model,
-    schema_hash, params_hash, outcome, code, duration_ms, attempts,
-    event, subject, detail, version, cost, key, hash ${more}
-  FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
+const SELECTED = ['chains.name AS chain, seq, at', ...auditColumns.map(({ name }) => name), 'hash']
+const selectRows = (...more: readonly string[]) => {
+  const from = 'FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE'
+  return ['SELECT', [...SELECTED, ...more].join(', '), from].join(' ')
+}
 const SELECT_ROWS = selectRows()
 /** A subquery for each row of the page: the engines read no other payloads. */
-const SELECT_ROWS_WITH_PAYLOADS = selectRows(`,
+const SELECT_ROWS_WITH_PAYLOADS = selectRows(`
     (SELECT substr(content, 1, ?) FROM toolyard.payloads
       WHERE payloads.chain = audit.chain AND payloads.seq = audit.seq) AS "payloadStart"`)
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
@@ -259,31 +245,8 @@ function* writeBatch(
 }
 
 function insertRows(database: Database, rows: readonly ChainRow[], chains: ReadonlyMap<string, number>): Statement {
-  const values = rows.map((row) => [
-    chains.get(row.chain),
-    row.seq,
-    row.at,
-    row.tenant,
-    row.caller,
-    row.source,
-    row.run_id,
-    row.tool,
-    row.model,
-    row.schema_hash,
-    row.params_hash,
-    row.outcome,
-    row.code,
-    row.duration_ms,
-    row.attempts,
-    row.event,
-    row.subject,
-    row.detail,
-    row.version,
-    row.cost,
-    row.key,
-    row.hash,
-  ])
-  return database.insert('toolyard.audit', ROW_COLUMNS, values)
+  const values = rows.map((row) => storedValues(chains.get(row.chain) as number, row))
+  return database.insert('toolyard.audit', STORED_COLUMNS, values)
 }
 
 function insertCells(database: Database, cells: readonly Cell[]): Statement {

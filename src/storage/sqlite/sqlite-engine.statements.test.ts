@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
+import { chainRow } from '../fixtures/audit-rows.ts'
 import type { ChainRow } from '../ledger/ledger-tables.ts'
 import { ask } from '../sql/database.ts'
 import { SqlLedgerTables } from '../sql/sql-ledger-tables.ts'
@@ -21,31 +22,17 @@ const statements = new SqliteStatements(database, instances, changes, 7)
 const sliced = new SqlLedgerTables(statements)
 const whole = new SqlLedgerTables(new SqliteStatements(database, instances, changes))
 
-const row = (index: number): ChainRow => ({
-  chain: `chain-${index % 3}`,
-  seq: Math.floor(index / 3) + 1,
-  // Several of the same time, across slices.
-  at: Math.floor(index / 10) * 10,
-  tenant: `tenant-${index % 2}`,
-  caller: null,
-  source: null,
-  run_id: index % 4 === 0 ? `run-${index % 8}` : null,
-  tool: index % 25 === 0 ? 'rare' : 'common',
-  model: null,
-  schema_hash: null,
-  params_hash: null,
-  outcome: 'success',
-  code: null,
-  duration_ms: 1,
-  attempts: 1,
-  event: null,
-  subject: null,
-  detail: null,
-  version: null,
-  cost: null,
-  key: null,
-  hash: `${index}`,
-})
+const row = (index: number): ChainRow =>
+  chainRow({
+    chain: `chain-${index % 3}`,
+    seq: Math.floor(index / 3) + 1,
+    // Several of the same time, across slices.
+    at: Math.floor(index / 10) * 10,
+    tenant: `tenant-${index % 2}`,
+    run_id: index % 4 === 0 ? `run-${index % 8}` : null,
+    tool: index % 25 === 0 ? 'rare' : 'common',
+    hash: `${index}`,
+  })
 
 beforeAll(async () => {
   const rows = Array.from({ length: 200 }, (_, index) => row(index))

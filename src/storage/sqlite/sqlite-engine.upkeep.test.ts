@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
+import { chainRow } from '../fixtures/audit-rows.ts'
 import { call } from '../fixtures/call-entry.ts'
 import type { Engine } from '../sql/engine.ts'
 import { migrate } from './migrations.ts'
@@ -195,19 +196,9 @@ describe('the sweep', () => {
   })
 
   it('removes payloads after seven days, and their bytes', async () => {
-    const row = { chain: 'chain', caller: null, source: null, run_id: null, tool: 'x', model: null, schema_hash: null }
-    const rest = {
-      params_hash: null,
-      outcome: 'success',
-      code: null,
-      duration_ms: 1,
-      attempts: 1,
-      event: null,
-    } as const
-    const more = { subject: null, detail: null, version: null, cost: null, key: null, hash: '' }
     const write = (seq: number, content: string) => {
       const at = clock.wall()
-      const rows = [{ ...row, ...rest, ...more, tenant: 't', seq, at }]
+      const rows = [chainRow({ tenant: 't', seq, at })]
       return engine.tables.write({
         rows,
         runs: [],

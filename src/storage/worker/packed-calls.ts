@@ -1,12 +1,18 @@
+import { auditColumns, COLUMN_TYPES } from '../../core/records/audit-columns.ts'
 import type { CallEntry } from '../../core/storage/ledger.ts'
+import { compiled } from '../ledger/row-code.ts'
 
-const SHARED = [
-  ...(['tool', 'tenant', 'caller', 'source', 'runId', 'model', 'schemaHash', 'version', 'keyId', 'hold'] as const),
-  ...(['approval', 'nesting', 'code', 'unknown'] as const),
-] as const
+const fieldsOf = (isText: boolean) =>
+  auditColumns.flatMap(({ type, field }) =>
+    field !== undefined && (COLUMN_TYPES[type].postgres === 'text') === isText ? [field] : [],
+  )
 
 /** The fields that many calls have in common. */
-type Origin = Pick<CallEntry, (typeof SHARED)[number]>
+const SHARED = ['tool', ...fieldsOf(true), 'hold', 'approval', 'nesting', 'code', 'unknown'] as (keyof CallEntry)[]
+type Origin = Partial<CallEntry>
+
+/** Numbers that may be unknown. Their type stands for any of them. */
+const NUMBERS = fieldsOf(false) as 'cost'[]
 
 /**
  * Calls as they are sent to another thread. Every object and every string costs both threads, so common fields are
@@ -14,15 +20,16 @@ type Origin = Pick<CallEntry, (typeof SHARED)[number]>
  */
 export interface PackedCalls {
   readonly origins: readonly Origin[]
-  /** `WIDTH` for each call: its origin, when it began, how long it took, attempts, the length of its parameters, its cost. */
+  /** `WIDTH` for each call: its origin, when it began, how long it took, attempts, the length of its parameters, `NUMBERS`. */
   readonly numbers: Float64Array
   readonly params: string
   /** Of each call; absent if none has one. */
   readonly payloads?: readonly CallEntry['payload'][]
 }
 
-const WIDTH = 6
-/** The length of missing parameters, and an unknown cost. */
+const FIXED = 5
+const WIDTH = FIXED + NUMBERS.length
+/** The length of missing parameters. */
 const NONE = -1
 /** How many of the last origins are compared. */
 const NEAR = 8
@@ -42,7 +49,9 @@ export function packCalls(calls: readonly CallEntry[]): PackedCalls {
       numbers[place + 4] = call.params.length
       params.push(call.params)
     }
-    numbers[place + 5] = call.cost ?? NONE
+    for (let index = 0; index < NUMBERS.length; index++) {
+      numbers[place + FIXED + index] = call[NUMBERS[index] as 'cost'] ?? Number.NaN
+    }
     place += WIDTH
   }
   const payloads = calls.some(({ payload }) => payload !== undefined) && calls.map(({ payload }) => payload)
@@ -56,26 +65,40 @@ export function unpackCalls({ origins, numbers, params, payloads }: PackedCalls)
     const length = numbers[place + 4] as number
     const text = length === NONE ? null : params.slice(read, read + length)
     if (text !== null) read += length
-    calls.push({
-      ...(origins[numbers[place] as number] as Origin),
+    const call = {
+      ...(origins[numbers[place] as number] as CallEntry),
       at: numbers[place + 1] as number,
       durationMs: numbers[place + 2] as number,
       attempts: numbers[place + 3] as number,
-      cost: numbers[place + 5] === NONE ? undefined : numbers[place + 5],
       params: text,
       payload: payloads?.[calls.length],
-    })
+    }
+    for (let index = 0; index < NUMBERS.length; index++) {
+      const value = numbers[place + FIXED + index] as number
+      call[NUMBERS[index] as 'cost'] = Number.isNaN(value) ? undefined : value
+    }
+    calls.push(call)
   }
   return calls
 }
+
+const isAlike = compiled('call, origin', SHARED.map((field) => `call.${field} === origin.${field}`).join(' && ')) as (
+  call: CallEntry,
+  origin: Origin,
+) => boolean
+
+/** With the numbers, since adding properties to each unpacked call takes a microsecond. */
+const makeOrigin = compiled(
+  'call',
+  `({ ${[...SHARED.map((field) => `${field}: call.${field}`), ...NUMBERS.map((field) => `${field}: undefined`)]} })`,
+) as (call: CallEntry) => Origin
 
 /** The index of the call's origin, which is added if none of the last ones is the same. */
 function originOf(call: CallEntry, origins: Origin[]): number {
   const end = origins.length
   for (let index = end - 1; index >= 0 && index >= end - NEAR; index--) {
-    const origin = origins[index] as Origin
-    if (SHARED.every((field) => call[field] === origin[field])) return index
+    if (isAlike(call, origins[index] as Origin)) return index
   }
-  origins.push(Object.fromEntries(SHARED.map((field) => [field, call[field]])) as Origin)
+  origins.push(makeOrigin(call))
   return end
 }
