@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
+import { auditColumns, COLUMN_TYPES } from '../../src/core/records/audit-columns.ts'
 import type { Change } from '../../src/core/storage/storage.ts'
 import { call, event } from '../../src/storage/fixtures/call-entry.ts'
 import { chainRow, GENESIS } from '../../src/storage/ledger/chain-row.ts'
 import { OwnChain, verifyChains } from '../../src/storage/ledger/verify-chain.ts'
 import { migrations } from '../../src/storage/postgres/migrations.ts'
+import { auditColumnStep } from '../../src/storage/sql/audit-log.ts'
 import { captureLog } from '../../src/testing/stand-ins.ts'
 import { FULL } from '../setup/full.ts'
 import { startPostgres } from '../setup/start-postgres.ts'
@@ -100,6 +102,31 @@ describe('migrations', () => {
     ])
     await ask(url, "UPDATE toolyard.audit SET detail = '{}' WHERE event IS NOT NULL")
     expect((await verifyChains(tables, 'key', new Map())).faults).toMatchObject([{ chain: 'later', at: 2 }])
+  })
+
+  test('the audit log has the columns of the list, and a step that adds one gives the same', async () => {
+    const url = await databases.create()
+    await (await databases.open({ url })).close()
+    const layout = () =>
+      ask<{ name: string; type: string; required: boolean }>(
+        url,
+        `SELECT column_name AS name, data_type AS type, is_nullable = 'NO' AS required FROM information_schema.columns
+         WHERE table_schema = 'toolyard' AND table_name = 'audit' AND column_name NOT IN ('chain', 'seq', 'at', 'hash')`,
+      )
+    const view = () => ask(url, "SELECT pg_get_viewdef('toolyard.audit_log'::regclass) AS sql")
+    const [columns, shown] = [await layout(), await view()]
+    const byName = (list: readonly { name: string }[]) => list.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    expect(byName(columns)).toEqual(
+      byName(
+        auditColumns.map(({ name, type, required = false }) => ({ name, type: COLUMN_TYPES[type].postgres, required })),
+      ),
+    )
+    await ask(url, 'DROP VIEW toolyard.audit_log')
+    const { name } = auditColumns.at(-1) as (typeof auditColumns)[number]
+    await ask(url, `ALTER TABLE toolyard.audit DROP COLUMN ${name}`)
+    await ask(url, 'CREATE VIEW toolyard.audit_log AS SELECT 1')
+    await ask(url, auditColumnStep(name).postgres)
+    expect([byName(await layout()), await view()]).toEqual([byName(columns), shown])
   })
 
   test('a database of a newer version is refused by a sentence that says so', async () => {

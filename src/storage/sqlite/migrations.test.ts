@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { auditColumns, COLUMN_TYPES } from '../../core/records/audit-columns.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
+import { NOTHING_SHOWN } from '../fixtures/audit-rows.ts'
 import { call, event } from '../fixtures/call-entry.ts'
 import { whole } from '../fixtures/given-knowledge.ts'
 import { OwnChain, verifyChains } from '../ledger/verify-chain.ts'
+import { auditColumnStep } from '../sql/audit-log.ts'
 import { USAGE } from '../sql/database.ts'
 import { hostStorage } from '../worker/host-storage.ts'
 import { WITHOUT_ADDITIONS } from './fixtures/without-additions.ts'
@@ -123,31 +126,50 @@ test('reports the rows of a block that somebody damaged as missing', async () =>
   expect(faults[0]).toEqual({ chain: 'sealed-server', at: 2, problem: 'Rows 2 to 13 are missing' })
 })
 
+test('the table of the audit log has the columns of the list', () => {
+  const columns = freshDatabase().all<{ name: string; type: string; notnull: number }>('PRAGMA table_info(audit)')
+  const place = ['chain', 'seq', 'at', 'hash']
+  expect(new Map(columns.filter(({ name }) => !place.includes(name)).map((one) => [one.name, one]))).toMatchObject(
+    new Map(
+      auditColumns.map(({ name, type, required }) => [
+        name,
+        { type: COLUMN_TYPES[type].sqlite, notnull: Number(required ?? 0) },
+      ]),
+    ),
+  )
+})
+
+test('a step that adds a column gives the layout of the list', () => {
+  const fresh = freshDatabase()
+  const before = layout(fresh)
+  const view = () => fresh.get<{ sql: string }>("SELECT sql FROM sqlite_schema WHERE name = 'audit_log'")?.sql
+  const sql = view()?.replace(/\s+/g, ' ')
+  const { name } = auditColumns.at(-1) as (typeof auditColumns)[number]
+  fresh.exec(`DROP VIEW audit_log; ALTER TABLE audit DROP COLUMN ${name}; CREATE VIEW audit_log AS SELECT 1`)
+  fresh.exec(auditColumnStep(name).sqlite)
+  expect(layout(fresh)).toEqual(before)
+  expect(view()).toBe(sql)
+})
+
 test('the audit_log view has the columns that the audit API shows', () => {
   const { database } = oldDatabase()
   migrate(database)
-  expect({ ...database.get<object>("SELECT * FROM audit_log WHERE id = 'sealed-server:1'") }).toEqual({
+  const row = { ...database.get<object>("SELECT * FROM audit_log WHERE id = 'sealed-server:1'") }
+  expect(Object.keys(row)).toEqual(['id', 'time', 'at', ...auditColumns.map(({ shown }) => shown), 'hash'])
+  expect(row).toEqual({
+    ...NOTHING_SHOWN,
     id: 'sealed-server:1',
     time: '2026-11-01T12:00:00.000Z',
     at: Date.UTC(2026, 10, 1, 12),
     tenant: 'globex',
-    caller: null,
     source: 'mcp',
     run_id: 'run-0',
     tool: 'wéather "now"',
-    model: null,
-    schema_hash: null,
     params_hash: 'b03d280144a050fa55b7694ab6d4e0d54cc63ac8a7745eeea002bcec0e7c0bac',
     outcome: 'unknown',
     error_code: 'TIMEOUT',
     duration_ms: 0,
     attempts: 1,
-    event: null,
-    subject: null,
-    detail: null,
-    version: null,
-    cost: null,
-    key: null,
     hash: '01d14b526c525e19a25a7811ebc58ee671d5cd1900b32b12fea545bf09b88262',
   })
 })
