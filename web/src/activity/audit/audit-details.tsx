@@ -37,6 +37,7 @@ const Event = ({ row }: RowProps) => (
           <Code>{row.params_hash}</Code>
         </Fact>
       )}
+      <OtherColumns row={row} />
       <Place row={row} />
     </dl>
     <div>
@@ -55,6 +56,23 @@ const Caller = ({ row }: RowProps) => (
     {row.caller !== null && <Same name="caller" value={row.caller} what="this caller" />}
   </Fact>
 )
+
+/** Columns that the details describe in words, or leave to `Copy as JSON`. */
+const DESCRIBED: ReadonlySet<string> = new Set(
+  [
+    'id time tenant caller caller_name source run_id tool model schema_hash version cost key params_hash outcome',
+    'error_code duration_ms attempts event subject detail hash',
+  ].flatMap((names) => names.split(' ')),
+)
+
+const OtherColumns = ({ row }: RowProps) =>
+  Object.entries(row)
+    .filter(([name, value]) => !DESCRIBED.has(name) && value !== null)
+    .map(([name, value]) => (
+      <Fact key={name} name={name.replaceAll('_', ' ').replace(/^./, (first) => first.toUpperCase())}>
+        {String(value)}
+      </Fact>
+    ))
 
 const Place = ({ row }: RowProps) => (
   <>
@@ -97,6 +115,7 @@ const Call = ({ row }: RowProps) => (
       <Fact name="Cost">{row.cost === null ? 'unknown' : row.cost}</Fact>
       <Fact name="Parameters">{row.params_hash === null ? 'not readable' : <Code>{row.params_hash}</Code>}</Fact>
       <Fact name="Definition">{row.schema_hash === null ? 'none' : <Code>{row.schema_hash}</Code>}</Fact>
+      <OtherColumns row={row} />
       <Place row={row} />
     </dl>
     <p className="text-muted">
