@@ -6,58 +6,31 @@ import type { Ledger } from '../core/storage/ledger.ts'
 import type { Change, Storage, StorageStatus } from '../core/storage/storage.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { CHANGES, ChangeListeners, type StorageOptions } from './sql/engine.ts'
-import {
-  type FromWorker,
-  type Level,
-  type News,
-  type Part,
-  type PlainError,
-  type Request,
-  STORAGE_PARTS,
-  type WorkerStart,
-} from './worker/messages.ts'
+import type { FromWorker, Level, Methods, News, PlainError, Request, WorkerStart } from './worker/messages.ts'
 import { packCalls } from './worker/packed-calls.ts'
 
 /** Opens the store in its own thread, so that it never blocks the calling thread. */
 export async function openStorage(options: StorageOptions, { log }: { readonly log: Log }): Promise<Storage> {
   const thread = new StorageThread(options, log)
-  const { parts } = await thread.start()
-  const part = <P extends Part>(name: P): Required<Storage>[P] => {
-    const method =
-      (method: string) =>
-      (...args: readonly unknown[]) =>
-        thread.call(name, method, args)
-    const methods = Object.keys(STORAGE_PARTS[name]).map((key) => [key, method(key)])
-    return Object.fromEntries(methods) as Required<Storage>[P]
-  }
+  const { methods } = await thread.start()
+  const partOf = (part: string, names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, (...args: readonly unknown[]) => thread.call(part, name, args)]))
+  const parts = Object.fromEntries(Object.entries(methods).map(([part, names]) => [part, partOf(part, names)]))
+  const stores = parts as unknown as Storage
   // PostgreSQL searches without blocking writes.
   const search = options.url === undefined ? new SearchThread(options, log) : undefined
   return {
+    ...stores,
     ledger: {
-      ...part('ledger'),
+      ...stores.ledger,
       async append(...[calls, runs, events = [], turns = []]: Parameters<Ledger['append']>) {
         await thread.call('ledger', 'append', [packCalls(calls), runs, events, turns])
       },
     },
-    runs: part('runs'),
-    keys: part('keys'),
-    sessions: part('sessions'),
-    settings: part('settings'),
-    validations: part('validations'),
-    toolUse: part('toolUse'),
-    once: part('once'),
-    jobs: part('jobs'),
-    spending: part('spending'),
-    connections: part('connections'),
-    chats: part('chats'),
-    items: part('items'),
-    pauses: part('pauses'),
-    durableRuns: part('durableRuns'),
     knowledge: {
-      ...part('knowledge'),
+      ...stores.knowledge,
       ...(search && { byText: (query) => search.byText(query), byVector: (query) => search.byVector(query) }),
     },
-    ...(parts.includes('leases') && { leases: part('leases') }),
     onChange: (listener) => thread.onChange(listener),
     status: () => thread.status(),
     async close() {
@@ -133,7 +106,7 @@ interface Pending {
 }
 
 interface Started {
-  readonly parts: readonly Part[]
+  readonly methods: Methods
   readonly status: StorageStatus
 }
 
@@ -196,7 +169,7 @@ class StorageThread {
     })
   }
 
-  call(part: Request['part'], method: string, args: readonly unknown[]): Promise<unknown> {
+  call(part: string, method: string, args: readonly unknown[]): Promise<unknown> {
     if (this.#closed !== undefined) return refused('The store is closed')
     if (this.#worker === undefined) return refused(this.#problem)
     return this.#post(this.#worker, part, method, args)
@@ -237,7 +210,7 @@ class StorageThread {
     }
   }
 
-  #post(worker: Worker, part: Request['part'], method: string, args: readonly unknown[]): Promise<unknown> {
+  #post(worker: Worker, part: string, method: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       try {

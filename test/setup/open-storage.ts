@@ -2,7 +2,7 @@ import type { Log } from '../../src/core/log.ts'
 import type { Storage } from '../../src/core/storage/storage.ts'
 import type { StorageOptions } from '../../src/storage/sql/engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
-import { type Part, STORAGE_PARTS } from '../../src/storage/worker/messages.ts'
+import { partsOf } from '../../src/storage/worker/messages.ts'
 import { putTemplate } from './sqlite-template.ts'
 
 /**
@@ -12,13 +12,5 @@ import { putTemplate } from './sqlite-template.ts'
 export async function openStorage(options: StorageOptions, { log }: { readonly log: Log }): Promise<Storage> {
   if (options.url === undefined) putTemplate(options.folder)
   const storage = await hostStorage(options, { log })
-  // Plain objects of functions, as the proxy in front of the thread has them.
-  const parts = (Object.keys(STORAGE_PARTS) as Part[])
-    .filter((name) => storage[name] !== undefined)
-    .map((name) => {
-      const part = storage[name] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
-      const methods = Object.keys(STORAGE_PARTS[name]).map((key) => [key, part[key]?.bind(part)])
-      return [name, Object.fromEntries(methods)]
-    })
-  return { ...storage, ...Object.fromEntries(parts) }
+  return { ...storage, ...partsOf(storage) }
 }

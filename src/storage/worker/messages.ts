@@ -1,4 +1,4 @@
-import type { Change, Storage, StorageStatus } from '../../core/storage/storage.ts'
+import type { Change, StorageStatus } from '../../core/storage/storage.ts'
 import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
 import type { StorageOptions } from '../sql/engine.ts'
 
@@ -14,7 +14,7 @@ export type Level = 'debug' | 'info' | 'warn' | 'error'
 export interface Request {
   readonly id: number
   /** `storage` for the methods of the store itself. */
-  readonly part: Part | 'storage'
+  readonly part: string
   readonly method: string
   readonly args: readonly unknown[]
 }
@@ -42,9 +42,12 @@ export interface News {
   readonly logs: readonly LogMessage[]
 }
 
+/** The names of the methods of each part. */
+export type Methods = Readonly<Record<string, readonly string[]>>
+
 export type FromWorker =
   | News
-  | { readonly type: 'ready'; readonly parts: readonly Part[]; readonly status: StorageStatus }
+  | { readonly type: 'ready'; readonly methods: Methods; readonly status: StorageStatus }
   | { readonly type: 'failed'; readonly error: PlainError }
 
 /** An error as another thread sees it. Details of unexpected errors are only logged. */
@@ -70,108 +73,24 @@ const describe = (error: Error): object => ({
   ...(error.cause instanceof Error && { cause: describe(error.cause) }),
 })
 
-/** A part of a store. */
-export type Part = Exclude<keyof Storage, 'onChange' | 'status' | 'close'>
+type Method = (...args: readonly unknown[]) => Promise<unknown>
 
-/** The methods that other threads may call. */
-export const STORAGE_PARTS: {
-  readonly [part in Part]: { readonly [method in keyof Required<Storage>[part]]: true }
-} = {
-  ledger: {
-    append: true,
-    audit: true,
-    row: true,
-    verify: true,
-    executions: true,
-    models: true,
-    callSeries: true,
-    runSeries: true,
-    parameterSets: true,
-    versionCalls: true,
-    objectiveCalls: true,
-    summary: true,
-    expire: true,
-  },
-  runs: { list: true, get: true, children: true, tenantOf: true, trim: true },
-  keys: {
-    list: true,
-    create: true,
-    change: true,
-    revoke: true,
-    restore: true,
-    rotate: true,
-    formerSecrets: true,
-    users: true,
-    putUser: true,
-    revokeUser: true,
-  },
-  sessions: { start: true, get: true, extend: true, end: true },
-  settings: { list: true, put: true, putFirst: true, replace: true, remove: true },
-  validations: { list: true, record: true, replace: true },
-  toolUse: { list: true, add: true, replace: true, doubtful: true },
-  once: { claim: true, look: true, settle: true, release: true },
-  jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
-  chats: { turns: true, add: true, addResponse: true, update: true, remove: true, list: true },
-  items: { list: true, get: true, put: true, remove: true },
-  pauses: {
-    ask: true,
-    open: true,
-    get: true,
-    tenantOf: true,
-    list: true,
-    countPending: true,
-    decide: true,
-    saveProgress: true,
-    progress: true,
-    openProgress: true,
-    begin: true,
-  },
-  durableRuns: {
-    create: true,
-    get: true,
-    tenantOf: true,
-    open: true,
-    shown: true,
-    data: true,
-    append: true,
-    begin: true,
-    end: true,
-    cancel: true,
-    release: true,
-    owned: true,
-    due: true,
-    take: true,
-  },
-  knowledge: {
-    collections: true,
-    collection: true,
-    open: true,
-    put: true,
-    document: true,
-    staged: true,
-    remove: true,
-    drop: true,
-    byText: true,
-    byVector: true,
-    withoutVector: true,
-    setVectors: true,
-    knownVectors: true,
-    keepVectors: true,
-    sweep: true,
-  },
-  leases: { lease: true, company: true },
-  spending: { hold: true, report: true },
-  connections: {
-    list: true,
-    get: true,
-    put: true,
-    lease: true,
-    renew: true,
-    release: true,
-    remove: true,
-    begin: true,
-    finish: true,
-    sealed: true,
-    reseal: true,
-  },
+/** The parts of a store as plain objects of functions. */
+export type Parts = Readonly<Record<string, Readonly<Record<string, Method>>>>
+
+/** The parts that a store has, with all methods of each. */
+export const partsOf = (storage: object): Parts =>
+  Object.fromEntries(
+    Object.entries(storage).flatMap(([name, part]) => (typeof part === 'object' ? [[name, methodsOf(part)]] : [])),
+  )
+
+function methodsOf(part: Record<string, unknown>): Record<string, Method> {
+  const methods: Record<string, Method> = {}
+  for (let level = part; level !== Object.prototype; level = Object.getPrototypeOf(level)) {
+    for (const name of Object.getOwnPropertyNames(level)) {
+      const method = part[name]
+      if (name !== 'constructor' && typeof method === 'function') methods[name] ??= method.bind(part)
+    }
+  }
+  return methods
 }

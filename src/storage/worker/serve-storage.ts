@@ -10,19 +10,19 @@ import {
   type Level,
   type LogMessage,
   type News,
-  type Part,
+  type Parts,
+  partsOf,
   plainError,
   plainFields,
   type Reply,
   type Request,
-  STORAGE_PARTS,
   type WorkerStart,
 } from './messages.ts'
 import { type PackedCalls, unpackCalls } from './packed-calls.ts'
 
 /** A store, or some of its parts. */
 export type Served = Pick<Storage, 'onChange' | 'status' | 'close'> & {
-  readonly [part in Part]?: Partial<Required<Storage>[part]>
+  readonly [part in keyof Storage]?: Partial<Storage[part]>
 }
 
 /** Opens a store in this worker thread, and answers requests of the thread that started it. */
@@ -61,11 +61,12 @@ export async function serveStorage(
   }
   try {
     const storage = await open(options, { log })
-    const parts = (Object.keys(STORAGE_PARTS) as Part[]).filter((part) => storage[part] !== undefined)
+    const parts = partsOf(storage)
     storage.onChange((change) => outbox.change(change))
-    const call = callsOf(storage)
+    const call = callsOf(storage, parts)
     port.on('message', (request: Request) => void answer(call, request))
-    send({ type: 'ready', parts, status: await storage.status() })
+    const methods = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, Object.keys(part)]))
+    send({ type: 'ready', methods, status: await storage.status() })
   } catch (error) {
     if (!(error instanceof ToolExecutionError)) writeLog(log, 'error', { err: error }, 'The store could not be opened')
     outbox.flush()
@@ -73,9 +74,7 @@ export async function serveStorage(
   }
 }
 
-type Method = (...args: readonly unknown[]) => Promise<unknown>
-
-function callsOf(storage: Served): (request: Request) => Promise<unknown> {
+function callsOf(storage: Served, parts: Parts): (request: Request) => Promise<unknown> {
   return async ({ part, method, args }) => {
     if (part === 'storage') return method === 'close' ? storage.close() : storage.status()
     if (part === 'ledger' && method === 'append') {
@@ -83,10 +82,9 @@ function callsOf(storage: Served): (request: Request) => Promise<unknown> {
       const [calls, ...others] = args as Appended
       return storage.ledger?.append?.(unpackCalls(calls), ...others)
     }
-    const target = storage[part] as Readonly<Record<string, Method>> | undefined
-    const known = Object.hasOwn(STORAGE_PARTS[part], method) ? target?.[method] : undefined
+    const known = parts[part]?.[method]
     if (known === undefined) throw new Error(`The store has no method ${part}.${method}`)
-    return known.apply(target, [...args])
+    return known(...args)
   }
 }
 
