@@ -1,4 +1,4 @@
-import type { Storage } from '../../src/core/storage/storage.ts'
+import type { Storage } from '../../src/storage/sql/engine.ts'
 import { MadeUpText } from './made-up-text.ts'
 import { DIMENSIONS } from './stand-in-embedder.ts'
 import { unitVectors } from './unit-vectors.ts'

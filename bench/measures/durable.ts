@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Installation } from '../../src/app/installation.ts'
 import type { RunEvent, RunRequest } from '../../src/chat/run.ts'
-import type { Storage } from '../../src/core/storage/storage.ts'
 import { silentLog, tool } from '../../src/index.ts'
+import type { Storage } from '../../src/storage/sql/engine.ts'
 import { scripted } from '../../src/testing/stand-ins.ts'
 import { temporaryFolder } from '../storage/temporary-folder.ts'
 

@@ -5,7 +5,7 @@ import type { Installation } from '../app/installation.ts'
 import type { Config } from '../config/config.ts'
 import type { Scope } from '../config/roles.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Storage } from '../core/storage/storage.ts'
+import type { Storage } from '../storage/sql/engine.ts'
 
 /** The scope that a caller needs, or several of which it needs one. */
 export type NeededScope = Scope | readonly Scope[]

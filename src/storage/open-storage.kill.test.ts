@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 import { afterAll, expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import type { AuditRow } from '../core/storage/ledger.ts'
-import type { Storage } from '../core/storage/storage.ts'
 import { unit } from './fixtures/given-knowledge.ts'
 import { openStorage } from './open-storage.ts'
+import type { Storage } from './sql/engine.ts'
 
 const ROUNDS = process.env.TOOLYARD_TEST_FULL === '1' ? 10 : 1
 const BATCH = 20

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import type { Storage } from '../core/storage/storage.ts'
 import { chunk, EMBEDDER, unit, whole } from './fixtures/given-knowledge.ts'
 import { openStorage } from './open-storage.ts'
+import type { Storage } from './sql/engine.ts'
 
 let folder: string
 let workers: Worker[]

@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Storage } from '../core/storage/storage.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { captureLog } from '../testing/stand-ins.ts'
 import { call } from './fixtures/call-entry.ts'
 import { openStorage } from './open-storage.ts'
-import type { StorageOptions } from './sql/engine.ts'
+import type { Storage, StorageOptions } from './sql/engine.ts'
 
 const FULL = process.env.TOOLYARD_TEST_FULL === '1'
 const root = mkdtempSync(join(tmpdir(), 'open-storage-'))

@@ -1,6 +1,5 @@
 import type { Log } from '../../src/core/log.ts'
-import type { Storage } from '../../src/core/storage/storage.ts'
-import type { StorageOptions } from '../../src/storage/sql/engine.ts'
+import type { Storage, StorageOptions } from '../../src/storage/sql/engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
 import { partsOf } from '../../src/storage/worker/messages.ts'
 import { putTemplate } from './sqlite-template.ts'

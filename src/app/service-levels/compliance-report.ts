@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { AuditSummary, SummaryQuery } from '../../core/storage/ledger.ts'
-import type { Storage } from '../../core/storage/storage.ts'
+import type { Storage } from '../../storage/sql/engine.ts'
 import type { ObjectiveReader, ObjectiveReport } from './objectives.ts'
 
 /** Who used what and when, what was changed, and whether the audit log is intact. */

@@ -8,7 +8,7 @@ import { KEY_PATTERN, MAX_KEY_PATTERNS, type Roles, rolesOf, unknownRole } from 
 import { dataFolder } from '../../core/environment.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
-import type { Storage } from '../../core/storage/storage.ts'
+import type { Storage } from '../../storage/sql/engine.ts'
 import { configFile, hasStore, readConfig, readStore, withAccess } from '../common/open.ts'
 import { readInteger, type TenantOptions, tenantName } from '../common/params.ts'
 import {

@@ -15,8 +15,8 @@ import {
 import { complianceReport } from '../../app/service-levels/compliance-report.ts'
 import { ObjectiveReader, type ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { Storage } from '../../core/storage/storage.ts'
 import { integritySentence, REPORT_FORMATS, type ReportFormat } from '../../server/routes/report-export.ts'
+import type { Storage } from '../../storage/sql/engine.ts'
 import { configFile, hasStore, readConfig, readStore, withStore } from '../common/open.ts'
 import { readInteger, readTime, type TenantOptions, tenantName } from '../common/params.ts'
 import {

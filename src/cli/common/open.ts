@@ -21,12 +21,12 @@ import type { Log } from '../../core/log.ts'
 import type { OnceStore } from '../../core/once-store.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import type { PauseStore } from '../../core/storage/pause-store.ts'
-import type { Storage } from '../../core/storage/storage.ts'
 import { suggest } from '../../core/suggest.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
 import { PinFile, type PinStore } from '../../mcp/client/pinned-tools.ts'
 import type { StoreHost } from '../../operations/operation.ts'
+import type { Storage } from '../../storage/sql/engine.ts'
 import { type GlobalOptions, printableLine, type Terminal, UsageError } from './terminal.ts'
 
 /** The file name of a configuration. */

@@ -2,11 +2,11 @@ import type { Client, ClientConfig, Pool, PoolClient, QueryConfig } from 'pg'
 import { type Log, writeLog } from '../../core/log.ts'
 import { loadOptional } from '../../core/optional-package.ts'
 import type { Company } from '../../core/storage/lease-store.ts'
-import type { Change } from '../../core/storage/storage.ts'
+import { CHANGES, type Change } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { refuseNul } from '../ledger/storable-text.ts'
 import type { Answer } from '../sql/database.ts'
-import { ALIVE_MS, CHANGES, ChangeListeners, type StorageOptions } from '../sql/engine.ts'
+import { ALIVE_MS, ChangeListeners, type StorageOptions } from '../sql/engine.ts'
 
 /** The time limit of a statement, and of connecting. */
 const ANSWER_MS = 5_000

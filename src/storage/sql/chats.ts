@@ -10,7 +10,18 @@ import {
   type ResponseShare,
 } from '../../core/storage/chat-store.ts'
 import { checkQuota, type Quota, type StoredUsage } from '../../core/storage/quota.ts'
-import { ADD_BYTES, ask, type Database, freeBytes, SWEEP_LIMIT, USAGE, Where, type Work } from './database.ts'
+import {
+  ADD_BYTES,
+  ask,
+  type Database,
+  type Expiry,
+  freeBytes,
+  type StoreEntry,
+  SWEEP_LIMIT,
+  USAGE,
+  Where,
+  type Work,
+} from './database.ts'
 import { readCursor } from './runs.ts'
 
 const LIST_TURNS = `
@@ -65,7 +76,7 @@ const LATEST = `
   FROM (`
 
 /** Conversations of AI SDK clients. */
-export class Chats implements ChatStore {
+class Chats implements ChatStore {
   readonly #database: Database
   readonly #clock: Clock
 
@@ -151,14 +162,15 @@ export class Chats implements ChatStore {
     return { chats, next: Buffer.from(JSON.stringify([last.newest, ''])).toString('base64url') }
   }
 
-  /** Removes turns from before this time. */
-  async sweep(before: number): Promise<void> {
+  async sweep({ before }: Expiry): Promise<void> {
     await this.#database.transaction(function* () {
       const { rows } = yield* ask<Removed>(SWEEP_TURNS, [before, SWEEP_LIMIT])
       yield* freeTurns(rows)
     })
   }
 }
+
+export const chats: StoreEntry<ChatStore> = { open: (database, clock) => new Chats(database, clock) }
 
 const nameOf = ({ tenant, caller, chat }: ChatKey) => [tenant, caller, chat]
 

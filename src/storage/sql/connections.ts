@@ -7,7 +7,7 @@ import type {
   Tokens,
 } from '../../core/storage/connection-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { ask, type Database } from './database.ts'
+import { ask, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT } from './database.ts'
 
 const ONE = 'tenant = ? AND user_id = ? AND provider = ?'
 const SELECT = `
@@ -109,7 +109,7 @@ const SEALED: readonly SealedColumn[] = [
 ]
 
 /** Accounts of users at providers. */
-export class Connections implements ConnectionStore {
+class Connections implements ConnectionStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -206,11 +206,12 @@ export class Connections implements ConnectionStore {
     return (await this.#database.run(known.replace, [text, ...key, before])).count > 0
   }
 
-  /** Removes flows that could not be used since this time. */
-  async sweep(before: number, limit: number): Promise<void> {
-    await this.#database.run(SWEEP, [before, limit])
+  async sweep({ now }: Expiry): Promise<void> {
+    await this.#database.run(SWEEP, [now, SWEEP_LIMIT])
   }
 }
+
+export const connections: StoreEntry<ConnectionStore> = { open: (database) => new Connections(database) }
 
 const valuesOf = ({ tenant, user, provider }: ConnectionKey): readonly string[] => [tenant, user, provider]
 

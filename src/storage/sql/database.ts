@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.ts'
 import type { Change } from '../../core/storage/storage.ts'
 
 /** The rows that a statement returned, and how many rows it returned or changed. */
@@ -79,6 +80,25 @@ export function* freeBytes(removed: readonly { readonly tenant: string; readonly
   }
 }
 
+/** What expires: rows by their own time, which is past, and others because they are older than all stored records. */
+export interface Expiry {
+  readonly now: number
+  /** When the oldest records that are still stored were written. */
+  readonly before: number
+}
+
+/** A store in the list of stores. Other threads can call all methods of its port. */
+export interface StoreEntry<Port> {
+  open(
+    database: Database,
+    clock: Clock,
+  ): Port & {
+    /** Removes what has expired. Called every minute. */
+    sweep?(expiry: Expiry): Promise<void>
+  }
+}
+
+export const DAY_MS = 86_400_000
 /** One sweep removes at most this many rows, so that it does not delay other statements. */
 export const SWEEP_LIMIT = 5_000
 

@@ -12,9 +12,12 @@ import { checkQuota, type StoredUsage } from '../../core/storage/quota.ts'
 import {
   ADD_BYTES,
   ask,
+  DAY_MS,
   type Database,
+  type Expiry,
   freeBytes,
   placeholders,
+  type StoreEntry,
   SWEEP_LIMIT,
   USAGE,
   Where,
@@ -86,7 +89,7 @@ interface Freed {
 }
 
 /** Runs that survive their process. */
-export class DurableRuns implements DurableRunStore {
+class DurableRuns implements DurableRunStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -207,8 +210,8 @@ export class DurableRuns implements DurableRunStore {
     return rows[0] && readRun(rows[0])
   }
 
-  /** Removes runs that ended before this time, with their steps. */
-  async sweep(before: number): Promise<void> {
+  async sweep({ now }: Expiry): Promise<void> {
+    const before = now - DAY_MS
     await this.#database.transaction(function* () {
       const steps = yield* ask<Freed>(SWEEP_STEPS, [before, SWEEP_LIMIT])
       const runs = yield* ask<Freed>(SWEEP_RUNS, [before, SWEEP_LIMIT])
@@ -228,6 +231,8 @@ export class DurableRuns implements DurableRunStore {
     return { sql: ["((status = 'waiting' AND wake_at <= ?) OR", dead, ')'].join(' '), values: [now, ...alive.values] }
   }
 }
+
+export const durableRuns: StoreEntry<DurableRunStore> = { open: (database) => new DurableRuns(database) }
 
 function* lockRun(id: string, fence: number): Work<boolean> {
   return (yield* ask(LOCK, [id, fence])).count > 0

@@ -1,6 +1,23 @@
 import { type Log, writeLog } from '../../core/log.ts'
-import type { Change, Storage } from '../../core/storage/storage.ts'
+import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import type { LeaseStore } from '../../core/storage/lease-store.ts'
+import type { Ledger } from '../../core/storage/ledger.ts'
+import type { Change, StorageStatus } from '../../core/storage/storage.ts'
 import type { LedgerTables } from '../ledger/ledger-tables.ts'
+import type { Stores } from './sql-stores.ts'
+
+/** Values must be plain data, because the store may run in another thread. Every query for contents names its tenant. */
+export interface Storage extends Stores {
+  readonly ledger: Ledger
+  /** Full text only if `StorageStatus.vectors` is false. */
+  readonly knowledge: KnowledgeStore
+  readonly leases?: LeaseStore
+  /** Calls back within a second of a change by anyone. Returns a function that stops it. */
+  onChange(listener: (change: Change) => void): () => void
+  status(): Promise<StorageStatus>
+  /** Seals this instance's audit chain and writes pending data. */
+  close(): Promise<void>
+}
 
 /** A database with all stores but the ledger, which is the same for every engine. */
 export interface Engine extends Omit<Storage, 'ledger'> {
@@ -32,8 +49,6 @@ export interface StorageOptions {
 
 /** The default of `aliveMs`. */
 export const ALIVE_MS = 10_000
-
-export const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'pauses']
 
 /** The listeners for changes of a store. */
 export class ChangeListeners {

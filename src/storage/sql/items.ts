@@ -8,7 +8,17 @@ import type {
   NewItem,
 } from '../../core/storage/item-store.ts'
 import { checkQuota, type StoredUsage } from '../../core/storage/quota.ts'
-import { ADD_BYTES, ask, type Database, freeBytes, SWEEP_LIMIT, USAGE, Where } from './database.ts'
+import {
+  ADD_BYTES,
+  ask,
+  type Database,
+  type Expiry,
+  freeBytes,
+  type StoreEntry,
+  SWEEP_LIMIT,
+  USAGE,
+  Where,
+} from './database.ts'
 
 const LISTED = 'owner, id, owner_name, subject, label, name, created_at, updated_at'
 const OF_KEY = 'tenant = ? AND kind = ? AND owner = ? AND id = ?'
@@ -42,7 +52,7 @@ interface Bytes {
 const keyOf = ({ tenant, kind, owner, id }: ItemKey) => [tenant, kind, owner, id]
 
 /** Threads, saved views and ratings. */
-export class Items implements ItemStore {
+class Items implements ItemStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -102,10 +112,11 @@ export class Items implements ItemStore {
     })
   }
 
-  /** Removes threads and ratings that were last changed before this time. */
-  async sweep(before: number): Promise<void> {
+  async sweep({ before }: Expiry): Promise<void> {
     await this.#database.transaction(function* () {
       yield* freeBytes((yield* ask<Bytes>(SWEEP, [before, SWEEP_LIMIT])).rows)
     })
   }
 }
+
+export const items: StoreEntry<ItemStore> = { open: (database) => new Items(database) }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { OnceClaim, OnceKey, OnceResult, OnceState, OnceStore } from '../../core/once-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { ask, type Database, placeholders, SWEEP_LIMIT, type Work } from './database.ts'
+import { ask, type Database, type Expiry, placeholders, type StoreEntry, SWEEP_LIMIT, type Work } from './database.ts'
 
 /** Writes the row in any case, so that one of two concurrent claims sees the other. */
 const CLAIM = `
@@ -30,7 +30,7 @@ interface ClaimRow {
 }
 
 /** Results of calls with an idempotency key. */
-export class Once implements OnceStore {
+class Once implements OnceStore {
   readonly #database: Database
   readonly #clock: Clock
 
@@ -63,12 +63,12 @@ export class Once implements OnceStore {
     await this.#database.run(sql, [...keyOf(claim), ...names])
   }
 
-  /** Removes expired claims. */
-  async sweep(): Promise<void> {
-    const now = this.#clock.wall()
+  async sweep({ now }: Expiry): Promise<void> {
     await this.#database.run(SWEEP_ONCE, [now, now, SWEEP_LIMIT])
   }
 }
+
+export const once: StoreEntry<OnceStore> = { open: (database, clock) => new Once(database, clock) }
 
 /** Claims a key as part of a transaction. */
 export function* claimKey(database: Database, claim: OnceClaim, now: number): Work<OnceState> {

@@ -10,7 +10,7 @@ import type {
   StoredProgress,
 } from '../../core/storage/pause-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { ask, type Database, Where } from './database.ts'
+import { ask, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT, Where } from './database.ts'
 import { wakeRun } from './durable-runs.ts'
 import { readCursor, tenantOf } from './runs.ts'
 
@@ -92,7 +92,7 @@ type PauseRow = Omit<Pause, 'params' | 'decided_params'> & {
 }
 
 /** Calls that wait for a person. */
-export class Pauses implements PauseStore {
+class Pauses implements PauseStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -188,11 +188,12 @@ export class Pauses implements PauseStore {
     return (await this.#database.run(BEGIN, [now, tenant, id])).count > 0
   }
 
-  /** Removes pauses that could not be used since this time. */
-  async sweep(before: number, limit: number): Promise<void> {
-    await this.#database.run(SWEEP, [before, limit])
+  async sweep({ before }: Expiry): Promise<void> {
+    await this.#database.run(SWEEP, [before, SWEEP_LIMIT])
   }
 }
+
+export const pauses: StoreEntry<PauseStore> = { open: (database) => new Pauses(database) }
 
 const openValues = (call: PausedCall, now: number): readonly unknown[] => {
   const { tenant, caller, params_hash, tool, version, kind, root_hash, definitions } = call

@@ -1,7 +1,17 @@
 import type { CallEntry } from '../../core/storage/ledger.ts'
 import type { StoredUsage } from '../../core/storage/quota.ts'
 import type { ChainRow } from '../ledger/ledger-tables.ts'
-import { ADD_BYTES, ask, type Database, freeBytes, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import {
+  ADD_BYTES,
+  ask,
+  DAY_MS,
+  type Database,
+  type Expiry,
+  freeBytes,
+  SWEEP_LIMIT,
+  USAGE,
+  type Work,
+} from './database.ts'
 
 const COLUMNS = {
   chain: 'integer',
@@ -16,7 +26,7 @@ const SWEEP = `
   RETURNING tenant, bytes`
 
 /** How long payloads are stored. */
-export const PAYLOAD_DAYS = 7
+const PAYLOAD_DAYS = 7
 
 /** Stores the payloads of calls beside their rows. A tenant that has reached its quota stores no more. */
 export function* addPayloads(
@@ -51,8 +61,8 @@ export function* addPayloads(
   }
 }
 
-/** Removes payloads from before this time. */
-export async function sweepPayloads(database: Database, before: number): Promise<void> {
+export async function sweepPayloads(database: Database, expiry: Expiry): Promise<void> {
+  const before = Math.max(expiry.before, expiry.now - PAYLOAD_DAYS * DAY_MS)
   await database.transaction(function* () {
     const { rows } = yield* ask<{ tenant: string; bytes: number }>(SWEEP, [before, SWEEP_LIMIT])
     yield* freeBytes(rows)

@@ -15,7 +15,7 @@ import {
   type ValidationStore,
 } from '../../core/storage/validation-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { ask, type Database, placeholders, type Statement, Where, type Work } from './database.ts'
+import { ask, type Database, placeholders, type Statement, type StoreEntry, Where, type Work } from './database.ts'
 
 const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
@@ -78,7 +78,7 @@ type RunRow = ListedRow & {
 }
 
 /** Reads runs; the ledger writes them. */
-export class Runs implements RunStore {
+class Runs implements RunStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -156,6 +156,8 @@ export class Runs implements RunStore {
   }
 }
 
+export const runs: StoreEntry<RunStore> = { open: (database) => new Runs(database) }
+
 const listedRun = ({ agent, mocked, ...run }: ListedRow): ListedRun => ({
   ...run,
   ...(agent !== null && { agent }),
@@ -225,7 +227,7 @@ const CLEAR_VALIDATIONS = 'DELETE FROM toolyard.validations WHERE tenant = ?'
 type ValidationRow = Omit<StoredValidation, 'test_history'> & { readonly test_history: string }
 
 /** Test results of models, by tenant. */
-export class Validations implements ValidationStore {
+class Validations implements ValidationStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -259,6 +261,8 @@ export class Validations implements ValidationStore {
     })
   }
 }
+
+export const validations: StoreEntry<ValidationStore> = { open: (database) => new Validations(database) }
 
 function* putValidation(tenant: string, validation: StoredValidation): Work<void> {
   const { model_id, test_count, success_count, test_history } = validation
@@ -300,7 +304,7 @@ interface ToolUseRow {
 }
 
 /** How models use tools, by tenant. */
-export class ToolUse implements ToolUseStore {
+class ToolUse implements ToolUseStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -334,6 +338,8 @@ export class ToolUse implements ToolUseStore {
     return (await this.#database.run<DoubtfulToolUse>(DOUBTFUL, [minimumTrials, threshold])).rows
   }
 }
+
+export const toolUse: StoreEntry<ToolUseStore> = { open: (database) => new ToolUse(database) }
 
 function* putToolUse(tenant: string, use: StoredToolUse): Work<void> {
   const { model_id, tool, schema_hash, last_used, suite, run, failure_kinds } = use

@@ -8,7 +8,7 @@ import type {
   SpendingStore,
   SpendingSums,
 } from '../../core/storage/spending-store.ts'
-import { ask, type Database, SWEEP_LIMIT, Where, type Work } from './database.ts'
+import { ask, DAY_MS, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT, Where, type Work } from './database.ts'
 
 const COUNTER_COLUMNS = { tenant: 'text', scope: 'text', name: 'text', per: 'text', start: 'double precision' }
 const SPENDING_COLUMNS = { ...COUNTER_COLUMNS, spent: 'bigint', calls: 'bigint', unknown: 'bigint' }
@@ -35,7 +35,6 @@ const LAST_TURN = 'SELECT turn FROM toolyard.last_turns WHERE instance = ?'
 const SET_LAST_TURN = `
   INSERT INTO toolyard.last_turns (instance, turn) VALUES (?, ?)
   ON CONFLICT (instance) DO UPDATE SET turn = excluded.turn`
-const DAY_MS = 86_400_000
 /** Counters are stored for this many months. */
 const KEPT_MONTHS = 13
 
@@ -163,7 +162,7 @@ function* newTurns(database: Database, turns: readonly TurnEntry[]): Work<readon
 }
 
 /** What was spent, and what servers have set aside. */
-export class Spending implements SpendingStore {
+class Spending implements SpendingStore {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -245,7 +244,7 @@ export class Spending implements SpendingStore {
     }
   }
 
-  async sweep(now: number): Promise<void> {
+  async sweep({ now }: Expiry): Promise<void> {
     const date = new Date(now)
     const before = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - KEPT_MONTHS, 1)
     await this.#database.run(SWEEP, [before, SWEEP_LIMIT])
@@ -256,3 +255,5 @@ export class Spending implements SpendingStore {
     await this.#database.run(['DELETE FROM toolyard.last_turns WHERE NOT', writer.sql].join(' '), writer.values)
   }
 }
+
+export const spending: StoreEntry<SpendingStore> = { open: (database) => new Spending(database) }

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
-import type { Storage } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { StorageLedger } from '../ledger/storage-ledger.ts'
-import type { Engine, StorageOptions } from '../sql/engine.ts'
+import type { Engine, Storage, StorageOptions } from '../sql/engine.ts'
 import { openSqliteEngine } from '../sqlite/sqlite-engine.ts'
 
 interface HostOptions {

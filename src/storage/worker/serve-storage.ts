@@ -2,9 +2,9 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { EventEntry, TurnEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import type { Change, Storage } from '../../core/storage/storage.ts'
+import type { Change } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import type { StorageOptions } from '../sql/engine.ts'
+import type { Storage, StorageOptions } from '../sql/engine.ts'
 import {
   type FromWorker,
   type Level,

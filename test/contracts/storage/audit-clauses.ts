@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { AuditFilter, AuditRow, CallEntry } from '../../../src/core/storage/ledger.ts'
-import type { Storage } from '../../../src/core/storage/storage.ts'
 import { NOTHING_SHOWN } from '../../../src/storage/fixtures/audit-rows.ts'
 import { call, event } from '../../../src/storage/fixtures/call-entry.ts'
+import type { Storage } from '../../../src/storage/sql/engine.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
 
 // Recent: what is older than it is kept is removed in the background.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { Storage } from '../../../src/core/storage/storage.ts'
 import { ToolExecutionError } from '../../../src/core/tool-result.ts'
+import type { Storage } from '../../../src/storage/sql/engine.ts'
 
 /** How the contract opens a store. */
 export interface OpenOptions {

@@ -7,8 +7,8 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { toolyard } from '../../../src/core/fixtures/code-yard.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
-import type { Storage } from '../../../src/core/storage/storage.ts'
 import { ModelCatalogue } from '../../../src/models/model-catalogue.ts'
+import type { Storage } from '../../../src/storage/sql/engine.ts'
 import { scripted } from '../../../src/testing/stand-ins.ts'
 
 const READS: ReadonlySet<string> = new Set(['get', 'tenantOf', 'shown', 'data', 'owned', 'due', 'open', 'list', 'look'])

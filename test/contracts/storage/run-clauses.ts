@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ListedRun, RunFilter, StoredRun } from '../../../src/core/storage/run-store.ts'
-import type { Storage } from '../../../src/core/storage/storage.ts'
 import { call } from '../../../src/storage/fixtures/call-entry.ts'
+import type { Storage } from '../../../src/storage/sql/engine.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
 
 // Recent: what is older than it is kept is removed in the background.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { LeaseStore } from '../../../src/core/storage/lease-store.ts'
-import type { Storage } from '../../../src/core/storage/storage.ts'
+import type { Storage } from '../../../src/storage/sql/engine.ts'
 import { type Clauses, until } from './contract-store.ts'
 
 const leasesOf = ({ leases }: Storage): LeaseStore => leases as LeaseStore

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type Counter, periodOf } from '../../../src/core/costs.ts'
-import type { Storage } from '../../../src/core/storage/storage.ts'
 import { call } from '../../../src/storage/fixtures/call-entry.ts'
+import type { Storage } from '../../../src/storage/sql/engine.ts'
 import { FULL } from '../../setup/full.ts'
 import type { Clauses } from './contract-store.ts'
 
