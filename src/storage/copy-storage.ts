@@ -63,18 +63,6 @@ const refused = (message: string): ToolExecutionError => new ToolExecutionError(
 /** Counting the rows of a large table takes long. */
 const COUNT_MS = 600_000
 const PAGE_ROWS = 500
-/** Rows of these tables may be large. */
-const LARGE: ReadonlySet<string> = new Set([
-  'chat_turns',
-  'durable_runs',
-  'items',
-  'jobs',
-  'once',
-  'pauses',
-  'payloads',
-  'run_steps',
-  'runs',
-])
 const LARGE_PAGE_ROWS = 20
 /** These refer to each other, in this order. */
 const KNOWLEDGE = ['knowledge_collections', 'knowledge_versions', 'knowledge_parts', 'knowledge_chunks']
@@ -232,7 +220,7 @@ class StorageCopy {
   }
 
   async *#pages(table: string): AsyncGenerator<readonly CopyRow[]> {
-    const { columns, key } = this.#source.tables.get(table) as CopyTable
+    const { columns, key, large } = this.#source.tables.get(table) as CopyTable
     const { sql: from, values } = copiedRows(this.#source, table, this.#now)
     const select = [
       'SELECT',
@@ -243,7 +231,7 @@ class StorageCopy {
     ]
     const names = key.map((name) => `t.${name}`).join(', ')
     const after = ['AND (', names, ') > (', key.map(() => '?').join(', '), ')'].join('')
-    const limit = LARGE.has(table) ? LARGE_PAGE_ROWS : PAGE_ROWS
+    const limit = large ? LARGE_PAGE_ROWS : PAGE_ROWS
     let last: CopyRow | undefined
     for (;;) {
       const sql = [...select, ...(last ? [after] : []), 'ORDER BY', names, 'LIMIT', limit].join(' ')

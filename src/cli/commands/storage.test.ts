@@ -10,7 +10,7 @@ import { silentLog } from '../../core/log.ts'
 import { backupStorage } from '../../storage/backup-storage.ts'
 import { call } from '../../storage/fixtures/call-entry.ts'
 import { openStorage } from '../../storage/open-storage.ts'
-import { WITHOUT_ADDITIONS } from '../../storage/sqlite/fixtures/without-additions.ts'
+import { olderLayout } from '../../storage/sqlite/fixtures/older-layout.ts'
 import { toolyard } from '../fixtures/toolyard.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'backup-'))
@@ -112,12 +112,7 @@ test('restore reports an audit log that somebody changed', async () => {
 })
 
 test('a backup keeps the version that its store has', async () => {
-  const from = await changed(
-    'older',
-    WITHOUT_ADDITIONS,
-    `DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
-      PRAGMA user_version = 9`,
-  )
+  const from = await changed('older', olderLayout(9))
   const to = join(root, 'kept')
   expect(await backupStorage({ from, to })).toMatchObject({ rows: 1, faults: [] })
   const database = new DatabaseSync(join(to, 'toolyard.db'))

@@ -1,22 +1,8 @@
-import { additions } from '../sql/additions.ts'
-
-/** How models use tools; and what a run is replayed from, with what was decided about its tools, both as JSON. */
-const toolUseMigration = `
-  CREATE TABLE toolyard.tool_use (
-    tenant text COLLATE "C" NOT NULL,
-    model_id text COLLATE "C" NOT NULL,
-    tool text COLLATE "C" NOT NULL,
-    schema_hash text COLLATE "C" NOT NULL,
-    trials bigint NOT NULL,
-    successes bigint NOT NULL,
-    last_used text COLLATE "C" NOT NULL,
-    -- JSON: the counts by source, the kinds of failures, and the last of them.
-    details text NOT NULL,
-    PRIMARY KEY (tenant, model_id, tool, schema_hash)
-  );
-
-  ALTER TABLE toolyard.runs ADD COLUMN gate text, ADD COLUMN recording text;
-`
+import { sessionTable } from '../sql/keys.ts'
+import { toolUseTable } from '../sql/runs.ts'
+import { TABLES } from '../sql/sql-stores.ts'
+import { creation, sharedSteps } from '../sql/table.ts'
+import { FIRST_TABLES } from '../sql/tables.ts'
 
 /** The tables of collections, documents and their chunks. */
 const knowledgeMigration = `
@@ -99,7 +85,9 @@ const knowledgeMigration = `
  * so they are stored once and numbered.
  */
 export const migrations: readonly string[] = [
-  `
+  [
+    ...FIRST_TABLES.map((table) => creation('postgres', table)),
+    `
   CREATE TABLE toolyard.instances (
     instance text COLLATE "C" PRIMARY KEY,
     seen_at timestamptz NOT NULL,
@@ -140,13 +128,6 @@ export const migrations: readonly string[] = [
     revoked_at text
   );
 
-  CREATE TABLE toolyard.settings (
-    kind text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    value text NOT NULL,
-    PRIMARY KEY (kind, name)
-  );
-
   CREATE TABLE toolyard.validations (
     tenant text COLLATE "C" NOT NULL,
     model_id text COLLATE "C" NOT NULL,
@@ -170,49 +151,6 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (tenant, caller, key)
   );
   CREATE INDEX once_by_expiry ON toolyard.once (expires_at);
-
-  CREATE TABLE toolyard.jobs (
-    id text COLLATE "C" PRIMARY KEY,
-    tenant text COLLATE "C" NOT NULL,
-    caller text,
-    tool text NOT NULL,
-    params text NOT NULL,
-    timeout_ms double precision NOT NULL,
-    state text NOT NULL,
-    created_at text COLLATE "C" NOT NULL,
-    started_at text,
-    ended_at text COLLATE "C",
-    progress text,
-    result text,
-    server text,
-    attempts integer NOT NULL
-  );
-  CREATE INDEX jobs_by_tenant ON toolyard.jobs (tenant, created_at, id);
-  CREATE INDEX jobs_to_do ON toolyard.jobs (created_at, id) WHERE state IN ('queued', 'running');
-  CREATE INDEX jobs_ended ON toolyard.jobs (ended_at) WHERE ended_at IS NOT NULL;
-
-  CREATE TABLE toolyard.runs (
-    tenant text COLLATE "C" NOT NULL,
-    id text COLLATE "C" NOT NULL,
-    caller text,
-    model text NOT NULL,
-    service text NOT NULL,
-    started_at text COLLATE "C" NOT NULL,
-    duration_ms double precision NOT NULL,
-    stop_reason text NOT NULL,
-    iterations bigint NOT NULL,
-    tool_calls bigint NOT NULL,
-    prompt_tokens bigint NOT NULL,
-    completion_tokens bigint NOT NULL,
-    cost double precision,
-    error text,
-    question text NOT NULL,
-    answer text NOT NULL,
-    steps text NOT NULL,
-    PRIMARY KEY (tenant, id)
-  );
-  CREATE INDEX runs_by_tenant ON toolyard.runs (tenant, started_at, id);
-  CREATE INDEX runs_by_time ON toolyard.runs (started_at);
 
   CREATE TABLE toolyard.chains (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -242,34 +180,6 @@ export const migrations: readonly string[] = [
   CREATE INDEX audit_failures ON toolyard.audit (tenant, at, chain, seq) WHERE outcome <> 'success';
   CREATE INDEX audit_by_time ON toolyard.audit (at, chain, seq);
   CREATE INDEX audit_by_run ON toolyard.audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
-
-  CREATE TABLE toolyard.seals (
-    chain integer NOT NULL,
-    from_seq bigint NOT NULL,
-    to_seq bigint NOT NULL,
-    before_hash text NOT NULL,
-    last_hash text NOT NULL,
-    first_at double precision NOT NULL,
-    last_at double precision NOT NULL,
-    sealed_at double precision NOT NULL,
-    mac text NOT NULL,
-    expired_at double precision,
-    PRIMARY KEY (chain, from_seq)
-  );
-  CREATE INDEX seals_to_expire ON toolyard.seals (last_at) WHERE expired_at IS NULL;
-
-  CREATE TABLE toolyard.cells (
-    width text COLLATE "C" NOT NULL,
-    kind text COLLATE "C" NOT NULL,
-    tenant text COLLATE "C" NOT NULL,
-    start double precision NOT NULL,
-    tool text COLLATE "C" NOT NULL,
-    model text COLLATE "C" NOT NULL,
-    instance text COLLATE "C" NOT NULL,
-    data bytea NOT NULL,
-    PRIMARY KEY (width, kind, tenant, start, tool, model, instance)
-  );
-  CREATE INDEX cells_by_time ON toolyard.cells (width, start, kind, tenant);
 
   CREATE TABLE toolyard.leases (
     key text COLLATE "C" NOT NULL,
@@ -332,10 +242,13 @@ export const migrations: readonly string[] = [
     FROM unnest(keys, texts, expiries) WITH ORDINALITY AS entry (key, text, expires_at, place) ORDER BY place;
     PERFORM pg_notify('toolyard', 'cache');
   END
-  $$;
-  `,
+  $$`,
+  ].join(';\n'),
   knowledgeMigration,
-  toolUseMigration,
+  [
+    creation('postgres', toolUseTable),
+    'ALTER TABLE toolyard.runs ADD COLUMN IF NOT EXISTS gate text, ADD COLUMN IF NOT EXISTS recording text',
+  ].join(';\n'),
   `
   ALTER TABLE toolyard.keys ALTER scopes TYPE text USING array_to_json(scopes)::text;
   ALTER TABLE toolyard.validations
@@ -365,118 +278,8 @@ export const migrations: readonly string[] = [
       source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, event,
       subject, detail, hash
     FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
-  `
-  ALTER TABLE toolyard.keys ADD COLUMN tools text, ADD COLUMN models text;
-  CREATE TABLE toolyard.sessions (
-    hash text COLLATE "C" PRIMARY KEY,
-    caller text COLLATE "C" NOT NULL,
-    expires_at double precision NOT NULL,
-    ends_at double precision NOT NULL
-  );
-  CREATE INDEX sessions_by_caller ON toolyard.sessions (caller, expires_at);
-  CREATE INDEX sessions_by_expiry ON toolyard.sessions (expires_at);
-  `,
-  // Counts what tenants store.
-  `
-  ALTER TABLE toolyard.knowledge_versions ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
-  ALTER TABLE toolyard.knowledge_collections ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
-  UPDATE toolyard.knowledge_versions AS versions SET bytes = coalesce((
-    SELECT sum(octet_length(text) + octet_length(heading)) FROM toolyard.knowledge_chunks
-    WHERE part IN (SELECT id FROM toolyard.knowledge_parts WHERE version = versions.id)), 0);
-  UPDATE toolyard.knowledge_collections AS collections SET bytes = coalesce((
-    SELECT sum(bytes) FROM toolyard.knowledge_versions WHERE collection = collections.id), 0);
-
-  ALTER TABLE toolyard.jobs ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
-  UPDATE toolyard.jobs SET bytes = octet_length(params) + coalesce(octet_length(result), 0);
-  CREATE INDEX jobs_to_do_by_tenant ON toolyard.jobs (tenant) WHERE state IN ('queued', 'running');
-  CREATE TABLE toolyard.job_bytes (
-    tenant text COLLATE "C" PRIMARY KEY,
-    bytes bigint NOT NULL
-  );
-  INSERT INTO toolyard.job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM toolyard.jobs GROUP BY tenant;
-  `,
-  `
-  CREATE TABLE toolyard.chat_turns (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    tenant text COLLATE "C" NOT NULL,
-    caller text COLLATE "C" NOT NULL,
-    chat text COLLATE "C" NOT NULL,
-    message_id text COLLATE "C" NOT NULL,
-    messages text NOT NULL,
-    bytes bigint NOT NULL,
-    at double precision NOT NULL
-  );
-  CREATE INDEX chat_turns_by_chat ON toolyard.chat_turns (tenant, caller, chat, id);
-  CREATE INDEX chat_turns_by_time ON toolyard.chat_turns (at);
-  `,
-  // Calls that wait for a person, and which key created a key.
-  `
-  ALTER TABLE toolyard.keys ADD COLUMN created_by text;
-  -- A key with every scope has the new one, too.
-  UPDATE toolyard.keys SET scopes = '["read","call","chat","observe","validate","approve","manage","installation"]'
-  WHERE scopes = '["read","call","chat","observe","validate","manage","installation"]';
-  CREATE TABLE toolyard.pauses (
-    id text COLLATE "C" PRIMARY KEY,
-    kind text NOT NULL,
-    tenant text COLLATE "C" NOT NULL,
-    caller text COLLATE "C" NOT NULL,
-    tool text NOT NULL,
-    version text NOT NULL,
-    params_hash text COLLATE "C" NOT NULL,
-    params text NOT NULL,
-    run_id text COLLATE "C",
-    call_id text COLLATE "C",
-    requested_at double precision NOT NULL,
-    expires_at double precision NOT NULL,
-    decision text,
-    decided_params text,
-    decided_by text,
-    decided_by_name text,
-    decided_at double precision,
-    reason text,
-    begun_at double precision
-  );
-  CREATE INDEX pauses_by_tenant ON toolyard.pauses (tenant, requested_at, id);
-  CREATE INDEX pauses_by_call ON toolyard.pauses (tenant, caller, params_hash);
-  CREATE INDEX pauses_by_expiry ON toolyard.pauses (expires_at);
-  CREATE INDEX pauses_pending ON toolyard.pauses (tenant, caller, expires_at) WHERE decision IS NULL;
-  CREATE INDEX pauses_by_run ON toolyard.pauses (run_id) WHERE run_id IS NOT NULL;
-  `,
-  // Runs that survive their process, and their steps.
-  `
-  CREATE TABLE toolyard.durable_runs (
-    id text COLLATE "C" PRIMARY KEY,
-    tenant text COLLATE "C" NOT NULL,
-    caller text NOT NULL,
-    model text NOT NULL,
-    status text NOT NULL,
-    owner text COLLATE "C",
-    fence integer NOT NULL,
-    resumes integer NOT NULL,
-    steps integer NOT NULL,
-    fingerprint text NOT NULL,
-    request text NOT NULL,
-    answer text,
-    wake_at double precision,
-    created_at double precision NOT NULL,
-    ended_at double precision
-  );
-  CREATE INDEX durable_runs_open ON toolyard.durable_runs (tenant) WHERE status IN ('running', 'waiting');
-  CREATE INDEX durable_runs_running ON toolyard.durable_runs (created_at) WHERE status = 'running';
-  CREATE INDEX durable_runs_waiting ON toolyard.durable_runs (wake_at) WHERE status = 'waiting';
-  CREATE INDEX durable_runs_ended ON toolyard.durable_runs (ended_at) WHERE ended_at IS NOT NULL;
-  CREATE TABLE toolyard.run_steps (
-    run_id text COLLATE "C" NOT NULL,
-    tenant text COLLATE "C" NOT NULL,
-    seq integer NOT NULL,
-    kind text NOT NULL,
-    data text NOT NULL,
-    shown text NOT NULL,
-    at double precision NOT NULL,
-    PRIMARY KEY (run_id, seq)
-  );
-  ALTER TABLE toolyard.runs ADD COLUMN parent_run text COLLATE "C";
-  CREATE INDEX runs_by_parent ON toolyard.runs (tenant, parent_run, started_at) WHERE parent_run IS NOT NULL;
-  `,
-  ...additions.map((step) => step.postgres),
+  ['ALTER TABLE toolyard.keys ADD COLUMN tools text, ADD COLUMN models text', creation('postgres', sessionTable)].join(
+    ';\n',
+  ),
+  ...sharedSteps('postgres', TABLES),
 ]

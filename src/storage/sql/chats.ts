@@ -23,6 +23,33 @@ import {
   type Work,
 } from './database.ts'
 import { readCursor } from './runs.ts'
+import type { Table } from './table.ts'
+
+const turnTable: Table = {
+  name: 'chat_turns',
+  since: 9,
+  columns: {
+    id: 'serial',
+    tenant: 'id',
+    caller: 'id',
+    chat: 'id',
+    message_id: 'id',
+    messages: 'text',
+    bytes: 'bigint',
+    at: 'real',
+    // The run that answered the question.
+    run_id: { type: 'text?', since: 22 },
+  },
+  key: 'id',
+  indexes: {
+    chat_turns_by_time: 'at',
+    chat_turns_of_responses: { on: 'tenant, id, bytes', where: "substr(chat, 1, 5) = 'resp_'", since: 18 },
+    // Lists of chats read the index only, not the messages.
+    chat_turns_by_chat: { on: 'tenant, caller, chat, id', include: 'bytes, at', since: 21 },
+  },
+  large: true,
+  steps: { 21: { before: 'DROP INDEX IF EXISTS toolyard.chat_turns_by_chat' } },
+}
 
 const LIST_TURNS = `
   SELECT message_id, messages, run_id FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? ORDER BY id`
@@ -170,7 +197,10 @@ class Chats implements ChatStore {
   }
 }
 
-export const chats: StoreEntry<ChatStore> = { open: (database, clock) => new Chats(database, clock) }
+export const chats: StoreEntry<ChatStore> = {
+  tables: [turnTable],
+  open: (database, clock) => new Chats(database, clock),
+}
 
 const nameOf = ({ tenant, caller, chat }: ChatKey) => [tenant, caller, chat]
 

@@ -8,6 +8,49 @@ import type {
 } from '../../core/storage/connection-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ask, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT } from './database.ts'
+import type { Table } from './table.ts'
+
+/** Accounts of users at providers. */
+const connectionTable: Table = {
+  name: 'connections',
+  since: 19,
+  columns: {
+    tenant: 'id',
+    user_id: 'id',
+    provider: 'id',
+    tokens: 'text',
+    scopes: 'text',
+    expires_at: 'real?',
+    version: 'bigint',
+    broken: 'flag',
+    leased_until: 'real',
+    created_at: 'real',
+    updated_at: 'real',
+  },
+  key: 'tenant, user_id, provider',
+}
+
+/** Authorizations that users have started. */
+const flowTable: Table = {
+  name: 'connect_flows',
+  since: 19,
+  columns: {
+    id: 'id',
+    state_hash: 'id?',
+    tenant: 'id',
+    user_id: 'id',
+    provider: 'id',
+    verifier: 'text',
+    expires_at: 'real',
+  },
+  key: 'id',
+  indexes: {
+    connect_flows_by_state: { on: 'state_hash', unique: true, where: 'state_hash IS NOT NULL' },
+    connect_flows_by_user: 'tenant, user_id',
+    connect_flows_by_expiry: 'expires_at',
+  },
+  copied: false,
+}
 
 const ONE = 'tenant = ? AND user_id = ? AND provider = ?'
 const SELECT = `
@@ -211,7 +254,10 @@ class Connections implements ConnectionStore {
   }
 }
 
-export const connections: StoreEntry<ConnectionStore> = { open: (database) => new Connections(database) }
+export const connections: StoreEntry<ConnectionStore> = {
+  tables: [connectionTable, flowTable],
+  open: (database) => new Connections(database),
+}
 
 const valuesOf = ({ tenant, user, provider }: ConnectionKey): readonly string[] => [tenant, user, provider]
 

@@ -1,5 +1,6 @@
 import { DOCS, OWN_TENANT } from '../../core/storage/knowledge-store.ts'
 import type { Database, Statement } from './database.ts'
+import { TABLES } from './sql-stores.ts'
 
 export type CopyRow = Readonly<Record<string, unknown>>
 
@@ -9,6 +10,8 @@ export interface CopyTable {
   readonly columns: Readonly<Record<string, string>>
   /** The primary key. */
   readonly key: readonly string[]
+  /** Whether rows may have megabytes. */
+  readonly large: boolean
 }
 
 /** One of the two stores of a copy. Opening it registers no server. */
@@ -42,23 +45,6 @@ export interface CopyChunk extends CopyRow {
   readonly vector: Float32Array | undefined
 }
 
-/** Tables that belong to running servers, or that `write` derives from others. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
-  'budget_holds',
-  'changes',
-  'connect_flows',
-  'instances',
-  'last_turns',
-  'leases',
-  'migrations',
-  'reserve',
-  'sessions',
-  'knowledge_codes',
-  'knowledge_labels',
-  'knowledge_vectors',
-  'knowledge_waiting',
-])
-
 /** Columns that the engines derive. Removed collections are not copied, so none is marked as such. */
 const DERIVED: ReadonlySet<string> = new Set(['knowledge_collections.gone', 'knowledge_chunks.words'])
 
@@ -75,26 +61,28 @@ export function copyTables(
   read: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): ReadonlyMap<string, CopyTable> {
   const tables = Map.groupBy(rows, ({ table }) => table)
-  for (const name of LEFT_OUT) tables.delete(name)
+  for (const { name, copied } of TABLES) if (copied === false) tables.delete(name)
   return new Map(
     [...tables].map(([table, columns]) => {
       const stored = columns.map(({ name }) => name).filter((name) => !DERIVED.has(`${table}.${name}`))
       const plain = Object.fromEntries(stored.map((name) => [name, `t.${name}`]))
       const key = columns.filter(({ place }) => place !== null).sort((a, b) => Number(a.place) - Number(b.place))
-      return [table, { columns: { ...plain, ...read[table] }, key: key.map(({ name }) => name) }]
+      const large = TABLES.some((known) => known.name === table && known.large)
+      return [table, { columns: { ...plain, ...read[table] }, key: key.map(({ name }) => name), large }]
     }),
   )
 }
 
 /** The clause that replaces a row with the same key. */
-export function replaceRow({ columns, key }: CopyTable): string {
+export function replaceRow({ columns, key }: Pick<CopyTable, 'columns' | 'key'>): string {
   const others = Object.keys(columns).filter((name) => !key.includes(name))
   const update = others.map((name) => `${name} = excluded.${name}`).join(', ')
   return ['ON CONFLICT (', key.join(', '), ') DO', others.length > 0 ? `UPDATE SET ${update}` : 'NOTHING'].join(' ')
 }
 
 /** Every server stores Toolyard's own docs itself. */
-const copied = (c: string): string => `NOT ${c}.gone AND NOT (${c}.tenant = '${OWN_TENANT}' AND ${c}.name = '${DOCS}')`
+const isCopied = (c: string): string =>
+  `NOT ${c}.gone AND NOT (${c}.tenant = '${OWN_TENANT}' AND ${c}.name = '${DOCS}')`
 
 /** The rows of a table that are copied at this time, as the end of a SELECT. */
 export function copiedRows({ live }: Pick<CopySide, 'live'>, table: string, now: number): Statement {
@@ -102,19 +90,18 @@ export function copiedRows({ live }: Pick<CopySide, 'live'>, table: string, now:
   const version = [
     'EXISTS (SELECT 1 FROM toolyard.knowledge_versions AS v',
     join,
-    copied('c'),
+    isCopied('c'),
     'AND',
     live,
     'AND v.id =',
   ]
   const conditions: Readonly<Record<string, readonly string[]>> = {
-    settings: ["t.kind <> 'copy' AND NOT (t.kind = 'secret' AND t.name = 'audit_key')"],
-    once: ['t.expires_at > ?'],
-    knowledge_collections: [copied('t')],
+    knowledge_collections: [isCopied('t')],
     knowledge_versions: [...version, 't.id)'],
     knowledge_parts: [...version, 't.version)'],
     knowledge_chunks: [...version, '(SELECT p.version FROM toolyard.knowledge_parts AS p WHERE p.id = t.part))'],
   }
-  const sql = ['FROM', `toolyard.${table}`, 'AS t WHERE', ...(conditions[table] ?? ['true'])].join(' ')
-  return { sql, values: table === 'once' ? [now] : [] }
+  const copied = TABLES.find(({ name }) => name === table)?.copied || 'true'
+  const sql = ['FROM', `toolyard.${table}`, 'AS t WHERE', ...(conditions[table] ?? [copied])].join(' ')
+  return { sql, values: copied.includes('?') ? [now] : [] }
 }

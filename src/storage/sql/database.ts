@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Change } from '../../core/storage/storage.ts'
+import type { Table } from './table.ts'
 
 /** The rows that a statement returned, and how many rows it returned or changed. */
 export interface Answer<Row> {
@@ -87,8 +88,9 @@ export interface Expiry {
   readonly before: number
 }
 
-/** A store in the list of stores. Other threads can call all methods of its port. */
+/** A store in the list of stores, with its tables. Other threads can call all methods of its port. */
 export interface StoreEntry<Port> {
+  readonly tables: readonly Table[]
   open(
     database: Database,
     clock: Clock,

@@ -25,6 +25,46 @@ import {
 } from './database.ts'
 import { claimKey, settleKey } from './once.ts'
 import { tenantOf } from './runs.ts'
+import type { Table } from './table.ts'
+
+const runTable: Table = {
+  name: 'durable_runs',
+  since: 11,
+  columns: {
+    id: 'id',
+    tenant: 'id',
+    caller: 'text',
+    model: 'text',
+    status: 'text',
+    owner: 'id?',
+    fence: 'integer',
+    resumes: 'integer',
+    steps: 'integer',
+    fingerprint: 'text',
+    request: 'text',
+    answer: 'text?',
+    wake_at: 'real?',
+    created_at: 'real',
+    ended_at: 'real?',
+  },
+  key: 'id',
+  indexes: {
+    durable_runs_open: { on: 'tenant', where: "status IN ('running', 'waiting')" },
+    durable_runs_running: { on: 'created_at', where: "status = 'running'" },
+    durable_runs_waiting: { on: 'wake_at', where: "status = 'waiting'" },
+    durable_runs_ended: { on: 'ended_at', where: 'ended_at IS NOT NULL' },
+  },
+  large: true,
+}
+
+const stepTable: Table = {
+  name: 'run_steps',
+  since: 11,
+  columns: { run_id: 'id', tenant: 'id', seq: 'integer', kind: 'text', data: 'text', shown: 'text', at: 'real' },
+  key: 'run_id, seq',
+  large: true,
+  rowid: false,
+}
 
 const INSERT = `
   INSERT INTO toolyard.durable_runs (id, tenant, caller, model, fingerprint, request, created_at, owner, status, fence,
@@ -124,7 +164,7 @@ class DurableRuns implements DurableRunStore {
   }
 
   tenantOf(id: string): Promise<string | undefined> {
-    return tenantOf(this.#database, 'durable_runs', id)
+    return tenantOf(this.#database, runTable, id)
   }
 
   async open({ tenant, model, caller, limit }: OpenRunFilter): Promise<readonly DurableRun[]> {
@@ -232,7 +272,10 @@ class DurableRuns implements DurableRunStore {
   }
 }
 
-export const durableRuns: StoreEntry<DurableRunStore> = { open: (database) => new DurableRuns(database) }
+export const durableRuns: StoreEntry<DurableRunStore> = {
+  tables: [runTable, stepTable],
+  open: (database) => new DurableRuns(database),
+}
 
 function* lockRun(id: string, fence: number): Work<boolean> {
   return (yield* ask(LOCK, [id, fence])).count > 0

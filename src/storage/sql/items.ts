@@ -19,6 +19,32 @@ import {
   USAGE,
   Where,
 } from './database.ts'
+import type { Table } from './table.ts'
+
+const itemTable: Table = {
+  name: 'items',
+  since: 23,
+  columns: {
+    tenant: 'id',
+    kind: 'id',
+    owner: 'id',
+    id: 'id',
+    owner_name: 'text',
+    subject: 'id?',
+    label: 'id?',
+    name: 'text',
+    content: 'text',
+    bytes: 'bigint',
+    created_at: 'real',
+    updated_at: 'real',
+  },
+  key: 'tenant, kind, owner, id',
+  indexes: {
+    items_by_subject: { on: 'tenant, kind, subject, label', where: 'subject IS NOT NULL' },
+    items_by_time: 'updated_at',
+  },
+  large: true,
+}
 
 const LISTED = 'owner, id, owner_name, subject, label, name, created_at, updated_at'
 const OF_KEY = 'tenant = ? AND kind = ? AND owner = ? AND id = ?'
@@ -119,4 +145,4 @@ class Items implements ItemStore {
   }
 }
 
-export const items: StoreEntry<ItemStore> = { open: (database) => new Items(database) }
+export const items: StoreEntry<ItemStore> = { tables: [itemTable], open: (database) => new Items(database) }

@@ -14,6 +14,59 @@ import {
   Where,
 } from './database.ts'
 import { tenantOf } from './runs.ts'
+import type { Table } from './table.ts'
+
+export const jobTable: Table = {
+  name: 'jobs',
+  columns: {
+    id: 'id',
+    tenant: 'id',
+    caller: 'text?',
+    tool: 'text',
+    params: 'text',
+    timeout_ms: 'real',
+    state: 'text',
+    created_at: 'id',
+    started_at: 'text?',
+    ended_at: 'id?',
+    progress: 'text?',
+    result: 'text?',
+    server: 'text?',
+    attempts: 'integer',
+    bytes: { type: 'bigint', default: 0, since: 8 },
+  },
+  key: 'id',
+  indexes: {
+    jobs_by_tenant: 'tenant, created_at, id',
+    jobs_to_do: { on: 'created_at, id', where: "state IN ('queued', 'running')" },
+    jobs_ended: { on: 'ended_at', where: 'ended_at IS NOT NULL' },
+    jobs_to_do_by_tenant: { on: 'tenant', where: "state IN ('queued', 'running')", since: 8 },
+  },
+  large: true,
+}
+
+/** What a tenant stores, besides knowledge. */
+const byteTable: Table = {
+  name: 'job_bytes',
+  since: 8,
+  columns: { tenant: 'id', bytes: 'bigint' },
+  key: 'tenant',
+  steps: {
+    8: {
+      after: `
+      UPDATE toolyard.jobs SET bytes = octet_length(params) + coalesce(octet_length(result), 0);
+      INSERT INTO toolyard.job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM toolyard.jobs GROUP BY tenant`,
+    },
+    // Responses have a limit of their own.
+    18: {
+      after: `
+      UPDATE toolyard.job_bytes SET bytes = bytes - coalesce((
+        SELECT sum(bytes) FROM toolyard.chat_turns
+        WHERE chat_turns.tenant = job_bytes.tenant AND substr(chat, 1, 5) = 'resp_'), 0);
+      UPDATE toolyard.job_bytes SET bytes = 0 WHERE bytes < 0`,
+    },
+  },
+}
 
 const CREATE_JOB = `
   INSERT INTO toolyard.jobs (id, tenant, caller, tool, params, timeout_ms, created_at, bytes, state, attempts)
@@ -70,7 +123,7 @@ class Jobs implements JobStore {
   }
 
   tenantOf(id: string): Promise<string | undefined> {
-    return tenantOf(this.#database, 'jobs', id)
+    return tenantOf(this.#database, jobTable, id)
   }
 
   async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {
@@ -140,4 +193,4 @@ const readJob = ({ bytes: _, ...row }: JobRow): Job => ({
   result: row.result === null ? null : JSON.parse(row.result),
 })
 
-export const jobs: StoreEntry<JobStore> = { open: (database) => new Jobs(database) }
+export const jobs: StoreEntry<JobStore> = { tables: [jobTable, byteTable], open: (database) => new Jobs(database) }

@@ -8,6 +8,58 @@ import type {
   StoredUser,
 } from '../../core/storage/key-store.ts'
 import { ask, DAY_MS, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT } from './database.ts'
+import type { Table } from './table.ts'
+
+const keyTable: Table = {
+  name: 'keys',
+  columns: { created_by: { type: 'text?', since: 10 }, budget: { type: 'text?', since: 15 } },
+  // A key with every scope has the new one, too.
+  steps: {
+    10: {
+      after: `
+      UPDATE toolyard.keys SET scopes = '["read","call","chat","observe","validate","approve","manage","installation"]'
+      WHERE scopes = '["read","call","chat","observe","validate","manage","installation"]'`,
+    },
+  },
+}
+
+/** The former secret of a key that was rotated. */
+const secretTable: Table = {
+  name: 'former_secrets',
+  since: 24,
+  columns: { id: 'id', hash: { type: 'id', unique: true }, until: 'text' },
+  key: 'id',
+  rowid: true,
+}
+
+/** Users of the configured issuer. */
+const userTable: Table = {
+  name: 'users',
+  since: 16,
+  columns: {
+    id: 'id',
+    tenant: 'id',
+    subject: 'id',
+    name: 'text',
+    role: 'id',
+    issued_at: 'real',
+    expires_at: 'real',
+    // What the role comes from.
+    basis: { type: 'text', default: '', since: 18 },
+    // When an administrator signed the user out.
+    revoked_at: { type: 'real?', since: 18 },
+  },
+  key: 'id',
+  indexes: { users_by_expiry: 'expires_at' },
+}
+
+export const sessionTable: Table = {
+  name: 'sessions',
+  columns: { hash: 'id', caller: 'id', expires_at: 'real', ends_at: 'real' },
+  key: 'hash',
+  indexes: { sessions_by_caller: 'caller, expires_at', sessions_by_expiry: 'expires_at' },
+  copied: false,
+}
 
 const LIST_KEYS = 'SELECT * FROM toolyard.keys ORDER BY created_at, id'
 const CREATE_KEY = `
@@ -191,5 +243,8 @@ class Sessions implements SessionStore {
   }
 }
 
-export const keys: StoreEntry<KeyStore> = { open: (database) => new Keys(database) }
-export const sessions: StoreEntry<SessionStore> = { open: (database) => new Sessions(database) }
+export const keys: StoreEntry<KeyStore> = {
+  tables: [keyTable, secretTable, userTable],
+  open: (database) => new Keys(database),
+}
+export const sessions: StoreEntry<SessionStore> = { tables: [sessionTable], open: (database) => new Sessions(database) }

@@ -3,6 +3,9 @@ import type { Clock } from '../../core/clock.ts'
 import type { OnceClaim, OnceKey, OnceResult, OnceState, OnceStore } from '../../core/once-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ask, type Database, type Expiry, placeholders, type StoreEntry, SWEEP_LIMIT, type Work } from './database.ts'
+import type { Table } from './table.ts'
+
+const onceTable: Table = { name: 'once', large: true, copied: 't.expires_at > ?' }
 
 /** Writes the row in any case, so that one of two concurrent claims sees the other. */
 const CLAIM = `
@@ -68,7 +71,7 @@ class Once implements OnceStore {
   }
 }
 
-export const once: StoreEntry<OnceStore> = { open: (database, clock) => new Once(database, clock) }
+export const once: StoreEntry<OnceStore> = { tables: [onceTable], open: (database, clock) => new Once(database, clock) }
 
 /** Claims a key as part of a transaction. */
 export function* claimKey(database: Database, claim: OnceClaim, now: number): Work<OnceState> {

@@ -13,6 +13,53 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ask, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT, Where } from './database.ts'
 import { wakeRun } from './durable-runs.ts'
 import { readCursor, tenantOf } from './runs.ts'
+import type { Table } from './table.ts'
+
+/** Calls that wait for a person. */
+const pauseTable: Table = {
+  name: 'pauses',
+  since: 10,
+  columns: {
+    id: 'id',
+    kind: 'text',
+    tenant: 'id',
+    caller: 'id',
+    tool: 'text',
+    version: 'text',
+    params_hash: 'id',
+    params: 'text',
+    run_id: 'id?',
+    call_id: 'id?',
+    requested_at: 'real',
+    expires_at: 'real',
+    decision: 'text?',
+    decided_params: 'text?',
+    decided_by: 'text?',
+    decided_by_name: 'text?',
+    decided_at: 'real?',
+    reason: 'text?',
+    begun_at: 'real?',
+    root_key: { type: 'id?', since: 12 },
+    root_hash: { type: 'id?', since: 12 },
+    // What a tool that calls others has done before it waited.
+    progress: { type: 'text?', since: 12 },
+    // The user who asked.
+    subject: { type: 'text?', since: 26 },
+    // The definitions that a person approves. Approvals from before have none.
+    definitions: { type: 'text?', since: 27 },
+  },
+  key: 'id',
+  indexes: {
+    pauses_by_tenant: 'tenant, requested_at, id',
+    pauses_by_call: 'tenant, caller, params_hash',
+    pauses_by_expiry: 'expires_at',
+    pauses_pending: { on: 'tenant, caller, expires_at', where: 'decision IS NULL' },
+    pauses_by_run: { on: 'run_id', where: 'run_id IS NOT NULL' },
+    pauses_by_root: { on: 'tenant, root_key', where: 'root_key IS NOT NULL', since: 12 },
+    pauses_by_root_call: { on: 'tenant, caller, root_hash', where: 'root_hash IS NOT NULL', since: 12 },
+  },
+  large: true,
+}
 
 const COLUMNS = [
   'id',
@@ -133,7 +180,7 @@ class Pauses implements PauseStore {
   }
 
   tenantOf(id: string): Promise<string | undefined> {
-    return tenantOf(this.#database, 'pauses', id)
+    return tenantOf(this.#database, pauseTable, id)
   }
 
   async list({ tenant, status, now, limit, cursor }: PauseFilter): Promise<PausePage> {
@@ -193,7 +240,7 @@ class Pauses implements PauseStore {
   }
 }
 
-export const pauses: StoreEntry<PauseStore> = { open: (database) => new Pauses(database) }
+export const pauses: StoreEntry<PauseStore> = { tables: [pauseTable], open: (database) => new Pauses(database) }
 
 const openValues = (call: PausedCall, now: number): readonly unknown[] => {
   const { tenant, caller, params_hash, tool, version, kind, root_hash, definitions } = call

@@ -12,15 +12,19 @@ import {
   USAGE,
   type Work,
 } from './database.ts'
+import { columnTypes, type Table } from './table.ts'
 
-const COLUMNS = {
-  chain: 'integer',
-  seq: 'bigint',
-  tenant: 'text',
-  at: 'double precision',
-  bytes: 'bigint',
-  content: 'text',
+/** The parameters and results of calls, beside their rows of the audit log. */
+export const payloadTable: Table = {
+  name: 'payloads',
+  since: 20,
+  columns: { chain: 'integer', seq: 'bigint', tenant: 'id', at: 'real', bytes: 'bigint', content: 'text' },
+  key: 'chain, seq',
+  indexes: { payloads_by_time: 'at' },
+  large: true,
 }
+
+const COLUMNS = columnTypes(payloadTable)
 const SWEEP = `
   DELETE FROM toolyard.payloads WHERE (chain, seq) IN (SELECT chain, seq FROM toolyard.payloads WHERE at < ? LIMIT ?)
   RETURNING tenant, bytes`

@@ -16,6 +16,64 @@ import {
 } from '../../core/storage/validation-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ask, type Database, placeholders, type Statement, type StoreEntry, Where, type Work } from './database.ts'
+import { type Column, columnTypes, type Table } from './table.ts'
+
+const runColumns = {
+  tenant: 'id',
+  id: 'id',
+  caller: 'text?',
+  model: 'text',
+  service: 'text',
+  started_at: 'id',
+  duration_ms: 'real',
+  stop_reason: 'text',
+  iterations: 'bigint',
+  tool_calls: 'bigint',
+  prompt_tokens: 'tokens',
+  completion_tokens: 'tokens',
+  cost: 'real?',
+  error: 'text?',
+  question: 'text',
+  answer: 'text',
+  steps: 'text',
+  // JSON: what was decided about its tools, and what it is replayed from.
+  gate: 'text?',
+  recording: 'text?',
+  parent_run: { type: 'id?', since: 11 },
+  // 1 if its tools were mocks.
+  mocked: { type: 'flag?', since: 22 },
+  // The tool that the run belongs to.
+  agent: { type: 'text?', since: 25 },
+} as const satisfies Record<keyof StoredRun, Column>
+
+export const runTable: Table = {
+  name: 'runs',
+  columns: runColumns,
+  key: 'tenant, id',
+  indexes: {
+    runs_by_tenant: 'tenant, started_at, id',
+    runs_by_time: 'started_at',
+    runs_by_parent: { on: 'tenant, parent_run, started_at', where: 'parent_run IS NOT NULL', since: 11 },
+  },
+  large: true,
+}
+
+export const toolUseTable: Table = {
+  name: 'tool_use',
+  columns: {
+    tenant: 'id',
+    model_id: 'id',
+    tool: 'id',
+    schema_hash: 'id',
+    trials: 'bigint',
+    successes: 'bigint',
+    last_used: 'id',
+    // JSON: the counts by source, the kinds of failures, and the last of them.
+    details: 'text',
+  },
+  key: 'tenant, model_id, tool, schema_hash',
+  rowid: true,
+}
 
 const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
@@ -33,30 +91,7 @@ const RATINGS = `
 
 const timeText = (ms: number | undefined): string | undefined => (ms === undefined ? ms : new Date(ms).toISOString())
 
-const COLUMNS = {
-  tenant: 'text',
-  id: 'text',
-  caller: 'text',
-  model: 'text',
-  service: 'text',
-  started_at: 'text',
-  duration_ms: 'double precision',
-  stop_reason: 'text',
-  iterations: 'bigint',
-  tool_calls: 'bigint',
-  prompt_tokens: 'bigint',
-  completion_tokens: 'bigint',
-  cost: 'double precision',
-  error: 'text',
-  question: 'text',
-  answer: 'text',
-  steps: 'text',
-  gate: 'text',
-  recording: 'text',
-  parent_run: 'text',
-  agent: 'text',
-  mocked: 'smallint',
-} satisfies Record<keyof StoredRun, string>
+const COLUMNS = columnTypes(runTable)
 
 interface RatingCount {
   readonly subject: string
@@ -152,11 +187,11 @@ class Runs implements RunStore {
   }
 
   tenantOf(id: string): Promise<string | undefined> {
-    return tenantOf(this.#database, 'runs', id)
+    return tenantOf(this.#database, runTable, id)
   }
 }
 
-export const runs: StoreEntry<RunStore> = { open: (database) => new Runs(database) }
+export const runs: StoreEntry<RunStore> = { tables: [runTable], open: (database) => new Runs(database) }
 
 const listedRun = ({ agent, mocked, ...run }: ListedRow): ListedRun => ({
   ...run,
@@ -165,12 +200,8 @@ const listedRun = ({ agent, mocked, ...run }: ListedRow): ListedRun => ({
 })
 
 /** The tenant of a row, by its id. */
-export async function tenantOf(
-  database: Database,
-  table: 'runs' | 'jobs' | 'pauses' | 'durable_runs',
-  id: string,
-): Promise<string | undefined> {
-  const sql = ['SELECT tenant FROM', `toolyard.${table}`, 'WHERE id = ? LIMIT 1'].join(' ')
+export async function tenantOf(database: Database, table: Table, id: string): Promise<string | undefined> {
+  const sql = ['SELECT tenant FROM', `toolyard.${table.name}`, 'WHERE id = ? LIMIT 1'].join(' ')
   return (await database.run<{ tenant: string }>(sql, [id])).rows[0]?.tenant
 }
 
@@ -262,7 +293,7 @@ class Validations implements ValidationStore {
   }
 }
 
-export const validations: StoreEntry<ValidationStore> = { open: (database) => new Validations(database) }
+export const validations: StoreEntry<ValidationStore> = { tables: [], open: (database) => new Validations(database) }
 
 function* putValidation(tenant: string, validation: StoredValidation): Work<void> {
   const { model_id, test_count, success_count, test_history } = validation
@@ -339,7 +370,7 @@ class ToolUse implements ToolUseStore {
   }
 }
 
-export const toolUse: StoreEntry<ToolUseStore> = { open: (database) => new ToolUse(database) }
+export const toolUse: StoreEntry<ToolUseStore> = { tables: [toolUseTable], open: (database) => new ToolUse(database) }
 
 function* putToolUse(tenant: string, use: StoredToolUse): Work<void> {
   const { model_id, tool, schema_hash, last_used, suite, run, failure_kinds } = use

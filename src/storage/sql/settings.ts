@@ -1,5 +1,13 @@
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import { ask, type Database, type StoreEntry } from './database.ts'
+import type { Table } from './table.ts'
+
+export const settingTable: Table = {
+  name: 'settings',
+  columns: { kind: 'id', name: 'id', value: 'text' },
+  key: 'kind, name',
+  copied: "t.kind <> 'copy' AND NOT (t.kind = 'secret' AND t.name = 'audit_key')",
+}
 
 const LIST_SETTINGS = 'SELECT name, value FROM toolyard.settings WHERE kind = ? ORDER BY name'
 const GET_SETTING = 'SELECT value FROM toolyard.settings WHERE kind = ? AND name = ?'
@@ -56,4 +64,4 @@ class Settings implements SettingStore {
 
 const valuesOf = ({ kind, name, value }: Setting) => [kind, name, JSON.stringify(value ?? null)] as const
 
-export const settings: StoreEntry<SettingStore> = { open: (database) => new Settings(database) }
+export const settings: StoreEntry<SettingStore> = { tables: [settingTable], open: (database) => new Settings(database) }

@@ -9,10 +9,41 @@ import type {
   SpendingSums,
 } from '../../core/storage/spending-store.ts'
 import { ask, DAY_MS, type Database, type Expiry, type StoreEntry, SWEEP_LIMIT, Where, type Work } from './database.ts'
+import { columnTypes, type Table } from './table.ts'
 
-const COUNTER_COLUMNS = { tenant: 'text', scope: 'text', name: 'text', per: 'text', start: 'double precision' }
-const SPENDING_COLUMNS = { ...COUNTER_COLUMNS, spent: 'bigint', calls: 'bigint', unknown: 'bigint' }
-const HOLD_COLUMNS = { ...COUNTER_COLUMNS, id: 'text', instance: 'text', held: 'bigint' }
+const COUNTER = { tenant: 'id', scope: 'text', name: 'id', per: 'text', start: 'ms' } as const
+
+/** What was spent, by day and month. */
+const spendingTable: Table = {
+  name: 'spending',
+  since: 15,
+  columns: { ...COUNTER, spent: 'bigint', calls: 'bigint', unknown: 'bigint' },
+  key: 'tenant, scope, name, per, start',
+  indexes: { spending_by_start: 'start' },
+}
+
+/** What servers have set aside of budgets, one row for each call: a call gives back exactly what it has set aside. */
+const holdTable: Table = {
+  name: 'budget_holds',
+  since: 17,
+  columns: { ...COUNTER, id: 'id', instance: 'id', held: 'bigint' },
+  key: 'tenant, scope, name, per, start, id',
+  indexes: { budget_holds_by_id: 'id' },
+  copied: false,
+  // Version 15 had one row for each server.
+  steps: { 17: { before: 'DROP TABLE IF EXISTS toolyard.budget_holds' } },
+}
+
+const turnTable: Table = {
+  name: 'last_turns',
+  since: 15,
+  columns: { instance: 'id', turn: 'bigint' },
+  key: 'instance',
+  copied: false,
+}
+
+const SPENDING_COLUMNS = columnTypes(spendingTable)
+const HOLD_COLUMNS = columnTypes(holdTable)
 /** Sums end here: JavaScript can't count much further. */
 const MAX_MICROS = 9_000_000_000_000_000
 const upToMax = (sum: string): string => `CASE WHEN ${sum} > ${MAX_MICROS} THEN ${MAX_MICROS} ELSE ${sum} END`
@@ -256,4 +287,7 @@ class Spending implements SpendingStore {
   }
 }
 
-export const spending: StoreEntry<SpendingStore> = { open: (database) => new Spending(database) }
+export const spending: StoreEntry<SpendingStore> = {
+  tables: [spendingTable, holdTable, turnTable],
+  open: (database) => new Spending(database),
+}

@@ -8,11 +8,13 @@ import { jobs } from './jobs.ts'
 import { keys, sessions } from './keys.ts'
 import { once } from './once.ts'
 import { pauses } from './pauses.ts'
-import { sweepPayloads } from './payloads.ts'
+import { payloadTable, sweepPayloads } from './payloads.ts'
 import { runs, toolUse, validations } from './runs.ts'
 import { settings } from './settings.ts'
 import { spending } from './spending.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
+import type { Table } from './table.ts'
+import { OTHER_TABLES } from './tables.ts'
 
 /** The stores that are the same on both engines, in the order in which expired rows are removed. */
 const STORES = {
@@ -31,6 +33,13 @@ const STORES = {
   sessions,
   keys,
 }
+
+/** All tables. */
+export const TABLES: readonly Table[] = [
+  ...Object.values(STORES).flatMap(({ tables }) => tables),
+  payloadTable,
+  ...OTHER_TABLES,
+]
 
 type Entries = typeof STORES
 export type Stores = { readonly [name in keyof Entries]: Entries[name] extends StoreEntry<infer Port> ? Port : never }

@@ -11,8 +11,9 @@ import { whole } from '../fixtures/given-knowledge.ts'
 import { OwnChain, verifyChains } from '../ledger/verify-chain.ts'
 import { auditColumnStep } from '../sql/audit-log.ts'
 import { USAGE } from '../sql/database.ts'
+import { TABLES } from '../sql/sql-stores.ts'
 import { hostStorage } from '../worker/host-storage.ts'
-import { WITHOUT_ADDITIONS } from './fixtures/without-additions.ts'
+import { olderLayout } from './fixtures/older-layout.ts'
 import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
@@ -88,18 +89,14 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
     tables.write({ rows, runs: [], cells: [] }),
   )
   await chain.seal()
+  database.exec(olderLayout(7))
   for (const index of ['audit_event_by_time', 'audit_event_by_tenant', 'runs_by_id'])
     database.exec(`DROP INDEX ${index}`)
   database.exec('DROP VIEW audit_log')
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
-  database.exec(WITHOUT_ADDITIONS)
-  database.exec(`
-    DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
-    DROP TABLE sessions; DROP TABLE reserve; DROP TABLE chat_turns; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant;
-    ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE knowledge_versions DROP COLUMN bytes;
-    ALTER TABLE knowledge_collections DROP COLUMN bytes`)
   for (const column of ['tools', 'models']) database.exec(`ALTER TABLE keys DROP COLUMN ${column}`)
+  database.exec('DROP TABLE sessions')
   database.exec('PRAGMA user_version = 6')
   return { folder, database }
 }
@@ -191,6 +188,19 @@ test('gives an old database the layout of a new one', () => {
   expect(layout(old)).toEqual(layout(freshDatabase()))
 })
 
+test('describes each table as it is', () => {
+  const database = freshDatabase()
+  const described = TABLES.filter(({ key }) => key !== undefined)
+  for (const { name, columns = {}, key, indexes = {} } of described) {
+    const stored = database.all<{ name: string; pk: number }>('SELECT name, pk FROM pragma_table_info(?)', name)
+    expect(stored.map((column) => column.name)).toEqual(Object.keys(columns))
+    const inKey = stored.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
+    expect(inKey.map((column) => column.name).join(', ')).toBe(key)
+    const found = database.all<{ name: string }>("SELECT name FROM pragma_index_list(?) WHERE origin = 'c'", name)
+    expect(found.map((index) => index.name)).toEqual(expect.arrayContaining(Object.keys(indexes)))
+  }
+})
+
 const SOURCES = 8
 
 test('counts what tenants had stored before there were quotas', async () => {
@@ -210,13 +220,7 @@ test('counts what tenants had stored before there were quotas', async () => {
   const usage = () => database.get<object>(USAGE.replaceAll('toolyard.', ''), 'acme', 'acme', 'acme', 'acme', 'acme')
   const before = usage()
   expect({ ...before }).toEqual({ queued_jobs: 1, durable_runs: 0, documents: 1, storage_bytes: 6 + 6 + 4 + SOURCES })
-  database.exec(WITHOUT_ADDITIONS)
-  database.exec(`
-    DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
-    DROP TABLE reserve; DROP TABLE job_bytes; DROP TABLE chat_turns; DROP INDEX jobs_to_do_by_tenant;
-    ALTER TABLE jobs DROP COLUMN bytes;
-    ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
-    PRAGMA user_version = 7`)
+  database.exec(olderLayout(7))
   migrate(database)
   // Sources and metadata count only since a later version.
   expect(usage()).toEqual({ ...before, storage_bytes: 6 + 6 + 4 })
@@ -231,10 +235,7 @@ test.each([1, 3])('refuses a database of the unreleased version %d and changes n
 
 test('approvals from before calls could continue stay', () => {
   const database = freshDatabase()
-  database.exec(WITHOUT_ADDITIONS)
-  database.exec(`DROP INDEX pauses_by_root; DROP INDEX pauses_by_root_call; ALTER TABLE pauses DROP COLUMN root_key;
-    ALTER TABLE pauses DROP COLUMN root_hash; ALTER TABLE pauses DROP COLUMN progress;
-    PRAGMA user_version = 11`)
+  database.exec(olderLayout(11))
   database.exec(`INSERT INTO pauses (id, kind, tenant, caller, tool, version, params_hash, params, requested_at, expires_at)
     VALUES ('p', 'approval', 't', 'c', 'pay', '0.0.0', 'h', '{}', 1, 2)`)
   migrate(database)
@@ -253,11 +254,7 @@ test('keys that had every scope may approve, and no others', () => {
       ...[id, id, scopes],
     )
   }
-  database.exec(WITHOUT_ADDITIONS)
-  database.exec(
-    `
-    DROP TABLE durable_runs; DROP TABLE run_steps; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent_run; DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 9`,
-  )
+  database.exec(olderLayout(9))
   migrate(database)
   const scopes = database.all<{ scopes: string | null }>('SELECT scopes FROM keys ORDER BY id').map((key) => key.scopes)
   expect(scopes).toEqual([all.replace('"manage"', '"approve","manage"'), null, '["read","manage"]'])

@@ -1,12 +1,15 @@
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { additions } from '../sql/additions.ts'
+import { sessionTable } from '../sql/keys.ts'
+import { toolUseTable } from '../sql/runs.ts'
+import { TABLES } from '../sql/sql-stores.ts'
+import { creation, FIRST_SHARED, sharedSteps } from '../sql/table.ts'
+import { FIRST_TABLES } from '../sql/tables.ts'
 import { copyAuditBlocks } from './audit-blocks.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
-/** The version before the steps that both engines list together. */
-const BEFORE_ADDITIONS = 11
+const SHARED = sharedSteps('sqlite', TABLES)
 /** The version of the layout. */
-export const VERSION = BEFORE_ADDITIONS + additions.length
+export const VERSION = FIRST_SHARED + SHARED.length - 1
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -29,37 +32,25 @@ export function migrate(database: SqliteDatabase): void {
           'another data folder',
       )
     }
-    if (version === 0) {
-      const layout = [
-        LAYOUT,
-        RUNS_BY_ID,
-        AUDIT,
-        AUDIT_INDEXES,
-        EVENT_INDEXES,
-        ACCESS,
-        QUOTAS,
-        CHATS,
-        PAUSES,
-        DURABLE_RUNS,
-        ...additions.map((step) => step.sqlite),
-      ]
+    const run = (...layout: readonly string[]): void => {
       for (const sql of layout) database.exec(sql)
+    }
+    if (version === 0) {
+      run(LAYOUT, ...[...FIRST_TABLES, toolUseTable, sessionTable].map((table) => creation('sqlite', table)))
+      run(RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS)
     } else {
       if (version < 5) {
-        database.exec(AUDIT)
+        run(AUDIT)
         copyAuditBlocks(database)
-        for (const sql of [AFTER_BLOCKS, AUDIT_INDEXES, EVENT_INDEXES]) database.exec(sql)
+        run(AFTER_BLOCKS, AUDIT_INDEXES, EVENT_INDEXES)
       }
       // The figures are in an older format.
-      if (version < 6) database.exec('DELETE FROM cells')
-      if (version === 5 || version === 6) database.exec(ADD_EVENTS)
-      if (version < 7) for (const sql of [RUNS_BY_ID, ACCESS]) database.exec(sql)
-      if (version < 8) database.exec(QUOTAS)
-      if (version < 9) database.exec(CHATS)
-      if (version < 10) database.exec(PAUSES)
-      if (version < 11) database.exec(DURABLE_RUNS)
-      for (const step of additions.slice(Math.max(0, version - BEFORE_ADDITIONS))) database.exec(step.sqlite)
+      if (version < 6) run('DELETE FROM cells')
+      if (version === 5 || version === 6) run(ADD_EVENTS)
+      if (version < 7) run(RUNS_BY_ID, ACCESS, creation('sqlite', sessionTable))
     }
+    if (version < FIRST_SHARED) run(RESERVE)
+    run(...SHARED.slice(Math.max(0, version + 1 - FIRST_SHARED)))
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
 }
@@ -118,15 +109,7 @@ const RUNS_BY_ID = 'CREATE INDEX runs_by_id ON runs (id)'
 
 const ACCESS = `
   ALTER TABLE keys ADD COLUMN tools TEXT;
-  ALTER TABLE keys ADD COLUMN models TEXT;
-  CREATE TABLE sessions (
-    hash TEXT PRIMARY KEY,
-    caller TEXT NOT NULL,
-    expires_at REAL NOT NULL,
-    ends_at REAL NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX sessions_by_caller ON sessions (caller, expires_at);
-  CREATE INDEX sessions_by_expiry ON sessions (expires_at)`
+  ALTER TABLE keys ADD COLUMN models TEXT`
 
 /**
  * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every
@@ -156,13 +139,6 @@ const LAYOUT = `
     revoked_at TEXT
   ) STRICT;
 
-  CREATE TABLE settings (
-    kind TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (kind, name)
-  ) STRICT, WITHOUT ROWID;
-
   CREATE TABLE validations (
     tenant TEXT NOT NULL,
     model_id TEXT NOT NULL,
@@ -185,96 +161,9 @@ const LAYOUT = `
   ) STRICT;
   CREATE INDEX once_by_expiry ON once (expires_at);
 
-  CREATE TABLE jobs (
-    id TEXT PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    caller TEXT,
-    tool TEXT NOT NULL,
-    params TEXT NOT NULL,
-    timeout_ms REAL NOT NULL,
-    state TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    started_at TEXT,
-    ended_at TEXT,
-    progress TEXT,
-    result TEXT,
-    server TEXT,
-    attempts INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX jobs_by_tenant ON jobs (tenant, created_at, id);
-  CREATE INDEX jobs_to_do ON jobs (created_at, id) WHERE state IN ('queued', 'running');
-  CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at IS NOT NULL;
-
-  CREATE TABLE runs (
-    tenant TEXT NOT NULL,
-    id TEXT NOT NULL,
-    caller TEXT,
-    model TEXT NOT NULL,
-    service TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    duration_ms REAL NOT NULL,
-    stop_reason TEXT NOT NULL,
-    iterations INTEGER NOT NULL,
-    tool_calls INTEGER NOT NULL,
-    prompt_tokens REAL NOT NULL,
-    completion_tokens REAL NOT NULL,
-    cost REAL,
-    error TEXT,
-    question TEXT NOT NULL,
-    answer TEXT NOT NULL,
-    steps TEXT NOT NULL,
-    -- JSON: what was decided about its tools, and what it is replayed from.
-    gate TEXT,
-    recording TEXT,
-    PRIMARY KEY (tenant, id)
-  ) STRICT;
-  CREATE INDEX runs_by_tenant ON runs (tenant, started_at, id);
-  CREATE INDEX runs_by_time ON runs (started_at);
-
   CREATE TABLE chains (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
-  ) STRICT;
-
-  CREATE TABLE seals (
-    chain INTEGER NOT NULL,
-    from_seq INTEGER NOT NULL,
-    to_seq INTEGER NOT NULL,
-    before_hash TEXT NOT NULL,
-    last_hash TEXT NOT NULL,
-    first_at REAL NOT NULL,
-    last_at REAL NOT NULL,
-    sealed_at REAL NOT NULL,
-    mac TEXT NOT NULL,
-    expired_at REAL,
-    PRIMARY KEY (chain, from_seq)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX seals_to_expire ON seals (last_at) WHERE expired_at IS NULL;
-
-  CREATE TABLE cells (
-    width TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    tenant TEXT NOT NULL,
-    start REAL NOT NULL,
-    tool TEXT NOT NULL,
-    model TEXT NOT NULL,
-    instance TEXT NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (width, kind, tenant, start, tool, model, instance)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX cells_by_time ON cells (width, start, kind, tenant);
-
-  CREATE TABLE tool_use (
-    tenant TEXT NOT NULL,
-    model_id TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    schema_hash TEXT NOT NULL,
-    trials INTEGER NOT NULL,
-    successes INTEGER NOT NULL,
-    last_used TEXT NOT NULL,
-    -- JSON: the counts by source, the kinds of failures, and the last of them.
-    details TEXT NOT NULL,
-    PRIMARY KEY (tenant, model_id, tool, schema_hash)
   ) STRICT;
 
   -- Removed rows are marked, and deleted in small steps. The counts are those of visible documents. Each collection has its
@@ -365,113 +254,12 @@ const LAYOUT = `
     UNIQUE (embedder, hash)
   ) STRICT;`
 
-/** Counts what tenants store. */
-const QUOTAS = `
-  ALTER TABLE knowledge_versions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-  ALTER TABLE knowledge_collections ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-  UPDATE knowledge_versions SET bytes = coalesce((
-    SELECT sum(octet_length(text) + octet_length(heading)) FROM knowledge_chunks
-    WHERE part IN (SELECT id FROM knowledge_parts WHERE version = knowledge_versions.id)), 0);
-  UPDATE knowledge_collections SET bytes = coalesce((
-    SELECT sum(bytes) FROM knowledge_versions WHERE collection = knowledge_collections.id AND state <> 'gone'), 0);
-
-  ALTER TABLE jobs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-  UPDATE jobs SET bytes = octet_length(params) + coalesce(octet_length(result), 0);
-  CREATE INDEX jobs_to_do_by_tenant ON jobs (tenant) WHERE state IN ('queued', 'running');
-  CREATE TABLE job_bytes (
-    tenant TEXT PRIMARY KEY,
-    bytes INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM jobs GROUP BY tenant;
-
-  -- Its pages are used to revoke a key on a full disk.
+/** Its pages are used to revoke a key on a full disk. */
+const RESERVE = `
   CREATE TABLE reserve (
     id INTEGER PRIMARY KEY,
     data BLOB NOT NULL
-  ) STRICT;`
-
-const CHATS = `
-  CREATE TABLE chat_turns (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    tenant TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    chat TEXT NOT NULL,
-    message_id TEXT NOT NULL,
-    messages TEXT NOT NULL,
-    bytes INTEGER NOT NULL,
-    at REAL NOT NULL
-  ) STRICT;
-  CREATE INDEX chat_turns_by_chat ON chat_turns (tenant, caller, chat, id);
-  CREATE INDEX chat_turns_by_time ON chat_turns (at)`
-
-/** Calls that wait for a person, and which key created a key. */
-const PAUSES = `
-  ALTER TABLE keys ADD COLUMN created_by TEXT;
-  -- A key with every scope has the new one, too.
-  UPDATE keys SET scopes = '["read","call","chat","observe","validate","approve","manage","installation"]'
-  WHERE scopes = '["read","call","chat","observe","validate","manage","installation"]';
-  CREATE TABLE pauses (
-    id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,
-    tenant TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    version TEXT NOT NULL,
-    params_hash TEXT NOT NULL,
-    params TEXT NOT NULL,
-    run_id TEXT,
-    call_id TEXT,
-    requested_at REAL NOT NULL,
-    expires_at REAL NOT NULL,
-    decision TEXT,
-    decided_params TEXT,
-    decided_by TEXT,
-    decided_by_name TEXT,
-    decided_at REAL,
-    reason TEXT,
-    begun_at REAL
-  ) STRICT;
-  CREATE INDEX pauses_by_tenant ON pauses (tenant, requested_at, id);
-  CREATE INDEX pauses_by_call ON pauses (tenant, caller, params_hash);
-  CREATE INDEX pauses_by_expiry ON pauses (expires_at);
-  CREATE INDEX pauses_pending ON pauses (tenant, caller, expires_at) WHERE decision IS NULL;
-  CREATE INDEX pauses_by_run ON pauses (run_id) WHERE run_id IS NOT NULL`
-
-/** Runs that survive their process, and their steps. */
-const DURABLE_RUNS = `
-  CREATE TABLE durable_runs (
-    id TEXT PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    model TEXT NOT NULL,
-    status TEXT NOT NULL,
-    owner TEXT,
-    fence INTEGER NOT NULL,
-    resumes INTEGER NOT NULL,
-    steps INTEGER NOT NULL,
-    fingerprint TEXT NOT NULL,
-    request TEXT NOT NULL,
-    answer TEXT,
-    wake_at REAL,
-    created_at REAL NOT NULL,
-    ended_at REAL
-  ) STRICT;
-  CREATE INDEX durable_runs_open ON durable_runs (tenant) WHERE status IN ('running', 'waiting');
-  CREATE INDEX durable_runs_running ON durable_runs (created_at) WHERE status = 'running';
-  CREATE INDEX durable_runs_waiting ON durable_runs (wake_at) WHERE status = 'waiting';
-  CREATE INDEX durable_runs_ended ON durable_runs (ended_at) WHERE ended_at IS NOT NULL;
-  CREATE TABLE run_steps (
-    run_id TEXT NOT NULL,
-    tenant TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    data TEXT NOT NULL,
-    shown TEXT NOT NULL,
-    at REAL NOT NULL,
-    PRIMARY KEY (run_id, seq)
-  ) STRICT, WITHOUT ROWID;
-  ALTER TABLE runs ADD COLUMN parent_run TEXT;
-  CREATE INDEX runs_by_parent ON runs (tenant, parent_run, started_at) WHERE parent_run IS NOT NULL`
+  ) STRICT`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;
