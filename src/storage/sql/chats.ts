@@ -48,6 +48,7 @@ const turnTable: Table = {
     chat_turns_by_chat: { on: 'tenant, caller, chat, id', include: 'bytes, at', since: 21 },
   },
   large: true,
+  sealed: { messages: { place: 'tenant, caller, chat', kind: 'response' } },
   steps: { 21: { before: 'DROP INDEX IF EXISTS toolyard.chat_turns_by_chat' } },
 }
 

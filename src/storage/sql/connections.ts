@@ -28,6 +28,7 @@ const connectionTable: Table = {
     updated_at: 'real',
   },
   key: 'tenant, user_id, provider',
+  sealed: { tokens: { place: 'tenant, user_id, provider', kind: 'connection' } },
 }
 
 /** Authorizations that users have started. */
@@ -88,75 +89,42 @@ const SWEEP = `
   DELETE FROM toolyard.connect_flows WHERE id IN (SELECT id FROM toolyard.connect_flows WHERE expires_at < ? LIMIT ?)`
 
 type ConnectionRow = Omit<StoredConnection, 'user' | 'broken'> & { readonly user_id: string; readonly broken: number }
-type SealedRow = Readonly<Record<'place1' | 'place2' | 'place3' | 'text', string>> &
-  Readonly<Record<'key1' | 'key2' | 'key3', unknown>>
 type FlowRow = Omit<ConnectFlow, 'user'> & { readonly user_id: string }
 
 /** The encrypted texts of a column. */
 interface SealedColumn {
   readonly table: string
   readonly column: string
-  /** Gives the text, its primary key, and the place that it was sealed for: with a kind, the parts of it. */
+  /** Gives the text as the first column, then its primary key, then the parts of the place that it was sealed for. */
   readonly find: string
+  readonly keys: number
   readonly replace: string
-  readonly kind?: string
+  readonly kind?: string | undefined
 }
 
-const SEALED: readonly SealedColumn[] = [
-  {
-    ...{ table: 'connections', column: 'tokens', kind: 'connection' },
-    find: `SELECT tenant AS key1, user_id AS key2, provider AS key3, tenant AS place1, user_id AS place2,
-        provider AS place3, tokens AS text
-      FROM toolyard.connections WHERE tokens LIKE 'sealed.%' AND tokens NOT LIKE ? LIMIT ?`,
-    replace: `UPDATE toolyard.connections SET tokens = ? WHERE tenant = ? AND user_id = ? AND provider = ? AND tokens = ?`,
-  },
-  {
-    ...{ table: 'durable_runs', column: 'request' },
-    find: `SELECT id AS key1, id AS place1, request AS text FROM toolyard.durable_runs
-      WHERE request LIKE 'sealed.%' AND request NOT LIKE ? LIMIT ?`,
-    replace: 'UPDATE toolyard.durable_runs SET request = ? WHERE id = ? AND request = ?',
-  },
-  {
-    ...{ table: 'durable_runs', column: 'answer' },
-    find: `SELECT id AS key1, id AS place1, answer AS text FROM toolyard.durable_runs
-      WHERE answer LIKE 'sealed.%' AND answer NOT LIKE ? LIMIT ?`,
-    replace: 'UPDATE toolyard.durable_runs SET answer = ? WHERE id = ? AND answer = ?',
-  },
-  {
-    ...{ table: 'run_steps', column: 'data' },
-    find: `SELECT run_id AS key1, seq AS key2, run_id AS place1, data AS text FROM toolyard.run_steps
-      WHERE data LIKE 'sealed.%' AND data NOT LIKE ? LIMIT ?`,
-    replace: 'UPDATE toolyard.run_steps SET data = ? WHERE run_id = ? AND seq = ? AND data = ?',
-  },
-  {
-    ...{ table: 'pauses', column: 'progress' },
-    find: `SELECT id AS key1, root_key AS place1, progress AS text FROM toolyard.pauses
-      WHERE progress LIKE 'sealed.%' AND progress NOT LIKE ? LIMIT ?`,
-    replace: 'UPDATE toolyard.pauses SET progress = ? WHERE id = ? AND progress = ?',
-  },
-  {
-    ...{ table: 'chat_turns', column: 'messages', kind: 'response' },
-    find: `SELECT id AS key1, tenant AS place1, caller AS place2, chat AS place3, messages AS text
-      FROM toolyard.chat_turns WHERE messages LIKE 'sealed.%' AND messages NOT LIKE ? LIMIT ?`,
-    replace: 'UPDATE toolyard.chat_turns SET messages = ? WHERE id = ? AND messages = ?',
-  },
-  // Values of settings are JSON texts.
-  {
-    ...{ table: 'settings', column: 'value' },
-    find: `SELECT name AS key1, 'secret ' || name AS place1, substr(value, 2, length(value) - 2) AS text
-      FROM toolyard.settings
-      WHERE kind = 'stored_secret' AND value LIKE '"sealed.%' AND substr(value, 2) NOT LIKE ? LIMIT ?`,
-    replace: `UPDATE toolyard.settings SET value = '"' || ? || '"'
-      WHERE kind = 'stored_secret' AND name = ? AND value = '"' || ? || '"'`,
-  },
-]
+const sealedColumns = ({ name: table, key = '', sealed = {} }: Table): SealedColumn[] =>
+  Object.entries(sealed).map(([column, { place, kind, json, where = 'true' }]) => {
+    const text = json ? `substr(${column}, 2, length(${column}) - 2)` : column
+    const keys = key.split(', ')
+    const selected = [text, ...keys, ...place.split(', ')].map((part, index) => `${part} AS part${index}`).join(', ')
+    const from = [`FROM toolyard.${table} WHERE`, where, 'AND', text, "LIKE 'sealed.%' AND", text, 'NOT LIKE ? LIMIT ?']
+    const value = json ? `'"' || ? || '"'` : '?'
+    const own = [...keys.map((name) => `${name} = ?`), `${column} = ${value}`].join(' AND ')
+    return {
+      ...{ table, column, kind, keys: keys.length },
+      find: ['SELECT', selected, ...from].join(' '),
+      replace: [`UPDATE toolyard.${table} SET`, column, '=', value, 'WHERE', own].join(' '),
+    }
+  })
 
 /** Accounts of users at providers. */
 class Connections implements ConnectionStore {
   readonly #database: Database
+  readonly #sealed: readonly SealedColumn[]
 
-  constructor(database: Database) {
+  constructor(database: Database, tables: readonly Table[]) {
     this.#database = database
+    this.#sealed = tables.flatMap(sealedColumns)
   }
 
   async list(tenant: string, user: string | undefined, limit: number): Promise<readonly StoredConnection[]> {
@@ -231,20 +199,21 @@ class Connections implements ConnectionStore {
 
   async sealed(keyId: string, limit: number): Promise<readonly SealedText[]> {
     const found: SealedText[] = []
-    for (const { table, column, find, kind } of SEALED) {
+    for (const { table, column, find, keys, kind } of this.#sealed) {
       if (found.length >= limit) break
-      const { rows } = await this.#database.run<SealedRow>(find, [`sealed.${keyId}.%`, limit - found.length])
-      for (const { key1, key2, key3, place1, place2, place3, text } of rows) {
-        const place = kind === undefined ? place1 : JSON.stringify([kind, place1, place2, place3])
-        const key = [key1, key2, key3].filter((part) => part !== undefined)
-        found.push({ table, column, key, place, text })
+      const { rows } = await this.#database.run<object>(find, [`sealed.${keyId}.%`, limit - found.length])
+      for (const row of rows) {
+        const [text, ...parts] = Object.values(row)
+        const places = parts.slice(keys)
+        const place = kind === undefined ? places[0] : JSON.stringify([kind, ...places])
+        found.push({ table, column, key: parts.slice(0, keys), place, text })
       }
     }
     return found
   }
 
   async reseal({ table, column, key, text: before }: SealedText, text: string): Promise<boolean> {
-    const known = SEALED.find((one) => one.table === table && one.column === column)
+    const known = this.#sealed.find((one) => one.table === table && one.column === column)
     if (known === undefined) throw new TypeError(`There is no encrypted column ${table}.${column}`)
     return (await this.#database.run(known.replace, [text, ...key, before])).count > 0
   }
@@ -256,7 +225,7 @@ class Connections implements ConnectionStore {
 
 export const connections: StoreEntry<ConnectionStore> = {
   tables: [connectionTable, flowTable],
-  open: (database) => new Connections(database),
+  open: (database, _clock, tables) => new Connections(database, tables),
 }
 
 const valuesOf = ({ tenant, user, provider }: ConnectionKey): readonly string[] => [tenant, user, provider]

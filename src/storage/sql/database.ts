@@ -88,16 +88,15 @@ export interface Expiry {
   readonly before: number
 }
 
+interface Expiring {
+  /** Removes what has expired. Called every minute. */
+  sweep?(expiry: Expiry): Promise<void>
+}
+
 /** A store in the list of stores, with its tables. Other threads can call all methods of its port. */
 export interface StoreEntry<Port> {
   readonly tables: readonly Table[]
-  open(
-    database: Database,
-    clock: Clock,
-  ): Port & {
-    /** Removes what has expired. Called every minute. */
-    sweep?(expiry: Expiry): Promise<void>
-  }
+  open(database: Database, clock: Clock, tables: readonly Table[]): Port & Expiring
 }
 
 export const DAY_MS = 86_400_000

@@ -55,6 +55,7 @@ const runTable: Table = {
     durable_runs_ended: { on: 'ended_at', where: 'ended_at IS NOT NULL' },
   },
   large: true,
+  sealed: { request: { place: 'id' }, answer: { place: 'id' } },
 }
 
 const stepTable: Table = {
@@ -64,6 +65,7 @@ const stepTable: Table = {
   key: 'run_id, seq',
   large: true,
   rowid: false,
+  sealed: { data: { place: 'run_id' } },
 }
 
 const INSERT = `

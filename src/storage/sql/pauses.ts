@@ -59,6 +59,7 @@ const pauseTable: Table = {
     pauses_by_root_call: { on: 'tenant, caller, root_hash', where: 'root_hash IS NOT NULL', since: 12 },
   },
   large: true,
+  sealed: { progress: { place: 'root_key' } },
 }
 
 const COLUMNS = [

@@ -6,6 +6,7 @@ export const settingTable: Table = {
   name: 'settings',
   columns: { kind: 'id', name: 'id', value: 'text' },
   key: 'kind, name',
+  sealed: { value: { place: "'secret ' || name", json: true, where: "kind = 'stored_secret'" } },
   copied: "t.kind <> 'copy' AND NOT (t.kind = 'secret' AND t.name = 'audit_key')",
 }
 

@@ -46,7 +46,7 @@ export type Stores = { readonly [name in keyof Entries]: Entries[name] extends S
 
 /** Opens the stores over a database; `sweep` removes what has expired. */
 export function sqlStores(database: Database, clock: Clock, keepDays: number) {
-  const opened = Object.entries(STORES).map(([name, store]) => [name, store.open(database, clock)] as const)
+  const opened = Object.entries(STORES).map(([name, store]) => [name, store.open(database, clock, TABLES)] as const)
   return {
     ...(Object.fromEntries(opened) as unknown as Stores),
     tables: new SqlLedgerTables(database),

@@ -76,8 +76,22 @@ export interface Table {
    * `t` are copied. `?` stands for the time.
    */
   readonly copied?: false | string
+  /** The columns whose texts may be encrypted. */
+  readonly sealed?: Readonly<Record<string, Sealed>>
   /** By version. */
   readonly steps?: Readonly<Record<number, Step>>
+}
+
+/** What the texts of a column are encrypted for. */
+interface Sealed {
+  /** The parts of the place. */
+  readonly place: string
+  /** Begins the place. Without it, the place has one part. */
+  readonly kind?: string
+  /** Whether the text is stored as a JSON string. */
+  readonly json?: true
+  /** Which rows have encrypted texts. */
+  readonly where?: string
 }
 
 export type EngineName = 'sqlite' | 'postgres'

@@ -88,14 +88,11 @@ export const connectionClauses: Clauses = {
     await one.settings.put({ kind: 'stored_secret', name: 'TOKEN', value: 'sealed.old.s' })
     await one.settings.put({ kind: 'stored_secret', name: 'NEWER', value: 'sealed.new.s' })
     const found = await one.connections.sealed('new', 10)
-    assert.deepEqual(
-      found.map(({ table, place, text }) => [table, place, text]),
-      [
-        ['connections', JSON.stringify(['connection', 'acme', KEY.user, 'github']), 'sealed.old.a'],
-        ['durable_runs', 'run-1', 'sealed.old.r'],
-        ['settings', 'secret TOKEN', 'sealed.old.s'],
-      ],
-    )
+    assert.deepEqual(found.map(({ table, place, text }) => [table, place, text]).sort(), [
+      ['connections', JSON.stringify(['connection', 'acme', KEY.user, 'github']), 'sealed.old.a'],
+      ['durable_runs', 'run-1', 'sealed.old.r'],
+      ['settings', 'secret TOKEN', 'sealed.old.s'],
+    ])
     assert.equal((await one.connections.sealed('new', 1)).length, 1)
     for (const text of found) assert.equal(await one.connections.reseal(text, 'sealed.new.b'), true)
     for (const text of found) assert.equal(await one.connections.reseal(text, 'sealed.new.c'), false)
