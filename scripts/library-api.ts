@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'oxc-parser'
@@ -81,7 +81,7 @@ function commentBefore({ text, comments }: Source, start: number): string {
 }
 
 /** The declaration without function bodies, initial values and private members. */
-function signature(source: Source, node: Node): string {
+function signature(file: string, source: Source, node: Node): string {
   const declared = node.declaration as Node
   const cut = (from: number, to: number) => withoutSuppressions(source.text.slice(from, to)).trimEnd()
   if (declared.type === 'ClassDeclaration') {
@@ -98,13 +98,89 @@ function signature(source: Source, node: Node): string {
   if (declared.type === 'FunctionDeclaration') {
     return cut(declared.start, (declared.body as Node).start).replace(/^async /, '')
   }
-  if (declared.type !== 'VariableDeclaration') return cut(declared.start, declared.end)
+  if (declared.type !== 'VariableDeclaration') return withMembers(file, cut(declared.start, declared.end))
   const [{ id, init }] = declared.declarations as [{ id: Node; init: Node | null }]
   if (init?.type === 'ArrowFunctionExpression' && !id.typeAnnotation) {
     const head = cut(init.start, (init.body as Node).start).replace(/^async /, '')
     return `function ${String(id.name)}${head.replace(/\s*=>$/, '')}`
   }
   return `declare const ${cut(id.start, id.end)}`
+}
+
+interface Schema {
+  readonly description?: string
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | boolean
+  readonly items?: Schema
+}
+
+/** The schemas that interfaces extend, by their names in the sources, and the names of these interfaces. */
+const schemas = new Map<string, Schema>()
+const interfaces = new Map<Schema, string>()
+const DESCRIBED = /interface (\w+)\s+extends (?:\w+<)?Described<typeof (\w+)>/g
+for (const file of globSync('src/**/*.ts', { cwd: root })) {
+  for (const [, name, schema] of readFileSync(join(root, file), 'utf8').matchAll(DESCRIBED)) {
+    const exported: Readonly<Record<string, Schema>> = await import(join(root, file))
+    const found = exported[schema as string]
+    if (found === undefined) continue
+    schemas.set(`${file} ${schema}`, found)
+    interfaces.set(found, name as string)
+  }
+}
+
+/** The type that a schema describes, as TypeScript. */
+function typeText(schema: Schema, indent: string): string {
+  const name = interfaces.get(schema)
+  if (name !== undefined) return name
+  if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one).replaceAll('"', "'")).join(' | ')
+  const types = [schema.type ?? []].flat()
+  if (types.length === 0) return 'unknown'
+  return types.map((type) => typeOf(type, schema, indent)).join(' | ')
+}
+
+function typeOf(type: string, { items, properties, ...schema }: Schema, indent: string): string {
+  if (type === 'integer') return 'number'
+  if (type === 'array') {
+    const item = items === undefined ? 'unknown' : typeText(items, indent)
+    return `readonly ${/[ |]/.test(item) ? `(${item})` : item}[]`
+  }
+  if (type !== 'object') return type
+  if (properties !== undefined) return `{\n${members({ ...schema, properties }, `${indent}  `)}\n${indent}}`
+  const others = schema.additionalProperties
+  return `Readonly<Record<string, ${typeof others === 'object' ? typeText(others, indent) : 'unknown'}>>`
+}
+
+/** The members that a schema describes. `own` has those that the interface declares itself. */
+function members({ properties = {}, required = [] }: Schema, indent: string, own = new Map<string, string>()): string {
+  return Object.entries(properties)
+    .map(([key, schema]) => {
+      const comment = schema.description === undefined ? '' : `${indent}/** ${schema.description} */\n`
+      const type = own.get(key) ?? `${required.includes(key) ? '' : '?'}: ${typeText(schema, indent)}`
+      return `${comment}${indent}readonly ${key}${type}`
+    })
+    .join('\n')
+}
+
+const DERIVED = /^interface (\w+) extends (?:Described<typeof (\w+)>|Omit<(\w+), '(\w+)'>) \{/
+
+/** An interface with the members that it has from a schema. */
+function withMembers(file: string, text: string): string {
+  const [head, name, schema, based, left = ''] = DERIVED.exec(text) ?? []
+  if (head === undefined) return text
+  const base = [...interfaces].find(([, one]) => one === based)?.[0] ?? schemas.get(`${file} ${schema}`)
+  if (base === undefined) return text
+  const { [left]: _, ...properties } = base.properties ?? {}
+  let rest = text.slice(head.length, -1)
+  const own = new Map<string, string>()
+  for (const [line, key, type] of rest.matchAll(/^ {2}readonly (\w+)(\??: .*)\n/gm)) {
+    if (!Object.hasOwn(properties, key as string)) continue
+    own.set(key as string, type as string)
+    rest = rest.replace(line, '')
+  }
+  return `interface ${name} {\n${members({ ...base, properties }, '  ', own)}${rest || '\n'}}`
 }
 
 /** Comments for the linter say nothing to readers. */
@@ -136,7 +212,11 @@ export function libraryApi(): string {
         done.set(name, from)
         const source = read(found.file)
         const comment = commentBefore(source, found.node.start)
-        parts.push(`### ${name}`, ...(comment ? [comment] : []), `\`\`\`ts\n${signature(source, found.node)}\n\`\`\``)
+        parts.push(
+          `### ${name}`,
+          ...(comment ? [comment] : []),
+          `\`\`\`ts\n${signature(found.file, source, found.node)}\n\`\`\``,
+        )
       }
     }
     if (repeated.length > 0) parts.push(`Also exports, as above: ${repeated.join(', ')}.`)

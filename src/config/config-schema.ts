@@ -1,9 +1,9 @@
+import { DEFINITION_SCHEMA, ROLLOUT_SCHEMA } from '../core/tool.ts'
 import { AGENT_SCHEMA } from '../kinds/composite/agent-schema.ts'
 import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './config.ts'
 import { MCP_AUTH_SCHEMA } from './connection-config.ts'
-import { DEFINITION_SCHEMA, ROLLOUT_SCHEMA } from './definition-schema.ts'
 import { PROVIDER_TYPES } from './model-settings.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
 

@@ -1,4 +1,5 @@
 import { suggest } from '../core/suggest.ts'
+import { ROLE_NAME } from '../core/tool.ts'
 
 /** The rights of a caller. No built-in role includes `act_as` and `installation`, the right to see all tenants. */
 export const SCOPES = [
@@ -57,7 +58,6 @@ export function unknownRole(name: string, roles: Roles): string {
   return `Unknown role ${JSON.stringify(name)}. ${near === undefined ? `Use one of ${known.join(', ')}.` : `Did you mean "${near}"?`}`
 }
 
-export const ROLE_NAME = '^[A-Za-z0-9_.-]{1,64}$'
 const ROLE = new RegExp(ROLE_NAME)
 
 /** A pattern for tools or models: `*` stands for any characters. */

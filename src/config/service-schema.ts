@@ -1,4 +1,4 @@
-import { BUDGET_PERIODS, BUDGET_SCOPES } from '../core/costs.ts'
+import { BUDGET_SCHEMA } from '../core/costs.ts'
 import { CONNECTIONS_SCHEMA } from './connection-config.ts'
 import { ROLES_SCHEMA } from './roles.ts'
 
@@ -31,16 +31,6 @@ const QUOTA = {
 } as const
 
 const PATTERNS = { type: 'array', maxItems: 1_000, items: { type: 'string', minLength: 1, maxLength: 2_048 } } as const
-
-/** What may be spent in a day or month. */
-export const BUDGET_PROPERTIES = {
-  per: { enum: BUDGET_PERIODS, description: 'A day or a month of UTC.' },
-  amount: { type: 'number', minimum: 0, maximum: 1_000_000_000, description: 'In units of costs.currency.' },
-  action: {
-    enum: ['warn', 'refuse'],
-    description: 'What happens when it is spent: warn runs calls with a warning. Default: refuse.',
-  },
-} as const
 
 /** `about` says when it is sent. */
 const webhook = <About extends string>(about: About) =>
@@ -230,21 +220,7 @@ export const SERVICE_SCHEMA = {
     type: 'array',
     maxItems: 1_000,
     description: 'What may be spent. Each tenant, key, tool or model that matches has the amount for itself.',
-    items: {
-      type: 'object',
-      required: ['scope', 'per', 'amount'],
-      additionalProperties: false,
-      properties: {
-        scope: { enum: BUDGET_SCOPES, description: 'What is counted: tools, models and keys within each tenant.' },
-        match: {
-          type: 'string',
-          minLength: 1,
-          maxLength: 200,
-          description: 'A pattern of names, in which * stands for any characters. Default: all.',
-        },
-        ...BUDGET_PROPERTIES,
-      },
-    },
+    items: BUDGET_SCHEMA,
   },
   storage: {
     type: 'object',

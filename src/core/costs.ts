@@ -1,9 +1,23 @@
+import type { Described } from './json/described.ts'
+
+export const COST_RULE_SCHEMA = {
+  type: 'object',
+  description: 'What a call costs, in units of costs.currency. Without it, the cost is unknown.',
+  minProperties: 1,
+  additionalProperties: false,
+  properties: {
+    per_call: { type: 'number', minimum: 0, maximum: 1_000_000, description: 'For each call that runs.' },
+    from_result: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 1_000,
+      description: 'A JSONPath that finds the cost in the result, such as "$.usage.cost". Added to per_call.',
+    },
+  },
+} as const
+
 /** What calls of a tool cost, in units of `costs.currency`. */
-export interface CostRule {
-  readonly per_call?: number
-  /** A JSONPath that finds the cost in the result. It is added to `per_call`. */
-  readonly from_result?: string
-}
+export interface CostRule extends Described<typeof COST_RULE_SCHEMA> {}
 
 /** Costs are counted in millionths of the currency, so that sums are exact. */
 export const toMicros = (amount: number): number => Math.round(amount * 1e6)
@@ -14,16 +28,34 @@ export type BudgetScope = (typeof BUDGET_SCOPES)[number]
 export const BUDGET_PERIODS = ['day', 'month'] as const
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
+/** What may be spent in a day or month. */
+export const BUDGET_PROPERTIES = {
+  per: { enum: BUDGET_PERIODS, description: 'A day or a month of UTC.' },
+  amount: { type: 'number', minimum: 0, maximum: 1_000_000_000, description: 'In units of costs.currency.' },
+  action: {
+    enum: ['warn', 'refuse'],
+    description: 'What happens when it is spent: warn runs calls with a warning. Default: refuse.',
+  },
+} as const
+
+export const BUDGET_SCHEMA = {
+  type: 'object',
+  required: ['scope', 'per', 'amount'],
+  additionalProperties: false,
+  properties: {
+    scope: { enum: BUDGET_SCOPES, description: 'What is counted: tools, models and keys within each tenant.' },
+    match: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'A pattern of names, in which * stands for any characters. Default: all.',
+    },
+    ...BUDGET_PROPERTIES,
+  },
+} as const
+
 /** An entry of `budgets`. */
-export interface BudgetConfig {
-  readonly scope: BudgetScope
-  /** A pattern of names: `*` stands for any characters. A key matches by its name or id. Default: all. */
-  readonly match?: string
-  readonly per: BudgetPeriod
-  readonly amount: number
-  /** Default: `refuse`. */
-  readonly action?: 'warn' | 'refuse'
-}
+export interface BudgetConfig extends Described<typeof BUDGET_SCHEMA> {}
 
 /** What was spent by a tenant, a key, a tool or a model of a tenant, in one day or month of UTC. */
 export interface Counter {

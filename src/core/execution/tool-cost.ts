@@ -1,12 +1,13 @@
 import { nearest, numberProblem } from '../check-options.ts'
-import { type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
+import { COST_RULE_SCHEMA, type CompilePath, type CostRule, inUnits, toMicros } from '../costs.ts'
 import { foreignText } from '../json/json-depth.ts'
 import type { CallRecord } from '../records/recorder.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 
+const KEYS = Object.keys(COST_RULE_SCHEMA.properties)
 /** More than this is a mistake, whether a definition or a result says it. */
-const MAX_PER_CALL = 1_000_000
+const MAX_PER_CALL = COST_RULE_SCHEMA.properties.per_call.maximum
 
 /** `progress` is that of a tool that calls others. */
 interface CostedCall {
@@ -71,8 +72,8 @@ export function bindCost(tool: ToolDefinition, compile?: CompilePath): ToolCost 
   }
   if (typeof rule !== 'object' || rule === null || Object.keys(rule).length === 0)
     return fail('it must be {per_call?, from_result?}')
-  const unknown = Object.keys(rule).find((key) => key !== 'per_call' && key !== 'from_result')
-  if (unknown !== undefined) fail(`unknown key '${unknown}'. ${nearest(unknown, ['per_call', 'from_result'])}`)
+  const unknown = Object.keys(rule).find((key) => !KEYS.includes(key))
+  if (unknown !== undefined) fail(`unknown key '${unknown}'. ${nearest(unknown, KEYS)}`)
   const { per_call, from_result } = rule as { per_call?: unknown; from_result?: unknown }
   if (per_call !== undefined) {
     const problem = numberProblem(per_call, { min: 0, max: MAX_PER_CALL })

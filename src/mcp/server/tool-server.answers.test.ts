@@ -4,7 +4,7 @@ import type { ToolDefinition } from '../../core/tool.ts'
 import { mediaText } from '../../core/tool-result.ts'
 import { callAnswer } from './tool-server.ts'
 
-const tool = (returns?: string): ToolDefinition => ({
+const tool = (returns?: 'mcp_content'): ToolDefinition => ({
   name: 'tool',
   description: 'A tool',
   parameters: { type: 'object' },

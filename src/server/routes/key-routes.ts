@@ -11,7 +11,7 @@ import {
 } from '../../app/callers/tenants.ts'
 import type { Installation } from '../../app/installation.ts'
 import { ADMIN_SCOPES, KEY_PATTERN, MAX_KEY_PATTERNS, SCOPE_WORDS, unknownRole } from '../../config/roles.ts'
-import { BUDGET_PROPERTIES } from '../../config/service-schema.ts'
+import { BUDGET_PROPERTIES } from '../../core/costs.ts'
 import { matchesGlobs, shownGlobs } from '../../core/execution/permit.ts'
 import type { KeyBudget, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded, keyNeeded } from '../http/authenticator.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../app/callers/callers.ts'
 import type { RolloutStart } from '../../app/versions/rollouts.ts'
-import { ROLLOUT_SCHEMA } from '../../config/definition-schema.ts'
+import { ROLLOUT_SCHEMA } from '../../core/tool.ts'
 import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { found } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'

@@ -6,7 +6,7 @@ import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './http-impl
 type Whole = { [Key in keyof HttpImplementation as string extends Key ? never : Key]-?: HttpImplementation[Key] }
 
 /** Every key that an implementation may have: one that is added to the type is missed here. */
-const WHOLE: Omit<Whole, 'handler'> = {
+const WHOLE: Omit<Whole, 'handler' | 'network' | 'returns'> = {
   type: 'http',
   url: 'https://api.example.com/{id}',
   method: 'POST',
