@@ -1,7 +1,8 @@
 import { DEFINITION_SCHEMA, ROLLOUT_SCHEMA } from '../core/tool.ts'
 import { AGENT_SCHEMA } from '../kinds/composite/agent-schema.ts'
+import { CODE_MODE_SCHEMA } from '../kinds/composite/code-mode.ts'
 import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
-import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA, HTTP_SETTINGS_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './config.ts'
 import { MCP_AUTH_SCHEMA } from './connection-config.ts'
 import { PROVIDER_TYPES } from './model-settings.ts'
@@ -152,37 +153,7 @@ export const CONFIG_SCHEMA = {
             },
           },
         },
-        code_mode: {
-          type: 'object',
-          description: 'The tool run_code: models call tools in code that runs in a sandbox. Needs the package run.',
-          additionalProperties: false,
-          properties: {
-            enabled: { type: 'boolean', description: 'Only true adds run_code.' },
-            tools: {
-              type: 'array',
-              items: { type: 'string', minLength: 1 },
-              description: 'Patterns of the tools that code may call, such as "orders_*". Default: all.',
-            },
-            timeout_ms: {
-              type: 'integer',
-              minimum: 1,
-              maximum: 600_000,
-              description: 'How long a run may take, with its calls. Default: 30000.',
-            },
-            memory_mb: {
-              type: 'integer',
-              minimum: 8,
-              maximum: 1_024,
-              description: 'The memory of a run. Default: 64.',
-            },
-            max_calls: {
-              type: 'integer',
-              minimum: 1,
-              maximum: 1_000,
-              description: 'The maximum number of calls of tools in a run. Default: 50.',
-            },
-          },
-        },
+        code_mode: CODE_MODE_SCHEMA,
       },
     },
     providers: {
@@ -301,24 +272,7 @@ export const CONFIG_SCHEMA = {
         },
       },
     },
-    http: {
-      type: 'object',
-      description: 'Network policy of HTTP tools.',
-      additionalProperties: false,
-      properties: {
-        allowed_domains: {
-          type: 'array',
-          items: { type: 'string', minLength: 1 },
-          description:
-            'The allowed hosts: "api.example.com", or "*.example.com" for its subdomains. A tool may restrict them further.',
-        },
-        allow_private: {
-          type: 'array',
-          items: { type: 'string', minLength: 1 },
-          description: 'Private addresses that are allowed, such as "10.1.2.0/24". Default: none.',
-        },
-      },
-    },
+    http: HTTP_SETTINGS_SCHEMA,
     ...SERVICE_SCHEMA,
     mcpServers: MCP_SERVERS,
     servers: { ...MCP_SERVERS, description: 'The name of mcpServers in VS Code.' },

@@ -4,7 +4,7 @@ import type { BudgetConfig } from '../core/costs.ts'
 import type { Quota } from '../core/storage/quota.ts'
 import type { Rollout } from '../core/tool.ts'
 import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
-import type { HttpSettings, UserOAuth } from '../kinds/http/definition/http-implementation.ts'
+import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
 import type { Forwarding } from '../mcp/client/server-settings.ts'
 import type { ServedPart } from '../mcp/server/library.ts'
 import type { ModelInfo } from '../models/model-info.ts'
@@ -183,7 +183,7 @@ export interface McpServerConfig {
   /** A client that is registered with the authorization server. */
   readonly oauth?: McpOAuthConfig
   /** Calls use the account of their user. */
-  readonly auth?: Partial<UserOAuth>
+  readonly auth?: { readonly type?: string; readonly provider?: string }
   readonly disabled?: boolean
   /** Changed tools are refused until they are approved. */
   readonly pin?: boolean

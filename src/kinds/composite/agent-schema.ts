@@ -1,3 +1,5 @@
+import type { Described } from '../../core/json/described.ts'
+
 const TEXT = { type: 'string', minLength: 1 } as const
 
 /** The JSON Schema of `implementation`. */
@@ -29,3 +31,5 @@ export const AGENT_SCHEMA = {
     api_key: { ...TEXT, description: 'For url, as "${NAME}", from the environment.' },
   },
 } as const
+
+export interface AgentImplementation extends Described<typeof AGENT_SCHEMA> {}

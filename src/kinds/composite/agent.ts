@@ -5,12 +5,12 @@ import type { Handler, HandlerContext, Identity, IsolatedHandler, Kind } from '.
 import { ownValue } from '../../core/json/own-value.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { suggest } from '../../core/suggest.ts'
-import type { Effect, Implementation, Params, ToolDefinition } from '../../core/tool.ts'
+import type { Effect, Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Message, Model } from '../../models/model.ts'
 import type { ModelCatalogue } from '../../models/model-catalogue.ts'
 import type { ModelPrices } from '../../models/model-info.ts'
-import { AGENT_SCHEMA } from './agent-schema.ts'
+import { AGENT_SCHEMA, type AgentImplementation } from './agent-schema.ts'
 import { type CompositeParts, strongestEffect } from './callees.ts'
 
 /** Agents that call agents. */
@@ -27,12 +27,6 @@ interface AgentParts extends CompositeParts {
   models(): Promise<ModelCatalogue>
 }
 
-interface Budget {
-  readonly wall_time_ms?: number
-  readonly tokens?: number
-  readonly cost?: number
-}
-
 interface AgentRequest {
   readonly model: Model
   readonly messages: readonly Message[]
@@ -41,7 +35,7 @@ interface AgentRequest {
   readonly parent_run: string | undefined
   readonly agent: string
   readonly prices?: ModelPrices
-  readonly budget?: Budget
+  readonly budget?: NonNullable<AgentImplementation['budget']>
   readonly max_iterations?: number
   /** The steps of the run so far. The loop repeats them, and adds its own. */
   readonly journal?: { readonly steps: readonly never[]; readonly keyed: boolean; append(step: unknown): Promise<void> }
@@ -74,16 +68,6 @@ interface AgentLoop {
   run(
     request: AgentRequest,
   ): AsyncIterable<CallResult | { readonly type: 'answer'; readonly answer: AgentAnswer } | OtherEvent>
-}
-
-interface AgentImplementation extends Implementation {
-  readonly model: string
-  readonly prompt?: string
-  readonly tools?: readonly string[]
-  readonly budget?: Budget
-  readonly max_iterations?: number
-  readonly url?: string
-  readonly api_key?: string
 }
 
 const LOCAL_KEYS = ['tools', 'budget', 'max_iterations'] as const

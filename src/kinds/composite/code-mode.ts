@@ -5,6 +5,7 @@ import { matchesGlobs } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { pinnedName, RESULT, viewOf } from '../../core/execution/tool-view.ts'
 import type { Handler, HandlerContext, Identity, Isolate, IsolatedTask, Kind } from '../../core/handler.ts'
+import type { Described } from '../../core/json/described.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
@@ -19,14 +20,40 @@ const MAX_SOURCE_BYTES = 65_536
 const MAX_IN_FLIGHT = 32
 const MAX_TOOL_NAME = 64
 
-export interface CodeModeSettings {
-  readonly enabled?: boolean
-  /** Patterns of the tools that code may call. Default: all. */
-  readonly tools?: readonly string[]
-  readonly timeout_ms?: number
-  readonly memory_mb?: number
-  readonly max_calls?: number
-}
+/** The key `tools.code_mode`. */
+export const CODE_MODE_SCHEMA = {
+  type: 'object',
+  description: 'The tool run_code: models call tools in code that runs in a sandbox. Needs the package run.',
+  additionalProperties: false,
+  properties: {
+    enabled: { type: 'boolean', description: 'Only true adds run_code.' },
+    tools: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description: 'Patterns of the tools that code may call, such as "orders_*". Default: all.',
+    },
+    timeout_ms: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 600_000,
+      description: 'How long a run may take, with its calls. Default: 30000.',
+    },
+    memory_mb: {
+      type: 'integer',
+      minimum: 8,
+      maximum: 1_024,
+      description: 'The memory of a run. Default: 64.',
+    },
+    max_calls: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000,
+      description: 'The maximum number of calls of tools in a run. Default: 50.',
+    },
+  },
+} as const
+
+export interface CodeModeSettings extends Described<typeof CODE_MODE_SCHEMA> {}
 
 export const CODE_MODE_DEFAULTS = { tools: ['*'], timeout_ms: 30_000, memory_mb: 64, max_calls: 50 } as const
 

@@ -5,17 +5,7 @@ import { APPLICATORS, isObject, schemasUnder } from '../../core/schema/schema-ke
 import { suggest } from '../../core/suggest.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
 import { JsonPath } from '../path/json-path.ts'
-import { DEFAULT_MAX_ITEMS, PIPELINE_SCHEMA } from './pipeline-schema.ts'
-
-interface WrittenStep {
-  readonly id: string
-  readonly tool: string
-  readonly params?: Params
-  readonly when?: JsonSchema
-  readonly for_each?: { readonly $: string }
-  readonly max_items?: number
-  readonly on_error?: 'fail' | 'continue' | { readonly value: unknown }
-}
+import { DEFAULT_MAX_ITEMS, PIPELINE_SCHEMA, type WrittenStep } from './pipeline-schema.ts'
 
 /** What paths lead through. `item` exists in steps with `for_each`. */
 export interface Scope {

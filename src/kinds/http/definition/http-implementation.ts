@@ -1,75 +1,27 @@
+import type { Described } from '../../../core/json/described.ts'
 import type { Implementation } from '../../../core/tool.ts'
 
-export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+/** The key `http`. */
+export const HTTP_SETTINGS_SCHEMA = {
+  type: 'object',
+  description: 'Network policy of HTTP tools.',
+  additionalProperties: false,
+  properties: {
+    allowed_domains: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description:
+        'The allowed hosts: "api.example.com", or "*.example.com" for its subdomains. A tool may restrict them further.',
+    },
+    allow_private: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description: 'Private addresses that are allowed, such as "10.1.2.0/24". Default: none.',
+    },
+  },
+} as const
 
-export type Place = 'path' | 'query' | 'header' | 'cookie' | 'body'
-
-/** How lists and objects are serialized, as defined by OpenAPI. */
-export type ParameterStyle = 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'simple' | 'label' | 'matrix'
-
-export interface Placement {
-  readonly in: Place
-  readonly style?: ParameterStyle
-  readonly explode?: boolean
-}
-
-export type HttpAuth =
-  | { readonly type: 'bearer'; readonly token: string }
-  | { readonly type: 'api_key'; readonly in: 'header' | 'query'; readonly name: string; readonly value: string }
-  | { readonly type: 'basic'; readonly username: string; readonly password: string }
-  | {
-      readonly type: 'oauth2'
-      readonly token_url: string
-      readonly client_id: string
-      readonly client_secret: string
-      readonly scope?: string
-      readonly audience?: string
-      readonly client_auth?: 'basic' | 'body'
-    }
-  | UserOAuth
-
-/** The account of the user who calls, at a provider under `connections`. */
-export type UserOAuth = { readonly type: 'user_oauth'; readonly provider: string }
-
-export type Pagination = {
-  readonly items_path?: string
-  readonly max_pages?: number
-} & (
-  | { readonly type: 'link' }
-  | { readonly type: 'cursor'; readonly cursor_path: string; readonly cursor_param: string }
-  | { readonly type: 'next_url'; readonly next_path: string }
-  | { readonly type: 'page'; readonly page_param: string; readonly first_page?: number }
-  | { readonly type: 'offset'; readonly offset_param: string; readonly limit_param?: string; readonly limit: number }
-)
-
-/** The `implementation` of an HTTP tool in the configuration. */
-export interface HttpImplementation extends Implementation {
-  readonly type: 'http'
-  readonly url: string
-  readonly method?: HttpMethod
-  readonly headers?: Readonly<Record<string, string>>
-  readonly query?: Readonly<Record<string, string>>
-  readonly params_mapping?: Readonly<Record<string, string>>
-  readonly params_in?: Readonly<Record<string, Place | Placement>>
-  readonly body?: 'json' | 'form' | 'text'
-  readonly body_param?: string
-  readonly auth?: HttpAuth
-  readonly response_path?: string
-  readonly pick?: readonly string[]
-  readonly max_items?: number
-  readonly pagination?: Pagination
-  readonly timeout_ms?: number
-  readonly first_byte_timeout_ms?: number
-  readonly max_response_bytes?: number
-  readonly retry?: { readonly max_attempts: number; readonly backoff_ms?: number }
-  readonly circuit_breaker?: { readonly failures?: number; readonly open_ms?: number }
-  readonly allowed_domains?: readonly string[]
-}
-
-export interface HttpSettings {
-  readonly allowed_domains?: readonly string[]
-  readonly allow_private?: readonly string[]
-}
+export interface HttpSettings extends Described<typeof HTTP_SETTINGS_SCHEMA> {}
 
 const TEXT = { type: 'string', minLength: 1 } as const
 const TEXTS = { type: 'object', additionalProperties: { type: 'string' } } as const
@@ -79,31 +31,23 @@ const JSON_PATH = { type: 'string', minLength: 1 } as const
 
 const PLACE = { enum: ['path', 'query', 'header', 'cookie', 'body'] } as const
 
-const PLACEMENT = {
-  anyOf: [
-    PLACE,
-    {
-      type: 'object',
-      required: ['in'],
-      properties: {
-        in: { ...PLACE, description: 'The part of the request.' },
-        style: {
-          enum: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'simple', 'label', 'matrix'],
-          description: 'How a list or an object is serialized, as defined by OpenAPI.',
-        },
-        explode: { type: 'boolean', description: 'Whether each item or key is sent separately.' },
-      },
-    },
-  ],
-} as const
+export type Place = (typeof PLACE.enum)[number]
 
-const USER_OAUTH_SCHEMA = {
-  required: ['type', 'provider'],
+const PLACEMENT_SCHEMA = {
+  type: 'object',
+  required: ['in'],
   properties: {
-    type: { const: 'user_oauth' },
-    provider: { ...TEXT, description: 'The entry under connections: calls use the account of their user there.' },
+    in: { ...PLACE, description: 'The part of the request.' },
+    style: {
+      enum: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'simple', 'label', 'matrix'],
+      description: 'How a list or an object is serialized, as defined by OpenAPI.',
+    },
+    explode: { type: 'boolean', description: 'Whether each item or key is sent separately.' },
   },
 } as const
+
+export interface Placement extends Described<typeof PLACEMENT_SCHEMA> {}
+export type ParameterStyle = NonNullable<Placement['style']>
 
 const AUTH = {
   type: 'object',
@@ -149,9 +93,17 @@ const AUTH = {
         },
       },
     },
-    USER_OAUTH_SCHEMA,
+    {
+      required: ['type', 'provider'],
+      properties: {
+        type: { const: 'user_oauth' },
+        provider: { ...TEXT, description: 'The entry under connections: calls use the account of their user there.' },
+      },
+    },
   ],
 } as const
+
+export type HttpAuth = Described<typeof AUTH>
 
 const PAGES = {
   items_path: { ...JSON_PATH, description: 'JSONPath of the list in each page; by default the page is the list.' },
@@ -205,6 +157,8 @@ const PAGINATION = {
   ],
 } as const
 
+export type Pagination = Described<typeof PAGINATION>
+
 /** JSON Schema of an HTTP tool's `implementation`, for validation and editors. */
 export const HTTP_IMPLEMENTATION_SCHEMA = {
   type: 'object',
@@ -230,7 +184,7 @@ export const HTTP_IMPLEMENTATION_SCHEMA = {
     },
     params_in: {
       type: 'object',
-      additionalProperties: PLACEMENT,
+      additionalProperties: { anyOf: [PLACE, PLACEMENT_SCHEMA] },
       description: 'Parameters that are not sent in their default place, by name.',
     },
     body: { enum: ['json', 'form', 'text'], description: 'The format of the body; json by default.' },
@@ -288,3 +242,12 @@ export const HTTP_IMPLEMENTATION_SCHEMA = {
     },
   },
 } as const
+
+/** The `implementation` of an HTTP tool in the configuration. */
+export interface HttpImplementation
+  extends Pick<Implementation, 'handler'>,
+    Described<typeof HTTP_IMPLEMENTATION_SCHEMA> {
+  readonly [option: string]: unknown
+}
+
+export type HttpMethod = NonNullable<HttpImplementation['method']>
