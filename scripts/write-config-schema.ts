@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { publishedSchema } from '../src/config/config-schema.ts'
+import { publishedSchema } from '../src/config/config.ts'
 
 writeFileSync(
   new URL('../toolyard.config.schema.json', import.meta.url),

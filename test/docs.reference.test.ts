@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
-import { publishedSchema } from '../src/config/config-schema.ts'
+import { publishedSchema } from '../src/config/config.ts'
 import { auditColumns } from '../src/core/records/audit-columns.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
 

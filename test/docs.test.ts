@@ -9,7 +9,7 @@ import { writeDocsPrograms } from '../scripts/docs-programs.js'
 import { libraryApi } from '../scripts/library-api.ts'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { checkConfig } from '../src/config/check-config.ts'
-import { publishedSchema } from '../src/config/config-schema.ts'
+import { publishedSchema } from '../src/config/config.ts'
 import { TOOL_ERRORS } from '../src/core/tool-result.ts'
 
 const MOST_IMAGE_BYTES = 150_000

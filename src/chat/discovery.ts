@@ -5,6 +5,7 @@ import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { OPEN, type ToolView } from '../core/execution/tool-view.ts'
 import type { Handler } from '../core/handler.ts'
+import type { Described } from '../core/json/described.ts'
 import { parseJson } from '../core/json/json-depth.ts'
 import type { ToolMetrics } from '../core/records/tool-metrics.ts'
 import { type TextVectors, ToolIndex } from '../core/search/tool-index.ts'
@@ -15,15 +16,32 @@ import { type Message, type OfferedTool, SEARCH_TOOLS } from '../models/model.ts
 import type { RunRequest, TrackedCall } from './run.ts'
 import { type Offer, ToolOffer } from './tool-offer.ts'
 
-export interface DiscoverySettings {
-  /** `auto`: only if the tools of a run have more tokens than the budget. */
-  readonly enabled?: 'auto' | boolean
-  readonly max_tool_tokens?: number
-  /** Patterns of tools that every run is offered. */
-  readonly always?: readonly string[]
-}
+/** The key `tools.discovery`. */
+export const DISCOVERY_SCHEMA = {
+  type: 'object',
+  description: 'If there are too many tools, models are offered those that match, and a search for the others.',
+  additionalProperties: false,
+  properties: {
+    enabled: {
+      enum: ['auto', true, false],
+      description: '"auto": only for runs whose tools exceed max_tool_tokens. Default: "auto".',
+    },
+    max_tool_tokens: {
+      type: 'integer',
+      minimum: 100,
+      maximum: 1_000_000,
+      description: 'About how many tokens the tools of a request may have. Default: 8000.',
+    },
+    always: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description: 'Patterns of tools that are always offered, such as "orders_*". Default: none.',
+    },
+  },
+} as const
 
-const SETTINGS: Readonly<Record<keyof DiscoverySettings, true>> = { enabled: true, max_tool_tokens: true, always: true }
+export interface DiscoverySettings extends Described<typeof DISCOVERY_SCHEMA> {}
+
 const DISCOVERY_DEFAULTS = { enabled: 'auto', max_tool_tokens: 8_000, always: [] } as const
 
 interface DiscoveryParts {
@@ -71,7 +89,7 @@ export class ToolDiscovery {
 
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
-    if (parts.settings !== undefined) checkObject('discovery', parts.settings, SETTINGS)
+    if (parts.settings !== undefined) checkObject('discovery', parts.settings, DISCOVERY_SCHEMA.properties)
     this.#settings = { ...DISCOVERY_DEFAULTS, ...parts.settings }
     checkNumber('discovery', 'max_tool_tokens', this.#settings.max_tool_tokens, ABOVE_ZERO)
     this.offers = new ToolOffer(parts.registry)

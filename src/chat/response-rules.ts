@@ -1,3 +1,4 @@
+import type { Described } from '../core/json/described.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import type { Pattern } from '../core/schema/linear-pattern.ts'
 import { suggest } from '../core/suggest.ts'
@@ -5,7 +6,7 @@ import { textIn } from '../models/content.ts'
 import type { Content, Message } from '../models/model.ts'
 import { ruleModelId } from '../models/model-info.ts'
 import { intentPattern } from './intent-pattern.ts'
-import type { Budget, RunRequest } from './run.ts'
+import { RUN_BUDGET_SCHEMA, type RunRequest } from './run.ts'
 
 const VARIABLE = /\{\{\s*([^{}\s]+)\s*\}\}/g
 
@@ -34,28 +35,48 @@ export class NoResponseRuleError extends Error {
 /** What the host application knows about the user: `intent`, `service`, `topic` and other keys. */
 export type Profile = Readonly<Record<string, unknown>>
 
+export const RULE_SCHEMA = {
+  type: 'object',
+  required: ['llm', 'model', 'prompt'],
+  additionalProperties: false,
+  properties: {
+    match: {
+      type: 'object',
+      description: 'All conditions must match. Without it the rule always matches.',
+      properties: {
+        intent_regexp: { type: 'string', description: 'Like "/(weather|forecast)/i".' },
+      },
+      additionalProperties: { type: ['string', 'number', 'boolean'] },
+    },
+    llm: { type: 'string', minLength: 1, description: 'A provider name.' },
+    model: { type: 'string', minLength: 1, description: 'The model name without the provider.' },
+    prompt: { type: 'string', description: 'The system message; {{name}} is replaced.' },
+    max_tokens: { type: 'integer', minimum: 1 },
+    temperature: { type: 'number', minimum: 0, maximum: 2 },
+    tools: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        enabled: { type: 'boolean', description: 'Only true enables tools.' },
+        allowed_tools: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          description: 'An empty list allows none. Default: every tool that the caller may use.',
+        },
+        max_iterations: { type: 'integer', minimum: 1, maximum: 100 },
+      },
+    },
+    budget: RUN_BUDGET_SCHEMA,
+  },
+} as const
+
 /** An entry of `responses`: which model answers which requests, with which prompt and tools. */
-export interface ResponseRule {
+export interface ResponseRule extends Described<typeof RULE_SCHEMA> {
   readonly match?: RuleMatch
-  readonly llm: string
-  /** Without the provider. */
-  readonly model: string
-  readonly prompt: string
-  readonly max_tokens?: number
-  readonly temperature?: number
-  readonly tools?: {
-    /** Tools are off unless this is `true`. */
-    readonly enabled?: boolean
-    /** Every permitted tool by default. */
-    readonly allowed_tools?: readonly string[]
-    readonly max_iterations?: number
-  }
-  readonly budget?: Budget
 }
 
 /** The pattern and all other keys must match the profile. */
 interface RuleMatch {
-  /** Such as `/(weather|forecast)/i`. */
   readonly intent_regexp?: string
   readonly [key: string]: string | number | boolean | undefined
 }

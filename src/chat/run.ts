@@ -1,4 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
+import type { Described } from '../core/json/described.ts'
 import type { ReadSchema } from '../core/schema/json-schema-of.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
@@ -44,12 +45,19 @@ export interface RunRequest {
   readonly journal?: Journal
 }
 
+export const RUN_BUDGET_SCHEMA = {
+  type: 'object',
+  description: 'The limits of one run.',
+  additionalProperties: false,
+  properties: {
+    wall_time_ms: { type: 'integer', minimum: 1 },
+    tokens: { type: 'integer', minimum: 1 },
+    cost: { type: 'number', exclusiveMinimum: 0, description: "In the currency of the model's prices." },
+  },
+} as const
+
 /** Hard limits of a run. */
-export interface Budget {
-  readonly wall_time_ms?: number
-  readonly tokens?: number
-  readonly cost?: number
-}
+export interface Budget extends Described<typeof RUN_BUDGET_SCHEMA> {}
 
 export type StopReason =
   | 'stop'

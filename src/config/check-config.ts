@@ -8,9 +8,9 @@ import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import { embeddingWires } from '../knowledge/embedding/embedding-wires.ts'
 import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
 import { splitModelId } from '../models/model-info.ts'
+import { PROVIDER_TYPES, type ProviderConfig } from '../models/provider.ts'
 import { boundedConfig, strangePart } from './bounded-config.ts'
-import type { Config, ObjectiveConfig, ProviderConfig } from './config.ts'
-import { CONFIG_SCHEMA } from './config-schema.ts'
+import { CONFIG_SCHEMA, type Config } from './config.ts'
 import { connectionProblems, isSafeAddress } from './connection-config.ts'
 import { type McpEntry, mcpEntries } from './mcp-settings.ts'
 import {
@@ -21,12 +21,12 @@ import {
   isWebAddress,
   modelProblem,
   NO_EMBEDDER,
-  PROVIDER_TYPES,
   providerNotFound,
   typeOf,
   withUsualProviders,
 } from './model-settings.ts'
 import { roleProblems } from './roles.ts'
+import type { ObjectiveConfig } from './service-schema.ts'
 
 /** Most providers limit tool names to 64 characters, and tool names may contain the server's. */
 const MAX_NAME_LENGTH = 64

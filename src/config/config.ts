@@ -1,215 +1,116 @@
-import type { DiscoverySettings } from '../chat/discovery.ts'
-import type { ResponseRule } from '../chat/response-rules.ts'
-import type { BudgetConfig } from '../core/costs.ts'
-import type { Quota } from '../core/storage/quota.ts'
-import type { Rollout } from '../core/tool.ts'
-import type { CodeModeSettings } from '../kinds/composite/code-mode.ts'
-import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
-import type { Forwarding } from '../mcp/client/server-settings.ts'
-import type { ServedPart } from '../mcp/server/library.ts'
-import type { ModelInfo } from '../models/model-info.ts'
-import type { ProviderSettings } from '../models/provider.ts'
-import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
-import type { ConnectionConfig } from './connection-config.ts'
-import type { Role } from './roles.ts'
+import { DISCOVERY_SCHEMA } from '../chat/discovery.ts'
+import { type ResponseRule, RULE_SCHEMA } from '../chat/response-rules.ts'
+import type { Described } from '../core/json/described.ts'
+import { DEFINITION_SCHEMA, ROLLOUT_SCHEMA } from '../core/tool.ts'
+import { AGENT_SCHEMA } from '../kinds/composite/agent-schema.ts'
+import { CODE_MODE_SCHEMA } from '../kinds/composite/code-mode.ts'
+import { PIPELINE_SCHEMA } from '../kinds/composite/pipeline-schema.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA, HTTP_SETTINGS_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
+import { MCP_INPUT_SCHEMA, MCP_SERVERS_SCHEMA, type McpInput } from '../mcp/client/server-settings.ts'
+import { MODEL_SCHEMA } from '../models/model-info.ts'
+import { PROVIDER_SCHEMA } from '../models/provider.ts'
+import { SERVICE_SCHEMA } from './service-schema.ts'
 
-/** The transport. The three names in the middle mean the same in different clients. */
-export const MCP_SERVER_TYPES = ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'] as const
-
-type McpServerType = (typeof MCP_SERVER_TYPES)[number]
+/** The JSON Schema of the configuration file. */
+export const CONFIG_SCHEMA = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Toolyard configuration',
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    $schema: { type: 'string' },
+    tools: {
+      type: 'object',
+      description: 'Tools and how they run.',
+      additionalProperties: false,
+      properties: {
+        enabled: { type: 'boolean', description: 'Only true enables tools.' },
+        max_iterations: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 100,
+          description: 'The maximum number of turns with tool calls in one run. Default: 5.',
+        },
+        default_timeout_ms: {
+          type: 'integer',
+          minimum: 1,
+          description: 'The default timeout of tools. Default: 30000.',
+        },
+        max_parallel_calls: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 100,
+          description: 'The maximum number of parallel calls in one turn. Default: 8.',
+        },
+        rollout: {
+          type: 'object',
+          description: 'By tool: which versions callers get. Changes at run time override it.',
+          additionalProperties: ROLLOUT_SCHEMA,
+        },
+        registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
+        discovery: DISCOVERY_SCHEMA,
+        code_mode: CODE_MODE_SCHEMA,
+      },
+    },
+    providers: {
+      type: 'object',
+      description: 'Model providers by name. ${VAR} is replaced from the environment.',
+      propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
+      additionalProperties: PROVIDER_SCHEMA,
+    },
+    models: {
+      type: 'array',
+      description: 'The available models.',
+      items: MODEL_SCHEMA,
+    },
+    responses: {
+      type: 'array',
+      description: 'Rules that select the model. The first match applies.',
+      items: RULE_SCHEMA,
+    },
+    http: HTTP_SETTINGS_SCHEMA,
+    ...SERVICE_SCHEMA,
+    mcpServers: MCP_SERVERS_SCHEMA,
+    servers: { ...MCP_SERVERS_SCHEMA, description: 'The name of mcpServers in VS Code.' },
+    inputs: {
+      type: 'array',
+      description: 'Prompts of VS Code. Here the value comes from the variable TOOLYARD_INPUT_<ID>.',
+      items: MCP_INPUT_SCHEMA,
+    },
+  },
+} as const
 
 /** The configuration. Entries of `registry` are checked when loaded. */
-export interface Config {
-  readonly $schema?: string
-  readonly tools?: {
-    readonly enabled?: boolean
-    readonly max_iterations?: number
-    readonly default_timeout_ms?: number
-    readonly max_parallel_calls?: number
-    readonly registry?: readonly unknown[]
-    readonly code_mode?: CodeModeSettings
-    readonly discovery?: DiscoverySettings
-    readonly rollout?: Readonly<Record<string, Rollout>>
-  }
-  readonly providers?: Readonly<Record<string, ProviderConfig>>
-  readonly models?: readonly ModelInfo[]
+export interface Config extends Described<typeof CONFIG_SCHEMA> {
   readonly responses?: readonly ResponseRule[]
-  readonly http?: HttpSettings
-  readonly knowledge?: KnowledgeConfig
-  readonly tenants?: Readonly<Record<string, TenantConfig>>
-  readonly limits?: LimitsConfig
-  readonly costs?: { readonly currency?: string }
-  readonly budgets?: readonly BudgetConfig[]
-  readonly storage?: StorageConfig
-  readonly validation?: GateSettings
-  readonly server?: ServerConfig
-  /** Besides the built-in ones. */
-  readonly roles?: Readonly<Record<string, Role>>
-  readonly auth?: { readonly oidc?: OidcConfig }
-  /** OAuth providers at which users connect their accounts, by name. */
-  readonly connections?: Readonly<Record<string, ConnectionConfig>>
-  readonly approvals?: { readonly webhook?: WebhookConfig }
-  readonly objectives?: readonly ObjectiveConfig[]
-  readonly alerts?: { readonly webhook?: WebhookConfig }
-  readonly packages?: PackagesConfig
-  /** What may be set up from the web UI. */
-  readonly page?: PageConfig
-  readonly mcp?: { readonly servers_out?: Readonly<Record<string, ServedPart>> }
-  readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
-  /** The name of `mcpServers` in VS Code. */
-  readonly servers?: Readonly<Record<string, McpServerConfig>>
-  /** Prompts of VS Code. */
   readonly inputs?: readonly McpInput[]
 }
 
-interface KnowledgeConfig {
-  /** As `provider:model`. */
-  readonly model?: string
-  /** As `provider:model`, or `none`. */
-  readonly embedder?: string
-}
+/** An entry that includes the definitions in a file. */
+const INCLUDE_SCHEMA = {
+  type: 'object',
+  required: ['include'],
+  additionalProperties: false,
+  properties: {
+    include: { type: 'string', minLength: 1, description: 'A file of definitions, such as "tools/github.json".' },
+  },
+} as const
 
-export interface TenantConfig {
-  readonly flags?: Readonly<Record<string, boolean>>
-  readonly quota?: Partial<Quota>
-}
+/** An entry that names a shipped tool. */
+const SHIPPED_SCHEMA = {
+  enum: ['ingest_docs', 'summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs'],
+  description: 'A tool that comes with Toolyard.',
+} as const
 
-/** Quotas here are those of each tenant, unless it has its own. */
-export interface LimitsConfig extends Partial<Quota> {
-  readonly calls_per_session?: number
-  readonly calls_per_minute?: number
-  readonly body_bytes?: number
-  readonly job_timeout_ms?: number
-}
-
-/** Both are for servers with API keys; one without trusts its user. */
-interface PageConfig {
-  /** Whether MCP servers with a command may be added. */
-  readonly allow_commands?: boolean
-  /** The environment variables that may be named. */
-  readonly variables?: readonly string[]
-}
-
-interface PackagesConfig {
-  /** A JSON file beside the configuration, or a URL. */
-  readonly catalogue?: string
-  /** Instead of that of npm. */
-  readonly registry?: string
-}
-
-/** `${VAR}` in both is replaced from the environment. */
-interface WebhookConfig {
-  readonly url: string
-  readonly secret: string
-}
-
-/** A service level objective: `success`, `p95_ms` or both. */
-export interface ObjectiveConfig {
-  /** A pattern. Default: all tools. */
-  readonly tool?: string
-  readonly success?: number
-  readonly p95_ms?: number
-  /** Such as `30d`, which is the default. */
-  readonly window?: string
-  readonly min_calls?: number
-}
-
-interface StorageConfig {
-  readonly keep_days?: number
-  readonly audit_days?: number
-  readonly audit?: 'batched' | 'durable'
-  readonly runs?: boolean
-  /** Default: `off` if there are keys, otherwise `all`. */
-  readonly payloads?: 'off' | 'errors' | 'all'
-}
-
-/** An OpenID Connect issuer whose users are callers. */
-export interface OidcConfig {
-  readonly issuer: string
-  /** The audiences of access tokens: one of them must be that of a token. */
-  readonly audience: string | readonly string[]
-  readonly client_id: string
-  /** `${VAR}` is replaced from the environment. */
-  readonly client_secret?: string
-  /** Default: `jwt`. */
-  readonly tokens?: 'jwt' | 'rfc9068'
-  readonly introspection?: IntrospectionConfig
-  /** Default: `sub`. */
-  readonly user_claim?: string
-  readonly tenant_claim: string
-  readonly role_claim: string | readonly string[]
-  /** The role of each value of the claim. */
-  readonly roles: Readonly<Record<string, string>>
-}
-
-/** How the issuer is asked about tokens (RFC 7662). */
-export interface IntrospectionConfig {
-  readonly client_id: string
-  /** `${VAR}` is replaced from the environment. */
-  readonly client_secret: string
-  /** Default: as the discovery document has it. */
-  readonly endpoint?: string
-  /** Asks about JWTs, too. */
-  readonly jwt?: boolean
-  readonly cache_ms?: number
-  readonly timeout_ms?: number
-}
-
-interface ServerConfig {
-  readonly public_url?: string
-  readonly hosts?: readonly string[]
-  readonly cors_origins?: readonly string[]
-  readonly trusted_proxies?: readonly string[]
-  readonly connections_per_address?: number
-  readonly drain_ms?: number
-  readonly shutdown_ms?: number
-}
-
-/** `${VAR}` in address, key and headers is replaced from the environment. */
-export type ProviderConfig = Omit<ProviderSettings, 'name' | 'type'> & {
-  /** Default: the name of the entry. */
-  readonly type?: string
-}
-
-/** An entry of `mcpServers` in the usual format. Other keys are ignored. */
-export interface McpServerConfig {
-  readonly type?: McpServerType
-  readonly command?: string
-  readonly args?: readonly string[]
-  readonly env?: Readonly<Record<string, string | number | boolean | null>>
-  readonly cwd?: string
-  readonly url?: string
-  readonly headers?: Readonly<Record<string, string>>
-  /** A client that is registered with the authorization server. */
-  readonly oauth?: McpOAuthConfig
-  /** Calls use the account of their user. */
-  readonly auth?: { readonly type?: string; readonly provider?: string }
-  readonly disabled?: boolean
-  /** Changed tools are refused until they are approved. */
-  readonly pin?: boolean
-  /** The timeout of its tools. */
-  readonly timeout_ms?: number
-  /** The same, as other clients write it. Unchecked. */
-  readonly timeout?: unknown
-  /** What to check if the server can't be reached. */
-  readonly check?: string
-  /** By tool: what the server calls the parameters that models see under another name. */
-  readonly parameter_names?: ParameterNames
-  readonly forward?: Partial<Forwarding>
-}
-
-type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
-
-export interface McpOAuthConfig {
-  readonly client_id?: string
-  readonly client_secret?: string
-  readonly private_key?: string
-  readonly issuer?: string
-  readonly grant_type?: 'authorization_code' | 'client_credentials'
-}
-
-export interface McpInput {
-  readonly id: string
-  readonly description?: string
-  readonly password?: boolean
+/** The content of `toolyard.config.schema.json`, for editors. */
+export function publishedSchema(): object {
+  const { tools } = CONFIG_SCHEMA.properties
+  const { implementation, ...rest } = DEFINITION_SCHEMA.properties
+  const others = { properties: { type: { not: { enum: ['http', 'pipeline', 'agent'] } } } }
+  const kinds = { ...implementation, anyOf: [HTTP_IMPLEMENTATION_SCHEMA, PIPELINE_SCHEMA, AGENT_SCHEMA, others] }
+  const definition = { ...DEFINITION_SCHEMA, properties: { ...rest, implementation: kinds } }
+  const items = { anyOf: [definition, INCLUDE_SCHEMA, SHIPPED_SCHEMA] }
+  const registry = { ...tools.properties.registry, items }
+  const properties = { ...CONFIG_SCHEMA.properties, tools: { ...tools, properties: { ...tools.properties, registry } } }
+  return { ...CONFIG_SCHEMA, properties }
 }

@@ -1,23 +1,6 @@
+import type { Described } from '../core/json/described.ts'
 import { suggest } from '../core/suggest.ts'
 import { DomainList, hostName } from '../kinds/http/network/network-rules.ts'
-
-/** An OAuth provider at which users connect their accounts. */
-export interface ConnectionConfig {
-  /** For people. Default: its name. */
-  readonly title?: string
-  readonly authorization_url: string
-  readonly token_url: string
-  readonly revocation_url?: string
-  /** The only hosts that get the tokens, whatever tools are configured. */
-  readonly hosts: readonly string[]
-  readonly client_id: string
-  /** `${VAR}` is replaced from the environment. */
-  readonly client_secret?: string
-  readonly client_auth?: 'basic' | 'body'
-  readonly scopes?: readonly string[]
-  /** Added to the authorization URL, such as `access_type: offline`. */
-  readonly parameters?: Readonly<Record<string, string>>
-}
 
 /** The parts of the configuration that belong to connections. */
 interface Connecting {
@@ -41,58 +24,56 @@ const OWN_PARAMETERS = new Set([
   ...['code_challenge', 'code_challenge_method', 'request', 'request_uri'],
 ])
 
+export const CONNECTION_SCHEMA = {
+  type: 'object',
+  required: ['authorization_url', 'token_url', 'hosts', 'client_id'],
+  additionalProperties: false,
+  properties: {
+    title: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 100,
+      description: 'The display name. Default: the name of the entry.',
+    },
+    authorization_url: { ...TEXT, description: 'The authorization endpoint, where users grant access.' },
+    token_url: { ...TEXT, description: 'The token endpoint.' },
+    revocation_url: { ...TEXT, description: 'Where tokens are revoked (RFC 7009). Default: they are only deleted.' },
+    hosts: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 100,
+      items: TEXT,
+      description: 'The only hosts that get the tokens, such as "api.example.com" or "*.example.com".',
+    },
+    client_id: TEXT,
+    client_secret: { ...TEXT, description: 'As "${NAME}", from the environment. Default: a public client.' },
+    client_auth: {
+      enum: ['basic', 'body'],
+      description: 'How the client authenticates: in a header (default) or in the form.',
+    },
+    scopes: {
+      type: 'array',
+      maxItems: 100,
+      items: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,200}$' },
+    },
+    parameters: {
+      type: 'object',
+      additionalProperties: TEXT,
+      description: 'Added to the authorization URL, such as "access_type": "offline".',
+    },
+  },
+} as const
+
+/** An OAuth provider at which users connect their accounts. */
+export interface ConnectionConfig extends Described<typeof CONNECTION_SCHEMA> {}
+
 export const CONNECTIONS_SCHEMA = {
   type: 'object',
   description:
     'OAuth providers at which users connect their accounts. Needs server.public_url and TOOLYARD_ENCRYPTION_KEY.',
   propertyNames: { pattern: PROVIDER_NAME },
   maxProperties: 100,
-  additionalProperties: {
-    type: 'object',
-    required: ['authorization_url', 'token_url', 'hosts', 'client_id'],
-    additionalProperties: false,
-    properties: {
-      title: {
-        type: 'string',
-        minLength: 1,
-        maxLength: 100,
-        description: 'The display name. Default: the name of the entry.',
-      },
-      authorization_url: { ...TEXT, description: 'The authorization endpoint, where users grant access.' },
-      token_url: { ...TEXT, description: 'The token endpoint.' },
-      revocation_url: { ...TEXT, description: 'Where tokens are revoked (RFC 7009). Default: they are only deleted.' },
-      hosts: {
-        type: 'array',
-        minItems: 1,
-        maxItems: 100,
-        items: TEXT,
-        description: 'The only hosts that get the tokens, such as "api.example.com" or "*.example.com".',
-      },
-      client_id: TEXT,
-      client_secret: { ...TEXT, description: 'As "${NAME}", from the environment. Default: a public client.' },
-      client_auth: {
-        enum: ['basic', 'body'],
-        description: 'How the client authenticates: in a header (default) or in the form.',
-      },
-      scopes: {
-        type: 'array',
-        maxItems: 100,
-        items: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,200}$' },
-      },
-      parameters: {
-        type: 'object',
-        additionalProperties: TEXT,
-        description: 'Added to the authorization URL, such as "access_type": "offline".',
-      },
-    },
-  },
-} as const
-
-/** Other clients have other types here, which are ignored. */
-export const MCP_AUTH_SCHEMA = {
-  type: 'object',
-  description: 'With the type "user_oauth", calls use the account of their user at a provider under connections.',
-  properties: { type: { type: 'string' }, provider: { type: 'string', minLength: 1 } },
+  additionalProperties: CONNECTION_SCHEMA,
 } as const
 
 /** Problems beyond the schema, each with its path and a fix. */

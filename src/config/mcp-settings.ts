@@ -16,9 +16,18 @@ import {
   publicText,
   publicValue,
 } from '../kinds/http/definition/public-text.ts'
-import type { HttpReach, McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
-import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
-import { CONFIG_SCHEMA, MAX_TIMER_MS } from './config-schema.ts'
+import {
+  type HttpReach,
+  MAX_TIMER_MS,
+  MCP_OAUTH_SCHEMA,
+  MCP_SERVERS_SCHEMA,
+  type McpInput,
+  type McpOAuthConfig,
+  type McpServerConfig,
+  type McpServerSettings,
+  type OAuthClientSettings,
+} from '../mcp/client/server-settings.ts'
+import type { Config } from './config.ts'
 import { connectionProblem } from './connection-config.ts'
 import { isWebAddress } from './model-settings.ts'
 
@@ -143,7 +152,7 @@ function inputCalled(id: string, { env, inputs }: McpScope): Found {
   }
 }
 
-const KEYS = ['client_id', 'client_secret', 'private_key', 'issuer', 'grant_type'] as const
+const KEYS = Object.keys(MCP_OAUTH_SCHEMA.properties) as (keyof McpOAuthConfig)[]
 
 /** The supported keys. Other clients may have more. */
 const oauthKeys = (oauth: McpOAuthConfig): Record<string, string> =>
@@ -187,7 +196,7 @@ export interface McpReading {
   readonly disabled: string[]
 }
 
-const KNOWN = Object.keys(CONFIG_SCHEMA.properties.mcpServers.additionalProperties.properties)
+const KNOWN = Object.keys(MCP_SERVERS_SCHEMA.additionalProperties.properties)
 /** Keys of other clients that have no effect here. */
 const FOREIGN = new Set([
   ...['alwaysAllow', 'autoApprove', 'autoStart', 'trust', 'initTimeout', 'startupTimeout', 'dev'],

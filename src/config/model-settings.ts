@@ -1,11 +1,8 @@
 import { suggest } from '../core/suggest.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import { ruleModelId, splitModelId } from '../models/model-info.ts'
-import { USUAL_PROVIDER_NAMES } from '../models/provider.ts'
-import type { Config, ProviderConfig } from './config.ts'
-
-/** The provider types. */
-export const PROVIDER_TYPES = ['openai', 'anthropic', 'gemini', 'ollama', 'llama', 'mini'] as const
+import { type ProviderConfig, USUAL_PROVIDER_NAMES } from '../models/provider.ts'
+import type { Config } from './config.ts'
 
 /** The provider that needs no configuration. */
 export const EMBEDDED_PROVIDER = 'mini'

@@ -1,3 +1,4 @@
+import type { Described } from '../core/json/described.ts'
 import { suggest } from '../core/suggest.ts'
 import { ROLE_NAME } from '../core/tool.ts'
 
@@ -21,14 +22,39 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
     'audit logs, runs, metrics and reports of all tenants, MCP servers, packages and rollouts; with manage, also the flags of all tenants',
 }
 
+/** A pattern for tools or models: `*` stands for any characters. */
+export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
+export const MAX_KEY_PATTERNS = 100
+
+const patterns = (what: string) =>
+  ({
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_KEY_PATTERNS,
+    items: { type: 'string', pattern: KEY_PATTERN.source },
+    description: `Patterns of the ${what} that its callers may use; * stands for any characters. Default: all.`,
+  }) as const
+
+export const ROLE_SCHEMA = {
+  type: 'object',
+  required: ['scopes'],
+  additionalProperties: false,
+  properties: {
+    scopes: { type: 'array', uniqueItems: true, items: { enum: SCOPES }, description: 'What its callers may do.' },
+    tools: patterns('tools'),
+    models: patterns('models'),
+  },
+} as const
+
 /** What callers of a role may do. */
-export interface Role {
-  readonly scopes: readonly Scope[]
-  /** Patterns of their tools, in which `*` stands for any characters. Default: all of the tenant. */
-  readonly tools?: readonly string[]
-  /** Patterns of their models. Default: all that are configured. */
-  readonly models?: readonly string[]
-}
+export interface Role extends Described<typeof ROLE_SCHEMA> {}
+
+export const ROLES_SCHEMA = {
+  type: 'object',
+  description: 'Roles of keys and users, besides user, operator and admin.',
+  propertyNames: { pattern: ROLE_NAME },
+  additionalProperties: ROLE_SCHEMA,
+} as const
 
 export type Roles = ReadonlyMap<string, Role>
 
@@ -60,39 +86,11 @@ export function unknownRole(name: string, roles: Roles): string {
 
 const ROLE = new RegExp(ROLE_NAME)
 
-/** A pattern for tools or models: `*` stands for any characters. */
-export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
-export const MAX_KEY_PATTERNS = 100
-
-const patterns = (what: string) => ({
-  type: 'array',
-  minItems: 1,
-  maxItems: MAX_KEY_PATTERNS,
-  items: { type: 'string', pattern: KEY_PATTERN.source },
-  description: `Patterns of the ${what} that its callers may use; * stands for any characters. Default: all.`,
-})
-
-export const ROLES_SCHEMA = {
-  type: 'object',
-  description: 'Roles of keys and users, besides user, operator and admin.',
-  propertyNames: { pattern: ROLE_NAME },
-  additionalProperties: {
-    type: 'object',
-    required: ['scopes'],
-    additionalProperties: false,
-    properties: {
-      scopes: { type: 'array', uniqueItems: true, items: { enum: SCOPES }, description: 'What its callers may do.' },
-      tools: patterns('tools'),
-      models: patterns('models'),
-    },
-  },
-} as const
-
 /** Roles that would replace a built-in one, and names of roles that don't exist. */
 export function roleProblems(config: NamingRoles): string[] {
   const roles = rolesOf(config)
-  const missing = (place: string, name: unknown): string[] =>
-    typeof name !== 'string' || roles.has(name) ? [] : [`${place}: ${unknownRole(name, roles)}`]
+  const missing = (place: string, name: string): string[] =>
+    roles.has(name) ? [] : [`${place}: ${unknownRole(name, roles)}`]
   const replaced = Object.keys(config.roles ?? {}).filter((name) => Object.hasOwn(BUILT_IN, name))
   return [
     ...Object.entries(config.auth?.oidc?.roles ?? {}).flatMap(([value, name]) =>

@@ -1,36 +1,12 @@
 import { BUDGET_SCHEMA } from '../core/costs.ts'
+import type { Described } from '../core/json/described.ts'
+import { QUOTA_SCHEMA } from '../core/storage/quota.ts'
+import { MCP_SCHEMA } from '../mcp/server/served-part.ts'
+import { GATE_SCHEMA } from '../validation/tool-use/tool-use-gate.ts'
 import { CONNECTIONS_SCHEMA } from './connection-config.ts'
 import { ROLES_SCHEMA } from './roles.ts'
 
 const CLAIM = { type: 'string', minLength: 1, maxLength: 200 } as const
-
-/** What one tenant may store. */
-const QUOTA = {
-  queued_jobs: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 1_000_000,
-    description: 'Jobs of one tenant that wait or run. Default: 1000.',
-  },
-  durable_runs: {
-    type: 'integer',
-    minimum: 0,
-    description: 'Durable runs of one tenant that wait or run. Default: 10000.',
-  },
-  documents: { type: 'integer', minimum: 0, description: 'Documents of one tenant. Default: 100000.' },
-  storage_bytes: {
-    type: 'integer',
-    minimum: 0,
-    description: 'Documents, jobs, chats, durable runs and payloads of one tenant. Default: 1 GB.',
-  },
-  stored_runs: {
-    type: 'integer',
-    minimum: 1,
-    description: 'Stored runs of one tenant. The oldest ones are removed. Default: 10000.',
-  },
-} as const
-
-const PATTERNS = { type: 'array', maxItems: 1_000, items: { type: 'string', minLength: 1, maxLength: 2_048 } } as const
 
 /** `about` says when it is sent. */
 const webhook = <About extends string>(about: About) =>
@@ -45,31 +21,159 @@ const webhook = <About extends string>(about: About) =>
     },
   }) as const
 
-/** The sections of the configuration besides tools and models. */
-export const SERVICE_SCHEMA = {
-  mcp: {
-    type: 'object',
-    description: 'The MCP endpoint of the server.',
-    additionalProperties: false,
-    properties: {
-      servers_out: {
-        type: 'object',
-        description: 'MCP servers at /mcp/<name>, each with a part of the tools, prompts and resources.',
-        maxProperties: 100,
-        propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
-        additionalProperties: {
-          type: 'object',
-          required: ['tools'],
-          additionalProperties: false,
-          properties: {
-            tools: { ...PATTERNS, description: 'Patterns of tools: * stands for any characters.' },
-            prompts: { ...PATTERNS, description: 'Patterns of prompts. Default: none.' },
-            resources: { ...PATTERNS, description: 'Patterns of the URIs of resources. Default: none.' },
-          },
-        },
-      },
+export const TENANT_SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    flags: {
+      type: 'object',
+      additionalProperties: { type: 'boolean' },
+      description: 'Permissions and tools by name: true allows, false forbids.',
+    },
+    quota: QUOTA_SCHEMA,
+  },
+} as const
+
+export interface TenantConfig extends Described<typeof TENANT_SCHEMA> {}
+
+export const LIMITS_SCHEMA = {
+  type: 'object',
+  description: 'The limits of one caller, and the quotas of each tenant.',
+  additionalProperties: false,
+  properties: {
+    calls_per_session: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 100_000,
+      description: 'Tool calls. Default: 1000.',
+    },
+    calls_per_minute: { type: 'integer', minimum: 1, maximum: 10_000_000, description: 'Tool calls of one caller.' },
+    body_bytes: {
+      type: 'integer',
+      minimum: 1_024,
+      maximum: 67_108_864,
+      description: 'The maximum size of a request. Default: 1 MB.',
+    },
+    job_timeout_ms: {
+      type: 'integer',
+      minimum: 1_000,
+      description: 'The maximum timeout of a job. Default: 1 hour.',
+    },
+    ...QUOTA_SCHEMA.properties,
+  },
+} as const
+
+/** Quotas here are those of each tenant, unless it has its own. */
+export interface LimitsConfig extends Described<typeof LIMITS_SCHEMA> {}
+
+export const INTROSPECTION_SCHEMA = {
+  type: 'object',
+  description: 'Asks the issuer about tokens that are not JWTs (RFC 7662).',
+  required: ['client_id', 'client_secret'],
+  additionalProperties: false,
+  properties: {
+    client_id: { type: 'string', minLength: 1, description: 'The client that may ask the issuer.' },
+    client_secret: { type: 'string', minLength: 1, description: 'As "${NAME}", not the secret itself.' },
+    endpoint: { type: 'string', minLength: 1, description: 'Default: as the discovery document has it.' },
+    jwt: {
+      type: 'boolean',
+      description: 'Asks about JWTs, too, instead of verifying them here. Default: false.',
+    },
+    cache_ms: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 3_600_000,
+      description: 'An answer counts for so long, at most until the token expires. Default: 60000.',
+    },
+    timeout_ms: { type: 'integer', minimum: 100, maximum: 30_000, description: 'Default: 5000.' },
+  },
+} as const
+
+/** How the issuer is asked about tokens (RFC 7662). */
+export interface IntrospectionConfig extends Described<typeof INTROSPECTION_SCHEMA> {}
+
+export const OIDC_SCHEMA = {
+  type: 'object',
+  description: 'Accepts users of an OpenID Connect issuer.',
+  required: ['issuer', 'audience', 'client_id', 'tenant_claim', 'role_claim', 'roles'],
+  additionalProperties: false,
+  properties: {
+    issuer: { type: 'string', minLength: 1, description: 'As its discovery document has it; https.' },
+    audience: {
+      type: ['string', 'array'],
+      minLength: 1,
+      minItems: 1,
+      maxItems: 100,
+      items: { type: 'string', minLength: 1 },
+      description: 'The audience of access tokens, or several: a token must have one of them.',
+    },
+    client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
+    client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
+    tokens: {
+      enum: ['jwt', 'rfc9068'],
+      description: 'Access tokens that count: all signed ones (jwt, the default), or only those by RFC 9068.',
+    },
+    introspection: INTROSPECTION_SCHEMA,
+    user_claim: { ...CLAIM, description: 'The claim that identifies a user. Default: sub.' },
+    tenant_claim: { ...CLAIM, description: 'The claim that has the tenant.' },
+    role_claim: {
+      type: ['string', 'array'],
+      minLength: 1,
+      maxLength: 200,
+      minItems: 1,
+      maxItems: 20,
+      items: CLAIM,
+      description: 'The claim that has one or more values of roles, or several claims.',
+    },
+    roles: {
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: { type: 'string' },
+      description: 'The role of each value of the role claim. If several match, the first one counts.',
     },
   },
+} as const
+
+/** An OpenID Connect issuer whose users are callers. */
+export interface OidcConfig extends Described<typeof OIDC_SCHEMA> {}
+
+export const OBJECTIVE_SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    tool: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'A tool, or a pattern such as "orders_*". Default: all tools together.',
+    },
+    success: {
+      type: 'number',
+      minimum: 0.5,
+      maximum: 0.999_999,
+      description: 'The share of calls that must succeed, such as 0.995.',
+    },
+    p95_ms: { type: 'number', exclusiveMinimum: 0, description: 'The time within which 95 % of calls must end.' },
+    window: {
+      type: 'string',
+      pattern: '^([3-9]|[1-8][0-9]|90)d$',
+      description: 'The period of the error budget, 3d to 90d. Default: 30d.',
+    },
+    min_calls: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'The minimum number of calls in the long window before an alert opens. Default: 20.',
+    },
+  },
+} as const
+
+/** A service level objective: `success`, `p95_ms` or both. */
+export interface ObjectiveConfig extends Described<typeof OBJECTIVE_SCHEMA> {}
+
+/** The sections of the configuration besides tools and models. */
+export const SERVICE_SCHEMA = {
+  mcp: MCP_SCHEMA,
   knowledge: {
     type: 'object',
     description: 'Settings of the knowledge tools.',
@@ -93,23 +197,7 @@ export const SERVICE_SCHEMA = {
     type: 'object',
     description: 'The tenants of callers. Flags set with "toolyard tenants set" override these.',
     propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
-    additionalProperties: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        flags: {
-          type: 'object',
-          additionalProperties: { type: 'boolean' },
-          description: 'Permissions and tools by name: true allows, false forbids.',
-        },
-        quota: {
-          type: 'object',
-          description: 'Quotas of this tenant, instead of those in limits.',
-          additionalProperties: false,
-          properties: QUOTA,
-        },
-      },
-    },
+    additionalProperties: TENANT_SCHEMA,
   },
   roles: ROLES_SCHEMA,
   connections: CONNECTIONS_SCHEMA,
@@ -118,96 +206,10 @@ export const SERVICE_SCHEMA = {
     description: 'Who may call the server, besides keys.',
     additionalProperties: false,
     properties: {
-      oidc: {
-        type: 'object',
-        description: 'Accepts users of an OpenID Connect issuer.',
-        required: ['issuer', 'audience', 'client_id', 'tenant_claim', 'role_claim', 'roles'],
-        additionalProperties: false,
-        properties: {
-          issuer: { type: 'string', minLength: 1, description: 'As its discovery document has it; https.' },
-          audience: {
-            type: ['string', 'array'],
-            minLength: 1,
-            minItems: 1,
-            maxItems: 100,
-            items: { type: 'string', minLength: 1 },
-            description: 'The audience of access tokens, or several: a token must have one of them.',
-          },
-          client_id: { type: 'string', minLength: 1, description: 'The client of the web UI.' },
-          client_secret: { type: 'string', minLength: 1, description: 'As "${OIDC_SECRET}", not the secret itself.' },
-          tokens: {
-            enum: ['jwt', 'rfc9068'],
-            description: 'Access tokens that count: all signed ones (jwt, the default), or only those by RFC 9068.',
-          },
-          introspection: {
-            type: 'object',
-            description: 'Asks the issuer about tokens that are not JWTs (RFC 7662).',
-            required: ['client_id', 'client_secret'],
-            additionalProperties: false,
-            properties: {
-              client_id: { type: 'string', minLength: 1, description: 'The client that may ask the issuer.' },
-              client_secret: { type: 'string', minLength: 1, description: 'As "${NAME}", not the secret itself.' },
-              endpoint: { type: 'string', minLength: 1, description: 'Default: as the discovery document has it.' },
-              jwt: {
-                type: 'boolean',
-                description: 'Asks about JWTs, too, instead of verifying them here. Default: false.',
-              },
-              cache_ms: {
-                type: 'integer',
-                minimum: 0,
-                maximum: 3_600_000,
-                description: 'An answer counts for so long, at most until the token expires. Default: 60000.',
-              },
-              timeout_ms: { type: 'integer', minimum: 100, maximum: 30_000, description: 'Default: 5000.' },
-            },
-          },
-          user_claim: { ...CLAIM, description: 'The claim that identifies a user. Default: sub.' },
-          tenant_claim: { ...CLAIM, description: 'The claim that has the tenant.' },
-          role_claim: {
-            type: ['string', 'array'],
-            minLength: 1,
-            maxLength: 200,
-            minItems: 1,
-            maxItems: 20,
-            items: CLAIM,
-            description: 'The claim that has one or more values of roles, or several claims.',
-          },
-          roles: {
-            type: 'object',
-            minProperties: 1,
-            additionalProperties: { type: 'string' },
-            description: 'The role of each value of the role claim. If several match, the first one counts.',
-          },
-        },
-      },
+      oidc: OIDC_SCHEMA,
     },
   },
-  limits: {
-    type: 'object',
-    description: 'The limits of one caller, and the quotas of each tenant.',
-    additionalProperties: false,
-    properties: {
-      calls_per_session: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 100_000,
-        description: 'Tool calls. Default: 1000.',
-      },
-      calls_per_minute: { type: 'integer', minimum: 1, maximum: 10_000_000, description: 'Tool calls of one caller.' },
-      body_bytes: {
-        type: 'integer',
-        minimum: 1_024,
-        maximum: 67_108_864,
-        description: 'The maximum size of a request. Default: 1 MB.',
-      },
-      job_timeout_ms: {
-        type: 'integer',
-        minimum: 1_000,
-        description: 'The maximum timeout of a job. Default: 1 hour.',
-      },
-      ...QUOTA,
-    },
-  },
+  limits: LIMITS_SCHEMA,
   costs: {
     type: 'object',
     description: 'Costs of tools and models.',
@@ -251,29 +253,7 @@ export const SERVICE_SCHEMA = {
       },
     },
   },
-  validation: {
-    type: 'object',
-    description: 'The validation gate: what happens to tools that a model fails with.',
-    additionalProperties: false,
-    properties: {
-      gate: {
-        enum: ['off', 'warn', 'hide'],
-        description: 'off (default): nothing; warn: the run has a warning; hide: the model is not offered them.',
-      },
-      minimum_trials: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 1_000_000,
-        description: 'The minimum number of trials for a decision. Default: 10.',
-      },
-      threshold: {
-        type: 'number',
-        exclusiveMinimum: 0,
-        maximum: 1,
-        description: 'The required success rate. Default: 0.8.',
-      },
-    },
-  },
+  validation: GATE_SCHEMA,
   approvals: {
     type: 'object',
     description: 'Approvals of calls.',
@@ -286,36 +266,7 @@ export const SERVICE_SCHEMA = {
     type: 'array',
     maxItems: 100,
     description: 'Service level objectives. Alerts open when calls use up their error budget too fast.',
-    items: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        tool: {
-          type: 'string',
-          minLength: 1,
-          maxLength: 200,
-          description: 'A tool, or a pattern such as "orders_*". Default: all tools together.',
-        },
-        success: {
-          type: 'number',
-          minimum: 0.5,
-          maximum: 0.999_999,
-          description: 'The share of calls that must succeed, such as 0.995.',
-        },
-        p95_ms: { type: 'number', exclusiveMinimum: 0, description: 'The time within which 95 % of calls must end.' },
-        window: {
-          type: 'string',
-          pattern: '^([3-9]|[1-8][0-9]|90)d$',
-          description: 'The period of the error budget, 3d to 90d. Default: 30d.',
-        },
-        min_calls: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1_000_000,
-          description: 'The minimum number of calls in the long window before an alert opens. Default: 20.',
-        },
-      },
-    },
+    items: OBJECTIVE_SCHEMA,
   },
   alerts: {
     type: 'object',

@@ -1,27 +1,52 @@
+import type { Described } from '../core/json/described.ts'
 import type { Usage } from './model.ts'
 
-/** A model of the configuration, or of its provider's list. */
-export interface ModelInfo {
-  /** `provider:model`, split at the first colon. */
-  readonly id: string
-  readonly name: string
-  /** `function-calling` if the model supports tools; `image-input`, `audio-input`, `file-input` or `text-input`. */
-  readonly capabilities: readonly string[]
-  readonly prices?: ModelPrices
-  /** `read` by default. */
-  readonly printed_calls?: PrintedCalls
-}
-
-/** Which calls run if the model prints them as text: none, those of read-only tools, or all. */
-export type PrintedCalls = 'off' | 'read' | 'all'
+export const PRICES_SCHEMA = {
+  type: 'object',
+  description: 'Per million tokens, in costs.currency. Without it, the cost of turns is unknown.',
+  required: ['input', 'output'],
+  additionalProperties: false,
+  properties: {
+    input: { type: 'number', minimum: 0 },
+    output: { type: 'number', minimum: 0 },
+    cached_input: {
+      type: 'number',
+      minimum: 0,
+      description: 'For input tokens that the provider read from its cache. Default: input.',
+    },
+  },
+} as const
 
 /** Per million tokens. */
-export interface ModelPrices {
-  readonly input: number
-  readonly output: number
-  /** For input tokens that the provider read from its cache. Default: `input`. */
-  readonly cached_input?: number
-}
+export interface ModelPrices extends Described<typeof PRICES_SCHEMA> {}
+
+export const MODEL_SCHEMA = {
+  type: 'object',
+  required: ['id', 'name', 'capabilities'],
+  additionalProperties: false,
+  properties: {
+    id: { type: 'string', description: 'provider:model, split at the first colon.' },
+    name: { type: 'string', minLength: 1 },
+    capabilities: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description:
+        'function-calling enables tools; image-input, audio-input, file-input or text-input say which media the model takes.',
+    },
+    prices: PRICES_SCHEMA,
+    printed_calls: {
+      enum: ['off', 'read', 'all'],
+      description:
+        'Which tools run if the model prints a call as text: none, those with effect read, or all. Default: read.',
+    },
+  },
+} as const
+
+/** A model of the configuration, or of its provider's list. */
+export interface ModelInfo extends Described<typeof MODEL_SCHEMA> {}
+
+/** Which calls run if the model prints them as text: none, those of read-only tools, or all. */
+export type PrintedCalls = NonNullable<ModelInfo['printed_calls']>
 
 /** Undefined without prices. */
 export function costOf(prices: ModelPrices, prompt: number, completion: number): number

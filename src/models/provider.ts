@@ -1,23 +1,47 @@
 import type { Clock } from '../core/clock.ts'
+import type { Described } from '../core/json/described.ts'
 import type { Log } from '../core/log.ts'
 import type { ApiMedia } from './content.ts'
 import type { ModelEvent, ModelRequest, OfferedTool } from './model.ts'
 import type { ModelScores } from './model-scores.ts'
 
+/** The types of providers. Not literals: programs write their configuration without `as const`. */
+export const PROVIDER_TYPES: readonly string[] = ['openai', 'anthropic', 'gemini', 'ollama', 'llama', 'mini']
+
+export const PROVIDER_SCHEMA = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    type: { enum: PROVIDER_TYPES, description: 'The API type. Default: the name.' },
+    base_url: { type: 'string', minLength: 1, description: "The address, if it isn't the official one." },
+    api_key: { type: 'string', minLength: 1, description: 'Such as "${OPENAI_API_KEY}", not the key itself.' },
+    headers: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Sent with every request.',
+    },
+    timeout_ms: { type: 'integer', minimum: 1, description: 'The timeout of one response.' },
+    api: {
+      enum: ['responses', 'chat'],
+      description: 'The OpenAI API. Default: chat if base_url is set, otherwise responses.',
+    },
+    grammar: { type: 'boolean', description: 'Whether llama constrains calls to their schema.' },
+    any_model: {
+      type: 'boolean',
+      description:
+        'Whether callers of the server may use models that the configuration does not name. Default: true for ollama, llama and mini, which have only the models installed, otherwise false.',
+    },
+  },
+} as const
+
+/** An entry of `providers`. */
+export interface ProviderConfig extends Described<typeof PROVIDER_SCHEMA> {}
+
 /** The configuration of a provider, with `${VAR}` replaced. */
-export interface ProviderSettings {
+export interface ProviderSettings extends Omit<ProviderConfig, 'type'> {
   /** The key under `providers`; model ids start with it. */
   readonly name: string
   readonly type: string
-  readonly base_url?: string
-  readonly api_key?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly timeout_ms?: number
-  readonly api?: 'responses' | 'chat'
-  /** Whether `llama` uses a grammar to enforce tool schemas. */
-  readonly grammar?: boolean
-  /** Whether callers of the server may use models that the configuration doesn't name. */
-  readonly any_model?: boolean
 }
 
 /** Providers that need no entry in a configuration: it is assumed if a model of theirs is named. */

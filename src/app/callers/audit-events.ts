@@ -1,4 +1,4 @@
-import type { TenantConfig } from '../../config/config.ts'
+import type { TenantConfig } from '../../config/service-schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { boundedJson, redactText } from '../../core/records/redact.ts'

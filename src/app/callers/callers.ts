@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Config, LimitsConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { type Role, type Roles, rolesOf, SCOPES, type Scope } from '../../config/roles.ts'
+import type { LimitsConfig } from '../../config/service-schema.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Clock } from '../../core/clock.ts'
 import { USABLE_MS } from '../../core/execution/approvals.ts'

@@ -1,4 +1,5 @@
-import type { Config, LimitsConfig, TenantConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import type { LimitsConfig, TenantConfig } from '../../config/service-schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { OnceClaim, OnceKey, OnceState, OnceStore } from '../../core/once-store.ts'
 import type { KeyStore } from '../../core/storage/key-store.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { OidcConfig } from '../../config/config.ts'
+import type { OidcConfig } from '../../config/service-schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { USABLE_MS } from '../../core/execution/approvals.ts'
 import type { StoredUser } from '../../core/storage/key-store.ts'

@@ -1,4 +1,5 @@
-import type { Config, ObjectiveConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import type { ObjectiveConfig } from '../../config/service-schema.ts'
 import { type Clock, within } from '../../core/clock.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import { type Log, writeLog } from '../../core/log.ts'

@@ -1,4 +1,4 @@
-import type { Config, ProviderConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { EMBEDDED_PROVIDER, isWebAddress } from '../../config/model-settings.ts'
 import {
   type Environment,
@@ -13,7 +13,7 @@ import { type Log, silentLog } from '../../core/log.ts'
 import { redact } from '../../core/records/redact.ts'
 import { type CatalogueProvider, disabledProvider } from '../../models/model-catalogue.ts'
 import { ModelError } from '../../models/model-error.ts'
-import type { ProviderSettings } from '../../models/provider.ts'
+import type { ProviderConfig, ProviderSettings } from '../../models/provider.ts'
 
 interface BuildOptions {
   readonly env: Environment

@@ -1,18 +1,39 @@
+import type { Described } from '../json/described.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 
+/** The key `quota` of a tenant. */
+export const QUOTA_SCHEMA = {
+  type: 'object',
+  description: 'Quotas of this tenant, instead of those in limits.',
+  additionalProperties: false,
+  properties: {
+    queued_jobs: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Jobs of one tenant that wait or run. Default: 1000.',
+    },
+    durable_runs: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Durable runs of one tenant that wait or run. Default: 10000.',
+    },
+    documents: { type: 'integer', minimum: 0, description: 'Documents of one tenant. Default: 100000.' },
+    storage_bytes: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Documents, jobs, chats, durable runs and payloads of one tenant. Default: 1 GB.',
+    },
+    stored_runs: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Stored runs of one tenant. The oldest ones are removed. Default: 10000.',
+    },
+  },
+} as const
+
 /** What one tenant may store. */
-export interface Quota {
-  /** Jobs that wait or run. */
-  readonly queued_jobs: number
-  /** Durable runs that wait or run. */
-  readonly durable_runs: number
-  /** Documents of all collections. */
-  readonly documents: number
-  /** Texts and vectors of documents, jobs, chats and durable runs, and what people save in the web UI. */
-  readonly storage_bytes: number
-  /** Runs: the oldest ones are removed, so that none is refused. */
-  readonly stored_runs: number
-}
+export interface Quota extends Required<Described<typeof QUOTA_SCHEMA>> {}
 
 export const DEFAULT_QUOTA: Quota = {
   queued_jobs: 1_000,

@@ -1,4 +1,124 @@
 import type { AuthProvider, ClientCapabilities, FetchLike } from '@modelcontextprotocol/client'
+import type { Described } from '../../core/json/described.ts'
+
+/** The longest that Node.js can wait. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+export const MCP_OAUTH_SCHEMA = {
+  type: 'object',
+  description: "A registered client, if the authorization server doesn't support dynamic registration.",
+  properties: {
+    client_id: { type: 'string', minLength: 1 },
+    client_secret: { type: 'string', minLength: 1 },
+    private_key: { type: 'string', minLength: 1, description: 'In PEM, for client_credentials.' },
+    issuer: {
+      type: 'string',
+      minLength: 1,
+      description: 'The only authorization server that receives the secret.',
+    },
+    grant_type: {
+      enum: ['authorization_code', 'client_credentials'],
+      description: 'client_credentials needs no login.',
+    },
+  },
+} as const
+
+export interface McpOAuthConfig extends Described<typeof MCP_OAUTH_SCHEMA> {}
+
+export const FORWARDING_SCHEMA = {
+  type: 'object',
+  description: 'What Toolyard forwards from this server to MCP clients, and what it may ask them during a call.',
+  additionalProperties: false,
+  properties: {
+    prompts: { type: 'boolean', description: 'Its prompts. Default: true.' },
+    resources: { type: 'boolean', description: 'Its resources. Default: true.' },
+    logging: { type: 'boolean', description: 'Its log messages. Default: false.' },
+    elicitation: {
+      enum: [false, true, 'ask'],
+      description: 'true: it may ask the user of the client; ask: people in the web UI. Default: false.',
+    },
+    sampling: {
+      enum: [false, true, 'ask'],
+      description: "true: it may ask the client's model; ask: people in the web UI. Default: false.",
+    },
+    roots: { type: 'boolean', description: "It may read the client's roots. Default: false." },
+  },
+} as const
+
+/** What clients get of a server besides its tools, and what the server may ask them during a call. */
+export interface Forwarding extends Required<Described<typeof FORWARDING_SCHEMA>> {}
+
+/** An entry of `mcpServers` in the usual format. Additional keys are allowed: entries are copied from other clients. */
+export const MCP_SERVER_SCHEMA = {
+  type: 'object',
+  properties: {
+    // The three names in the middle mean the same in different clients.
+    type: {
+      enum: ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'],
+      description: 'The transport. Default: detected.',
+    },
+    command: {
+      type: 'string',
+      minLength: 1,
+      description: 'The program to start; it communicates over stdin and stdout.',
+    },
+    args: { type: 'array', items: { type: 'string' } },
+    env: {
+      type: 'object',
+      additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
+      description: 'Environment variables, besides PATH, HOME and a few others.',
+    },
+    cwd: { type: 'string', minLength: 1, description: 'The working directory.' },
+    url: { type: 'string', minLength: 1, description: 'The address of a running server.' },
+    headers: { type: 'object', additionalProperties: { type: 'string' }, description: 'Sent with every request.' },
+    oauth: MCP_OAUTH_SCHEMA,
+    // Other clients have other types here, which are ignored.
+    auth: {
+      type: 'object',
+      description: 'With the type "user_oauth", calls use the account of their user at a provider under connections.',
+      properties: { type: { type: 'string' }, provider: { type: 'string', minLength: 1 } },
+    },
+    disabled: { type: 'boolean', description: 'true disables the server.' },
+    parameter_names: {
+      type: 'object',
+      description: 'By tool: what the server calls the parameters that models see under another name.',
+      additionalProperties: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
+    },
+    pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
+    timeout_ms: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_TIMER_MS,
+      description: 'The timeout of its tools. Default: timeout, then tools.default_timeout_ms.',
+    },
+    timeout: {
+      description:
+        'The same, as other clients write it. Values below 1000 are ignored: some configurations write seconds.',
+    },
+    check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
+    forward: FORWARDING_SCHEMA,
+  },
+} as const
+
+export interface McpServerConfig extends Described<typeof MCP_SERVER_SCHEMA> {}
+
+export const MCP_SERVERS_SCHEMA = {
+  type: 'object',
+  description:
+    'MCP servers, in the format of Claude Desktop, Cursor and VS Code. ${VAR} is replaced from the environment.',
+  additionalProperties: MCP_SERVER_SCHEMA,
+} as const
+
+export const MCP_INPUT_SCHEMA = {
+  type: 'object',
+  required: ['id'],
+  properties: { id: { type: 'string', minLength: 1 }, description: { type: 'string' } },
+} as const
+
+/** A prompt of VS Code. */
+export interface McpInput extends Described<typeof MCP_INPUT_SCHEMA> {
+  readonly password?: boolean
+}
 
 /** How to reach one MCP server; variables are already replaced. */
 export interface McpServerSettings {
@@ -25,11 +145,6 @@ export function serverIdentity({ identity, reach }: McpServerSettings): unknown 
   if (reach.type === 'stdio') return [reach.command, reach.args, Object.keys(reach.env).sort(), reach.cwd ?? null]
   return [reach.type, reach.url, Object.keys(reach.headers).sort(), reach.account ?? null]
 }
-
-/** What clients get of a server besides its tools, and what the server may ask them during a call. */
-export type Forwarding = Readonly<Record<'prompts' | 'resources' | 'logging' | 'roots', boolean>> &
-  // `ask`: people answer in the web UI instead of the client.
-  Readonly<Record<'elicitation' | 'sampling', boolean | 'ask'>>
 
 const FORWARDED: Forwarding = {
   ...{ prompts: true, resources: true },

@@ -18,6 +18,7 @@ import { shortened } from '../../core/schema/problem-words.ts'
 import type { Params } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'
+import type { ServedPart } from './served-part.ts'
 
 /** Resources and prompts to serve, from the configured MCP servers. */
 export interface Library {
@@ -37,13 +38,6 @@ export interface Library {
   /** Calls back when a resource changes, until the returned function is called. Undefined if nobody would tell. */
   subscribe?(uri: string, context: CallContext, listener: () => void): Promise<(() => void) | undefined>
   onChange?(listener: (what: 'resources' | 'prompts') => void): () => void
-}
-
-/** The part of the tools, prompts and resources that one path serves. In a pattern, `*` stands for any characters. */
-export interface ServedPart {
-  readonly tools: readonly string[]
-  readonly prompts?: readonly string[]
-  readonly resources?: readonly string[]
 }
 
 /** `..` or `.` between slashes, however they are encoded. */

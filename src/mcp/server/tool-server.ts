@@ -18,8 +18,9 @@ import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { type MediaPart, splitMedia, type ToolResult } from '../../core/tool-result.ts'
-import { type Library, type LibraryHost, libraryOf, readCursor, type ServedPart, writeCursor } from './library.ts'
+import { type Library, type LibraryHost, libraryOf, readCursor, writeCursor } from './library.ts'
 import { OpenQuestions } from './open-questions.ts'
+import type { ServedPart } from './served-part.ts'
 import { directoryList, type ToolDirectory } from './tool-directory.ts'
 
 /** The protocol's log levels, least severe first. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { IntrospectionConfig, OidcConfig } from '../../config/config.ts'
+import type { IntrospectionConfig, OidcConfig } from '../../config/service-schema.ts'
 import { INITIALIZE, POST_HEADERS } from '../../mcp/server/fixtures/http-yard.ts'
 import { AUDIENCE, openIssuer, PUBLIC_URL } from '../fixtures/open-issuer.ts'
 import { openTestServer } from '../fixtures/open-server.ts'

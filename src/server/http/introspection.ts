@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { AuthorizationServer } from 'oauth4webapi'
 import type { Installation } from '../../app/installation.ts'
-import type { IntrospectionConfig } from '../../config/config.ts'
+import type { IntrospectionConfig } from '../../config/service-schema.ts'
 import { expandVariables, variableProblem } from '../../core/environment.ts'
 import { API_KEY_FORMATS } from '../../core/records/redact.ts'
 import { TooLargeAnswerError } from '../../mcp/client/bounded-fetch.ts'

@@ -1,5 +1,5 @@
 import type { Installation } from '../../app/installation.ts'
-import type { OidcConfig } from '../../config/config.ts'
+import type { OidcConfig } from '../../config/service-schema.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
 import { boundedFetch } from '../../mcp/client/bounded-fetch.ts'

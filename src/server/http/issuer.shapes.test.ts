@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { OidcConfig } from '../../config/config.ts'
+import type { OidcConfig } from '../../config/service-schema.ts'
 import { openIssuer } from '../fixtures/open-issuer.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
 import { TOKEN_SHAPES } from '../fixtures/token-shapes.ts'

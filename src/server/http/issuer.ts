@@ -6,7 +6,7 @@ import type { Caller } from '../../app/callers/callers.ts'
 import { TENANT_NAME } from '../../app/callers/tenants.ts'
 import { basisOf, CLOCK_TOLERANCE_MS, MAX_SUBJECT_LENGTH, userId } from '../../app/callers/users.ts'
 import type { Installation } from '../../app/installation.ts'
-import type { OidcConfig } from '../../config/config.ts'
+import type { OidcConfig } from '../../config/service-schema.ts'
 import { expandVariables, variableProblem } from '../../core/environment.ts'
 import { writeLog } from '../../core/log.ts'
 import {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
-import type { Config } from '../../config/config.ts'
-import { CONFIG_SCHEMA } from '../../config/config-schema.ts'
+import { CONFIG_SCHEMA, type Config } from '../../config/config.ts'
 import {
   METRIC_WINDOWS,
   type MetricsQuery,

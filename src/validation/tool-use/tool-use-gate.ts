@@ -1,16 +1,36 @@
 import type { GatedOffer, Offer, ToolGate } from '../../chat/tool-offer.ts'
+import type { Described } from '../../core/json/described.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import type { DoubtfulToolUse, ToolUseStore } from '../../core/storage/tool-use-store.ts'
 import { rates, schemaHash } from './tool-use.ts'
 
-export interface GateSettings {
-  readonly gate?: 'off' | 'warn' | 'hide'
-  /** Models with fewer trials pass the gate; 10 by default. */
-  readonly minimum_trials?: number
-  /** The required success rate; 0.8 by default. */
-  readonly threshold?: number
-}
+/** The key `validation`. */
+export const GATE_SCHEMA = {
+  type: 'object',
+  description: 'The validation gate: what happens to tools that a model fails with.',
+  additionalProperties: false,
+  properties: {
+    gate: {
+      enum: ['off', 'warn', 'hide'],
+      description: 'off (default): nothing; warn: the run has a warning; hide: the model is not offered them.',
+    },
+    minimum_trials: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'The minimum number of trials for a decision. Default: 10.',
+    },
+    threshold: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      maximum: 1,
+      description: 'The required success rate. Default: 0.8.',
+    },
+  },
+} as const
+
+export interface GateSettings extends Described<typeof GATE_SCHEMA> {}
 
 const DEFAULTS: Required<GateSettings> = { gate: 'off', minimum_trials: 10, threshold: 0.8 }
 
