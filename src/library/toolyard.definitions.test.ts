@@ -217,7 +217,7 @@ describe.each(CHANGES)('if %s changes', (_what, before, after) => {
     const second = await open(folder, after)
     const changed = expect.stringContaining(CHANGED)
     expect([await second.shown(pending), await second.shown(approved)]).toEqual([changed, changed])
-    await expect(second.approve(pending)).rejects.toMatchObject({ status: 409, message: changed })
+    await expect(second.approve(pending)).rejects.toMatchObject({ code: 'conflict', message: changed })
     for (const [id, n] of [[pending, 1] as const, [approved, 2] as const]) {
       const refused = await second.call('pay', id, { n })
       expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED', error: changed })

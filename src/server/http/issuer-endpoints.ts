@@ -1,3 +1,4 @@
+import type { allowInsecureRequests, customFetch } from 'oauth4webapi'
 import type { Installation } from '../../app/installation.ts'
 import type { OidcConfig } from '../../config/service-schema.ts'
 import { writeLog } from '../../core/log.ts'
@@ -11,6 +12,12 @@ const INTROSPECTION_MS = 5_000
 const PAUSE_MS = 5_000
 /** While the issuer fails, its signing keys count for so long after they were read. */
 const STALE_KEYS_MS = 3_600_000
+
+/** How the library sends a request. */
+interface RequestOptions {
+  readonly [customFetch]: never
+  readonly [allowInsecureRequests]: boolean
+}
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>
 /** A failure of one says nothing about the others. */
@@ -65,7 +72,7 @@ export class IssuerEndpoints {
   }
 
   /** For requests of the library. */
-  async options(endpoint: Endpoint) {
+  async options(endpoint: Endpoint): Promise<RequestOptions> {
     const oauth = await import('oauth4webapi')
     const { issuer, introspection } = this.#settings
     const address = endpoint === 'introspection' ? (introspection?.endpoint ?? issuer) : issuer
