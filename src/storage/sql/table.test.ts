@@ -73,13 +73,13 @@ CREATE INDEX notes_large ON toolyard.notes (tenant) WHERE size > 100`)
 /** The order of tables in the list of stores doesn't matter. */
 function hashOf(engine: EngineName, steps: number): string {
   const released = sharedSteps(engine, TABLES).slice(0, steps)
-  const parts = released.map((sql) => sql.replaceAll(/\s+/g, ' ').split(/; ?/).sort())
+  const parts = released.map((sql) => sql.replaceAll(/\s+/g, ' ').split(/ ?; ?/).sort())
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
 }
 
 test.each([
-  ['sqlite', 'f3fa16e9fbaefa61'],
-  ['postgres', 'b7840ecfa8f4a24b'],
+  ['sqlite', '836c183676cdb81a'],
+  ['postgres', '42df3950d3f3d61c'],
 ] as const)('the steps of %s up to version 27 never change', (engine, hash) => {
   expect(hashOf(engine, 20)).toBe(hash)
 })

@@ -40,13 +40,11 @@ const cellTable: Table = {
 
 const auditTable: Table = {
   name: 'audit',
-  columns: {
-    version: { type: 'text?', since: 13 },
-    // What a call cost, in millionths of the currency.
-    cost: { type: 'bigint?', since: 14 },
-  },
   indexes: { audit_by_version: { on: 'tool, version, at', where: 'version IS NOT NULL', since: 13 } },
-  steps: { 14: { after: auditColumnStep('key') } },
+  steps: {
+    13: { before: auditColumnStep('version') },
+    14: { before: auditColumnStep('cost'), after: auditColumnStep('key') },
+  },
 }
 
 /** Counts what tenants store. */
