@@ -67,6 +67,9 @@ const plain = (cells: readonly Cell[]): unknown[] =>
     )
     .toSorted()
 
+const put = ({ tables }: Pick<Engine, 'tables'>, each: Seal) =>
+  tables.putSeal(each.chain, () => ({ seal: each, record: 'a record' }))
+
 type OpenEngine = (instance: string, aliveMs?: number) => Promise<Engine>
 
 const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
@@ -145,7 +148,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     const [one, other] = [await open('one', 3_600_000), await open('other', 300)]
     assert.deepEqual(await one.tables.chains(), [])
     await one.tables.write({ ...NOTHING, rows: [chainRow('one', 1), chainRow('long gone', 1)] })
-    await other.tables.addSeal(seal('other', 1, 5))
+    await put(other, seal('other', 1, 5))
     const alive = async ({ tables }: Engine) =>
       Object.fromEntries((await tables.chains()).map((each) => [each.chain, each.alive]))
     await until('an instance that fell silent', async () => (await alive(other)).one === false)
@@ -157,14 +160,10 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
 
   'of two seals that begin at the same row the first is stored': async (open) => {
     const [one, other] = [await open('one'), await open('other')]
-    const added = await Promise.all([
-      one.tables.addSeal(seal('x', 1, 5)),
-      other.tables.addSeal(seal('x', 1, 9)),
-      one.tables.addSeal(seal('y', 1, 2)),
-    ])
+    const added = await Promise.all([put(one, seal('x', 1, 5)), put(other, seal('x', 1, 9)), put(one, seal('y', 1, 2))])
     assert.deepEqual([added[0] !== added[1], added[2]], [true, true])
     assert.deepEqual(await one.tables.seals('x'), [seal('x', 1, added[0] ? 5 : 9)])
-    assert.equal(await other.tables.addSeal(seal('x', 10, 12)), true)
+    assert.equal(await put(other, seal('x', 10, 12)), true)
     assert.deepEqual(
       (await one.tables.seals('x')).map(({ fromSeq }) => fromSeq),
       [1, 10],
@@ -172,22 +171,42 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     assert.deepEqual(await one.tables.seals('nobody'), [])
   },
 
+  'a seal is stored with the record that follows the previous one': async (open) => {
+    const [one, other] = [await open('one'), await open('other')]
+    assert.equal(await one.tables.sealRecord(), null)
+    const count = ({ tables }: Engine, each: Seal, replaces?: string) =>
+      tables.putSeal(each.chain, (record) => ({ seal: each, record: String(Number(record) + 1) }), replaces)
+    const servers = [one, other, one, other]
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) => count(servers[index % 4] as Engine, seal(`chain ${index % 20}`, 1, 2))),
+    )
+    assert.equal(await other.tables.sealRecord(), '20')
+    assert.equal(await count(other, seal('chain 3', 1, 2, { mac: 'new' }), 'not this'), false)
+    assert.equal(await count(other, seal('chain 3', 2, 2, { mac: 'new' }), 'mac'), false)
+    assert.equal(await one.tables.sealRecord(), '20')
+    assert.equal(await count(other, seal('chain 3', 1, 2, { mac: 'new' }), 'mac'), true)
+    assert.equal(await one.tables.sealRecord(), '21')
+    assert.deepEqual(await one.tables.seals('chain 3'), [seal('chain 3', 1, 2, { mac: 'new' })])
+  },
+
   'a stretch is removed with its seal changed, and no other row': async (open) => {
     const { tables } = await open('one')
     const rows = [1, 2, 3, 4, 5].map((seq) => chainRow('one', seq))
     await tables.write({ ...NOTHING, rows: [...rows, chainRow('other', 2)] })
-    for (const each of [seal('one', 1, 2), seal('one', 3, 4), seal('other', 2, 2)]) await tables.addSeal(each)
+    for (const each of [seal('one', 1, 2), seal('one', 3, 4), seal('other', 2, 2)]) await put({ tables }, each)
     const ranges = async (before: number) =>
       (await tables.expired(before)).map(({ chain, fromSeq }) => `${chain} ${fromSeq}`).toSorted()
     assert.deepEqual(await ranges(1_002), [])
     assert.deepEqual(await ranges(1_003), ['one 1', 'other 2'])
     const gone = seal('one', 1, 2, { expiredAt: 9_000, mac: 'another mac' })
-    assert.equal(await tables.removeStretch(gone), 2)
+    assert.equal(await tables.removeStretch(gone, 'yet another mac'), 0)
+    assert.equal((await tables.stretch('one', 1, 10)).length, 5)
+    assert.equal(await tables.removeStretch(gone, 'mac'), 2)
     assert.deepEqual(await tables.seals('one'), [gone, seal('one', 3, 4)])
     assert.deepEqual(await tables.stretch('one', 1, 10), rows.slice(2))
     assert.equal((await tables.stretch('other', 1, 10)).length, 1)
     assert.deepEqual(await ranges(1_003), ['other 2'])
-    assert.equal(await tables.removeStretch(gone), 0)
+    assert.equal(await tables.removeStretch(gone, 'mac'), 0)
   },
 
   'a cell takes the place of the one that the same instance wrote': async (open) => {

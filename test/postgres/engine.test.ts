@@ -5,9 +5,11 @@ import { auditColumns, COLUMN_TYPES } from '../../src/core/records/audit-columns
 import type { Change } from '../../src/core/storage/storage.ts'
 import { call, event } from '../../src/storage/fixtures/call-entry.ts'
 import { chainRow, GENESIS } from '../../src/storage/ledger/chain-row.ts'
+import { SealRegister, sealTail } from '../../src/storage/ledger/seal-register.ts'
 import { OwnChain, verifyChains } from '../../src/storage/ledger/verify-chain.ts'
 import { migrations } from '../../src/storage/postgres/migrations.ts'
 import { auditColumnStep } from '../../src/storage/sql/audit-log.ts'
+import type { Engine } from '../../src/storage/sql/engine.ts'
 import { captureLog } from '../../src/testing/stand-ins.ts'
 import { FULL } from '../setup/full.ts'
 import { startPostgres } from '../setup/start-postgres.ts'
@@ -157,6 +159,36 @@ describe('migrations', () => {
     theirs.password = 'pass'
     const engine = await databases.open({ url: theirs.href })
     expect(await engine.status()).toMatchObject({ ready: true })
+  })
+})
+
+describe('seals', () => {
+  test('of servers that seal at once get consecutive numbers, and a removed one is missed', async () => {
+    const url = await databases.create()
+    const engines = [await databases.open({ url }), await databases.open({ url }), await databases.open({ url })]
+    const chains = Array.from({ length: 24 }, (_, index) => `chain-${index}`)
+    const write = async (name: string, { tables }: Engine) => {
+      const row = chainRow(call(), { chain: name, seq: 1, before: GENESIS }, () => null)
+      await tables.write({ rows: [row], runs: [], cells: [] })
+    }
+    await Promise.all(chains.map((name, index) => write(name, engines[index % 3] as Engine)))
+    const verify = async () => (await verifyChains((engines[0] as Engine).tables, 'key', new Map())).faults
+    // Each server seals every chain.
+    const sealAll = (engine: Engine, from: number) => {
+      const register = new SealRegister(engine.tables, 'key')
+      const mine = chains.map((_, index) => chains[(index + from) % chains.length] as string)
+      return Promise.all(mine.map((name) => sealTail(engine.tables, register, name, () => 1)))
+    }
+    const all = Promise.all(engines.map((engine, index) => sealAll(engine, index * 8)))
+    expect(await verify()).toEqual([])
+    expect((await all).flat()).toEqual(Array.from({ length: 72 }, () => undefined))
+    const numbers = await ask(url, "SELECT split_part(mac, ':', 1)::int AS n FROM toolyard.seals ORDER BY n")
+    expect(numbers).toEqual(chains.map((_, index) => ({ n: index + 1 })))
+    expect(await verify()).toEqual([])
+    await ask(url, "DELETE FROM toolyard.seals WHERE mac LIKE '7:%'")
+    expect(await verify()).toMatchObject([{ chain: '*', problem: 'Seal 7 of 24 is missing: it was removed' }])
+    const refused = (await sealAll(engines[1] as Engine, 0)).filter((row) => row !== undefined)
+    expect(refused).toEqual([1])
   })
 })
 

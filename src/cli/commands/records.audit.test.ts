@@ -2,6 +2,9 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import { silentLog } from '../../core/log.ts'
+import { call } from '../../storage/fixtures/call-entry.ts'
+import { hostStorage } from '../../storage/worker/host-storage.ts'
 import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
@@ -176,6 +179,24 @@ describe('audit verify', () => {
     expect([ok, faults[0]]).toEqual([false, expect.objectContaining({ at: 2 })])
   })
 
+  test('names rows of an ended server that have no seal, apart from faults', async () => {
+    const { toolyard, json, data } = await audited([])
+    const options = { folder: data, instance: 'killed', keepDays: 7 }
+    const storage = await hostStorage(options, { log: silentLog })
+    await storage.ledger.append([call({ at: Date.now() - 4 * 3_600_000 })], [])
+    await storage.close()
+    const database = new DatabaseSync(join(data, 'toolyard.db'))
+    database.exec("DELETE FROM seals; DELETE FROM settings WHERE kind = 'audit'")
+    database.close()
+    const { code, out, err } = await toolyard('audit', 'verify')
+    const problem = 'Row 1 has no seal, although the server has ended'
+    expect([code, err]).toEqual([0, expect.stringContaining(`killed, row 1: ${problem}\n`)])
+    expect(out).toBe(
+      'The audit log is intact, except for rows that should have been sealed: they may have been changed.\n',
+    )
+    expect(await json(auditVerify)).toMatchObject({ ok: true, overdue: [{ chain: 'killed', at: 1, problem }] })
+  })
+
   test('compares with the ends of sections in a file', async () => {
     const { toolyard, json, data } = await audited([['acme', 'weather']])
     const { rows } = await json(list({}))
@@ -192,7 +213,8 @@ describe('audit verify', () => {
     database.exec('DELETE FROM audit; DELETE FROM seals')
     database.close()
     const problem = 'Row 1 was sealed, and is missing: the end of the chain was removed'
-    expect(await verify()).toMatchObject({ code: 1, out: `${chain}, row 1: ${problem}\n` })
+    const removed = 'All chains: Seal 1 of 1 is missing: it was removed'
+    expect(await verify()).toMatchObject({ code: 1, out: `${removed}\n${chain}, row 1: ${problem}\n` })
     rmSync(join(data, 'toolyard.db'))
     expect(await verify()).toMatchObject({ code: 1, out: `${chain}, row 1: ${problem}\n` })
   })

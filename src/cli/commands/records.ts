@@ -5,7 +5,14 @@ import { type Command, Option } from 'commander'
 import { writeWhole } from '../../config/write-whole.ts'
 import { parseJson, RefusedJsonError } from '../../core/json/json-depth.ts'
 import { counted } from '../../core/schema/problem-words.ts'
-import type { AuditFilter, AuditPage, AuditReport, AuditRow, ChainHead } from '../../core/storage/ledger.ts'
+import {
+  type AuditFilter,
+  type AuditPage,
+  type AuditReport,
+  type AuditRow,
+  type ChainHead,
+  faultText,
+} from '../../core/storage/ledger.ts'
 import type { GateDecision, ListedRun, RunPage, RunStep, StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import { auditCsv, auditJson } from '../../server/routes/audit-export.ts'
@@ -380,16 +387,19 @@ export async function auditVerify(terminal: Terminal, options: AuditVerifyOption
   // Without a store, all rows are gone.
   const none = { ...EMPTY_REPORT, faults: new HeadCheck(heads).faults }
   const report = await readStore(terminal, options, ({ ledger }) => ledger.verify(heads), none)
-  const { chains, rows, seals, unsealed, expired, faults } = report
+  const { chains, rows, seals, unsealed, expired, faults, overdue = [] } = report
   if (terminal.json) terminal.document({ ok: faults.length === 0, ...report })
   else {
-    for (const { chain, at, problem } of faults) {
-      terminal.result(terminal.style('red', printableLine(`${chain}, row ${at}: ${problem}`)))
-    }
+    for (const fault of faults) terminal.result(terminal.style('red', printableLine(faultText(fault))))
+    for (const rows of overdue) terminal.note(terminal.styleNote('yellow', printableLine(faultText(rows))))
     const counts = `${counted(rows, 'row')} in ${counted(chains, 'chain')}, ${counted(seals, 'seal')}`
     terminal.note(`Checked ${counts}; ${unsealed} not sealed yet, ${expired} expired.`)
     if (heads.length > 0) terminal.note(`Compared with ${counted(heads.length, 'end')} of sections.`)
-    if (faults.length === 0) terminal.result('The audit log is intact.')
+    if (faults.length === 0 && overdue.length > 0) {
+      terminal.result(
+        'The audit log is intact, except for rows that should have been sealed: they may have been changed.',
+      )
+    } else if (faults.length === 0) terminal.result('The audit log is intact.')
     else terminal.note(`The audit log is not intact: ${counted(faults.length, 'fault')}.`)
   }
   return faults.length === 0 ? 0 : 1

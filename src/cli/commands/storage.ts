@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { dataFolder } from '../../core/environment.ts'
 import { counted } from '../../core/schema/problem-words.ts'
-import type { AuditReport } from '../../core/storage/ledger.ts'
+import { type AuditReport, faultText } from '../../core/storage/ledger.ts'
 import {
   actions,
   type Done,
@@ -86,9 +86,7 @@ async function copyFolder(
 }
 
 function showAudit(terminal: Terminal, audit: AuditReport): void {
-  for (const { chain, at, problem } of audit.faults) {
-    terminal.note(terminal.styleNote('red', printableLine(`${chain}, row ${at}: ${problem}`)))
-  }
+  for (const fault of audit.faults) terminal.note(terminal.styleNote('red', printableLine(faultText(fault))))
   const checked = `${counted(audit.rows, 'row')} in ${counted(audit.chains, 'chain')}, ${counted(audit.seals, 'seal')}`
   if (audit.faults.length === 0) terminal.note(`The audit log of the target is intact: ${checked}.`)
   else terminal.note('The audit log is not intact: the source has the same faults.')

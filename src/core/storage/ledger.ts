@@ -317,12 +317,19 @@ export interface AuditPage {
   readonly next?: string
 }
 
+/** Stands for the chain of a fault that concerns all. */
+export const ALL_CHAINS = '*'
+
 export interface AuditFault {
   readonly chain: string
-  /** The first invalid row. */
+  /** The first invalid row; 0 for all chains. */
   readonly at: number
   readonly problem: string
 }
+
+/** One line for people. */
+export const faultText = ({ chain, at, problem }: AuditFault): string =>
+  `${chain === ALL_CHAINS ? 'All chains' : `${chain}, row ${at}`}: ${problem}`
 
 /** The last row of a sealed section of a chain, and its hash. */
 export interface ChainHead {
@@ -341,4 +348,9 @@ export interface AuditReport {
   /** Rows that are not sealed yet. */
   readonly unsealed: number
   readonly faults: readonly AuditFault[]
+  /**
+   * Rows of ended chains that should have been sealed; absent if there are none. No fault: without a running server
+   * nothing is sealed.
+   */
+  readonly overdue?: readonly AuditFault[]
 }

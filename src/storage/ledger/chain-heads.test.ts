@@ -8,7 +8,7 @@ import { rowHash } from './chain-row.ts'
 import type { Stored } from './fixtures/memory-tables.ts'
 import { call, KEY, openLedger } from './fixtures/open-ledger.ts'
 import type { ChainRow, Seal } from './ledger-tables.ts'
-import { sealed } from './seal.ts'
+import { sealed, sealRecord } from './seal.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -52,7 +52,7 @@ function forge(stored: Stored, from: number): void {
     hashes.set(row.seq, before)
     return { ...changed, hash: before }
   })
-  stored.seals = stored.seals.map(({ mac: _mac, ...seal }: Seal) =>
+  stored.seals = stored.seals.map((seal: Seal) =>
     sealed(KEY, {
       ...seal,
       beforeHash: hashes.get(seal.fromSeq - 1) ?? seal.beforeHash,
@@ -95,6 +95,11 @@ describe('a comparison with the file', () => {
     const { verify, later, stored } = await sealedChain()
     stored.rows = stored.rows.filter(({ seq }) => seq <= 2)
     stored.seals = stored.seals.filter(({ toSeq }) => toSeq <= 2)
+    expect((await later.verify()).faults).toMatchObject([
+      { problem: 'Seals 2 to 3 of 3 are missing: they were removed' },
+    ])
+    // An attacker with the key, or with an older copy of the record, removes it without a trace.
+    stored.sealRecord = sealRecord(KEY, 1)
     expect((await later.verify()).faults).toEqual([])
     const missing = (at: number) => {
       return {
@@ -106,6 +111,7 @@ describe('a comparison with the file', () => {
     expect(await verify()).toEqual([4, 6].map(missing))
     stored.rows = []
     stored.seals = []
+    stored.sealRecord = null
     expect((await later.verify()).faults).toEqual([])
     expect(await verify()).toEqual([2, 4, 6].map(missing))
   })

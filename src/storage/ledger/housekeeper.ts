@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { LedgerTables } from './ledger-tables.ts'
-import { type AddSeal, isGenuine, sealed, sealTail } from './seal.ts'
+import { isGenuine, sealed } from './seal.ts'
+import { type SealRegister, sealTail } from './seal-register.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -18,7 +19,7 @@ interface HousekeeperOptions extends Retention {
   readonly log: Log
   /** Seals the chain of this instance if its hour is over; never rejects. */
   readonly sealOwn: () => Promise<void>
-  readonly addSeal?: AddSeal
+  readonly register: SealRegister
 }
 
 /** Background work, soon after the start and then every hour: seals chains, also those of dead servers, and expires. */
@@ -30,6 +31,9 @@ export class Housekeeper {
   #cancel: () => void = () => {}
   #closed = false
   #round: Promise<void> = Promise.resolve()
+  /** Whether no seal is missing; checked once in a round, if at all. */
+  #complete: Promise<boolean> | undefined
+  #isFirst = true
 
   constructor(tables: LedgerTables, options: HousekeeperOptions) {
     this.#tables = tables
@@ -57,22 +61,41 @@ export class Housekeeper {
   async #work(): Promise<void> {
     const { clock, log, sealOwn } = this.#options
     if (!this.#closed) await sealOwn()
-    await this.#attempt('The audit chains of servers that have ended could not be sealed', () => this.#sealDead())
+    await this.#attempt('The audit chains of servers that have ended could not be sealed', async () => {
+      this.#complete = undefined
+      // Servers check it at their start, so that the log tells soon.
+      if (this.#isFirst) await this.#isComplete()
+      this.#isFirst = false
+      await this.#sealDead()
+    })
     await this.#attempt('Expired records could not be removed', async () => {
       const gone = await expire(this.#tables, this.#options, clock.wall(), () => !this.#closed)
       if (gone.audit + gone.runs > 0) writeLog(log, 'info', gone, 'Removed expired records')
     })
   }
 
+  #isComplete(): Promise<boolean> {
+    const { register, log } = this.#options
+    this.#complete ??= register
+      .isComplete(() => !this.#closed)
+      .then((isComplete) => {
+        const message = "Seals of the audit log are missing, or were changed: run 'toolyard audit verify'"
+        if (!isComplete && !this.#closed) writeLog(log, 'error', {}, message)
+        return isComplete
+      })
+    return this.#complete
+  }
+
   async #sealDead(): Promise<void> {
-    const { instance, auditKey, clock, log, addSeal } = this.#options
+    const { instance, register, clock, log } = this.#options
     for (const { chain, alive } of await this.#tables.chains()) {
       if (this.#closed) return
       if (alive || chain === instance || this.#done.has(chain)) continue
-      const broken = await sealTail(this.#tables, auditKey, chain, () => clock.wall(), addSeal)
+      const isComplete = () => this.#isComplete()
+      const broken = await sealTail(this.#tables, register, chain, () => clock.wall(), isComplete)
       this.#done.add(chain)
       if (broken !== undefined) {
-        const message = `The audit chain '${chain}' is broken from row ${broken} on: run 'toolyard audit verify'`
+        const message = `The audit chain '${chain}' is not sealed from row ${broken} on: run 'toolyard audit verify'`
         writeLog(log, 'error', { chain, at: broken }, message)
       }
       await setImmediate()
@@ -131,7 +154,7 @@ export async function expire(
     if (!goOn()) break
     // A forged seal stays, with its rows, for `verify` to find.
     if (!isGenuine(key, seal)) continue
-    audit += await tables.removeStretch(sealed(key, { ...seal, expiredAt: now }))
+    audit += await tables.removeStretch(sealed(key, { ...seal, expiredAt: now }), seal.mac)
     await setImmediate()
   }
   const before = now - keepDays * DAY_MS

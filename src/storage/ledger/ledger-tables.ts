@@ -83,15 +83,26 @@ export interface LedgerTables {
   stretch(chain: string, fromSeq: number, limit: number): Promise<readonly ChainRow[]>
   /** In order. */
   seals(chain: string): Promise<readonly Seal[]>
-  /** Returns false for a second seal with the same `chain` and `fromSeq`, and ignores it: two servers may seal at once. */
-  addSeal(seal: Seal): Promise<boolean>
+  /** What `putSeal` stored last; null at first. */
+  sealRecord(): Promise<string | null>
+  /**
+   * Stores a seal of this chain and a record of all seals, both made from the previous record, in one transaction at a
+   * time. The seal is new, or takes the place of the one with the same `chain` and `fromSeq` whose MAC is `replaces`.
+   * Returns false and changes neither if a new one exists already, as two servers may seal at once, or the other does not.
+   */
+  putSeal(
+    chain: string,
+    make: (record: string | null) => { readonly seal: Seal; readonly record: string },
+    replaces?: string,
+  ): Promise<boolean>
   /** Seals whose `lastAt` is before `before` and whose `expiredAt` is null. */
   expired(before: number): Promise<readonly Seal[]>
   /**
    * Removes the rows of a sealed stretch and, in the same transaction, puts `expiredAt` and `mac` of this seal into the
-   * stored one with the same `chain` and `fromSeq`; returns the number of removed rows.
+   * stored one with the same `chain` and `fromSeq`; returns the number of removed rows. Removes none if the MAC of the
+   * stored seal is not `replaces`.
    */
-  removeStretch(seal: Seal): Promise<number>
+  removeStretch(seal: Seal, replaces: string): Promise<number>
   cells(query: {
     /** `*` for the sum over all tenants. */
     readonly tenant: string

@@ -1,89 +1,50 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
-import { GENESIS, rowHash } from './chain-row.ts'
-import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
-
-/** Closes a stretch with the installation's key. */
-export const sealed = (key: string, seal: Omit<Seal, 'mac'>): Seal => ({ ...seal, mac: sealMac(key, seal) })
-
-/** Whether the seal was made with this key and has not been changed since. */
-export const isGenuine = (key: string, seal: Seal): boolean => {
-  const [given, right] = [Buffer.from(String(seal.mac)), Buffer.from(sealMac(key, seal))]
-  return given.length === right.length && timingSafeEqual(given, right)
-}
+import type { Seal } from './ledger-tables.ts'
 
 /**
- * HMAC-SHA-256, in hexadecimal, of the word `seal`, a space, and one JSON array of all fields but the MAC. The word
- * makes it invalid JSON, so that nobody can obtain a seal by having parameters hashed with the same key.
+ * Closes a stretch with the installation's key. The number, by default that of the seal, counts the seals of all
+ * chains. It stands before the MAC; those of earlier versions have none.
  */
-function sealMac(key: string, seal: Omit<Seal, 'mac'>): string {
+export function sealed(key: string, seal: Omit<Seal, 'mac'> & Partial<Seal>, number = numberOf(seal)): Seal {
   const { chain, fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, expiredAt } = seal
   const fields = [chain, fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, expiredAt]
-  return createHmac('sha256', key)
-    .update(`seal ${JSON.stringify(fields)}`)
-    .digest('hex')
+  if (number === undefined) return { ...seal, mac: mac(key, 'seal', fields) }
+  return { ...seal, mac: `${number}:${mac(key, 'seal', [...fields, number])}` }
 }
 
-/** Stores a seal; false if another server has stored one that begins at the same row. */
-export type AddSeal = (seal: Seal) => Promise<boolean>
+/** Whether the seal was made with this key and has not been changed since. */
+export const isGenuine = (key: string, seal: Seal): boolean => isSame(String(seal.mac), sealed(key, seal).mac)
 
-/** A stretch is removed in one transaction: that many rows take a fraction of a second. */
-export const MAX_ROWS_IN_STRETCH = 50_000
-const PAGE = 1_000
+/** The number of a seal; undefined if it has none. */
+export function numberOf({ mac }: Partial<Seal>): number | undefined {
+  const number = /^([1-9]\d{0,14}):/.exec(String(mac))?.[1]
+  return number === undefined ? undefined : Number(number)
+}
 
 /**
- * Seals the rows of a chain after its last seal, as far as their hashes match. Several servers may do so at once: of
- * two seals that begin at the same row, one is stored. Returns the first row that does not match, if there is one.
+ * HMAC-SHA-256, in hexadecimal, of a word, a space, and one JSON array. The word makes it invalid JSON, so that nobody
+ * can obtain a seal by having parameters hashed with the same key.
  */
-export async function sealTail(
-  tables: LedgerTables,
-  key: string,
-  chain: string,
-  now: () => number,
-  addSeal: AddSeal = (seal) => tables.addSeal(seal),
-): Promise<number | undefined> {
-  for (;;) {
-    const last = (await tables.seals(chain)).at(-1)
-    if (last !== undefined && !isGenuine(key, last)) return last.fromSeq
-    const { rows, broken } = await openRows(tables, chain, last)
-    const [first, end] = [rows[0], rows.at(-1)]
-    if (first === undefined || end === undefined) return broken
-    await addSeal(
-      sealed(key, {
-        chain,
-        fromSeq: first.seq,
-        toSeq: end.seq,
-        beforeHash: last?.lastHash ?? GENESIS,
-        lastHash: end.hash,
-        firstAt: rows.reduce((least, { at }) => Math.min(least, at), first.at),
-        lastAt: rows.reduce((most, { at }) => Math.max(most, at), first.at),
-        sealedAt: now(),
-        expiredAt: null,
-      }),
-    )
-    if (broken !== undefined) return broken
-  }
+const mac = (key: string, word: string, fields: readonly unknown[]): string =>
+  createHmac('sha256', key)
+    .update(`${word} ${JSON.stringify(fields)}`)
+    .digest('hex')
+
+function isSame(given: string, right: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(right)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** The matching rows after the last seal, up to one stretch, and the first that does not match. */
-async function openRows(
-  tables: LedgerTables,
-  chain: string,
-  last: Seal | undefined,
-): Promise<{ readonly rows: readonly Pick<ChainRow, 'seq' | 'at' | 'hash'>[]; readonly broken?: number }> {
-  const rows: Pick<ChainRow, 'seq' | 'at' | 'hash'>[] = []
-  let seq = last?.toSeq ?? 0
-  let before = last?.lastHash ?? GENESIS
-  while (rows.length < MAX_ROWS_IN_STRETCH) {
-    const page = await tables.stretch(chain, seq + 1, PAGE)
-    for (const row of page) {
-      if (row.seq !== seq + 1 || rowHash(before, row) !== row.hash) return { rows, broken: seq + 1 }
-      rows.push({ seq: row.seq, at: row.at, hash: row.hash })
-      seq = row.seq
-      before = row.hash
-    }
-    if (page.length < PAGE) break
-    await setImmediate()
+/** How many seals were made, in all chains, as the text that is stored. */
+export const sealRecord = (key: string, seals: number): string =>
+  JSON.stringify({ seals, mac: mac(key, 'seals', [seals]) })
+
+/** The number in a record; undefined if it was changed, or created without the key. */
+export function readSealRecord(key: string, record: string): number | undefined {
+  try {
+    const { seals } = JSON.parse(record)
+    return Number.isSafeInteger(seals) && isSame(record, sealRecord(key, seals)) ? seals : undefined
+  } catch {
+    return undefined
   }
-  return { rows }
 }

@@ -195,7 +195,7 @@ describe('seals', () => {
     await ledger.append([call()], [])
     clock.advance(HOUR)
     tables.before = (method) => {
-      if (method === 'addSeal') throw new Error('no')
+      if (method === 'putSeal') throw new Error('no')
     }
     await ledger.append([call()], [])
     await ledger.append([call()], [])
@@ -207,7 +207,7 @@ describe('seals', () => {
     expect(stored.seals).toMatchObject([{ fromSeq: 1, toSeq: 3 }])
     clock.advance(HOUR)
     tables.before = (method) => {
-      if (method === 'addSeal') throw new Error('no, again')
+      if (method === 'putSeal') throw new Error('no, again')
     }
     await ledger.append([call()], [])
     expect(log.at('warn')).toHaveLength(2)

@@ -32,7 +32,7 @@ import { type Expired, expire, figuresKeptMs, Housekeeper, type Retention } from
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { LiveFigures, queryTenant } from './live-figures.ts'
 import { shownRow } from './row-code.ts'
-import type { AddSeal } from './seal.ts'
+import { SealRegister } from './seal-register.ts'
 import { storableRun } from './storable-text.ts'
 import { type ChainVisitor, OwnChain, verifyChains } from './verify-chain.ts'
 
@@ -61,6 +61,7 @@ type Which = Parameters<LiveFigures['due']>[1]
 export class StorageLedger implements Ledger {
   readonly #tables: LedgerTables
   readonly #options: StorageLedgerOptions
+  readonly #register: SealRegister
   readonly #chain: OwnChain
   readonly #figures: LiveFigures
   readonly #queries: FigureQueries
@@ -78,20 +79,16 @@ export class StorageLedger implements Ledger {
   constructor(tables: LedgerTables, options: StorageLedgerOptions) {
     const { instance, auditKey, clock, log, headsFile } = options
     const heads = new HeadRecords(log, headsFile)
-    const addSeal: AddSeal = async (seal) => {
-      const isAdded = await tables.addSeal(seal)
-      if (isAdded) await heads.add(seal)
-      return isAdded
-    }
+    this.#register = new SealRegister(tables, auditKey, (seal) => heads.add(seal))
     this.#tables = tables
     this.#options = options
-    this.#chain = new OwnChain(tables, instance, auditKey, clock, addSeal)
+    this.#chain = new OwnChain(tables, instance, auditKey, clock, this.#register)
     this.#figures = new LiveFigures({ log, keepMs: figuresKeptMs(options) })
     this.#queries = new FigureQueries(tables, log)
     this.#lookedAt = clock.wall()
     this.#housekeeper = new Housekeeper(tables, {
       ...options,
-      addSeal,
+      register: this.#register,
       sealOwn: () => this.#attempt(NOT_SEALED, () => this.#inTurn(() => this.#sealIfDue())),
     })
   }
@@ -191,9 +188,10 @@ export class StorageLedger implements Ledger {
   }
 
   #verify(visitor?: ChainVisitor): Promise<AuditReport> {
-    const { instance, auditKey } = this.#options
+    const { instance, auditKey, clock } = this.#options
     const { end } = this.#chain
-    return verifyChains(this.#tables, auditKey, new Map(end.seq === 0 ? [] : [[instance, end]]), visitor)
+    const ends = new Map(end.seq === 0 ? [] : [[instance, end]])
+    return verifyChains(this.#tables, auditKey, ends, { visitor, now: clock.wall(), knownSeals: this.#register.known })
   }
 
   async #append(...[calls, runs, events = [], turns = []]: Parameters<Ledger['append']>): Promise<void> {

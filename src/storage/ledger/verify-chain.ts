@@ -1,9 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
-import type { AuditFault, AuditReport, CallEntry, EventEntry } from '../../core/storage/ledger.ts'
+import {
+  ALL_CHAINS,
+  type AuditFault,
+  type AuditReport,
+  type CallEntry,
+  type EventEntry,
+} from '../../core/storage/ledger.ts'
 import { chainRow, eventRow, GENESIS, paramsHasher, rowHash } from './chain-row.ts'
 import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
-import { type AddSeal, isGenuine, MAX_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
+import { isGenuine } from './seal.ts'
+import { MAX_ROWS_IN_STRETCH, SealNumbers, SealRegister, sealTail } from './seal-register.ts'
+
+const HOUR = 3_600_000
 
 /** The maximum number of faults that are reported per chain. */
 const MAX_FAULTS = 100
@@ -16,25 +25,45 @@ export interface ChainVisitor {
   seal(seal: Seal): void
 }
 
+/** Servers seal their chains after an hour, and those of servers that have ended within another. */
+const OVERDUE_MS = 3 * HOUR
+
 /** Verifies all chains; `ends` are the ends of chains that are being written. */
 export async function verifyChains(
   tables: LedgerTables,
   key: string,
   ends: ReadonlyMap<string, { readonly seq: number; readonly hash: string }>,
-  visitor?: ChainVisitor,
+  { visitor, now, knownSeals = 0 }: VerifyOptions = {},
 ): Promise<AuditReport> {
   const report: Report = { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0, faults: [] }
-  const found = (await tables.chains()).map(({ chain }) => chain)
-  for (const chain of new Set([...found, ...ends.keys()])) {
+  const numbers = new SealNumbers(tables, key, knownSeals)
+  await numbers.begin()
+  const found = new Map((await tables.chains()).map(({ chain, alive }) => [chain, alive]))
+  const overdue: AuditFault[] = []
+  for (const chain of new Set([...found.keys(), ...ends.keys()])) {
     const walk = new ChainWalk(tables, key, chain, report, visitor)
     report.chains++
     for (const seal of await tables.seals(chain)) {
       visitor?.seal(seal)
+      numbers.add(seal)
       await walk.seal(seal)
     }
-    await walk.tail(ends.get(chain))
+    const tail = await walk.tail(ends.get(chain))
+    if (found.get(chain) !== false || tail === undefined || now === undefined || tail.lastAt > now - OVERDUE_MS)
+      continue
+    const rows = tail.from === tail.to ? `Row ${tail.from} has` : `Rows ${tail.from} to ${tail.to} have`
+    overdue.push({ chain, at: tail.from, problem: `${rows} no seal, although the server has ended` })
   }
-  return report
+  for (const problem of (await numbers.end()).problems) report.faults.push({ chain: ALL_CHAINS, at: 0, problem })
+  return overdue.length === 0 ? report : { ...report, overdue }
+}
+
+interface VerifyOptions {
+  readonly visitor?: ChainVisitor | undefined
+  /** Rows that should be sealed by now are reported. */
+  readonly now?: number
+  /** How many seals there are at least. */
+  readonly knownSeals?: number
 }
 
 /** Verifies one chain from its first row or seal to its last. */
@@ -84,10 +113,12 @@ class ChainWalk {
     this.#hash = seal.lastHash
   }
 
-  /** Checks the rows after the last seal. */
-  async tail(end: { readonly seq: number; readonly hash: string } | undefined): Promise<void> {
+  /** Checks the rows after the last seal, and returns where they are and the time of the last. */
+  async tail(end: { readonly seq: number; readonly hash: string } | undefined): Promise<Tail | undefined> {
     const before = this.#report.rows
+    let tail: Tail | undefined
     for (let row = await this.#reader.peek(); row !== undefined; row = await this.#reader.peek()) {
+      tail = { from: tail?.from ?? row.seq, to: row.seq, lastAt: Math.max(tail?.lastAt ?? row.at, row.at) }
       if (row.seq <= this.#seq) this.#passAdded(row)
       else await this.#walkTo(row.seq)
       if (row.seq === end?.seq && row.hash !== end.hash) {
@@ -96,6 +127,7 @@ class ChainWalk {
     }
     this.#report.unsealed += this.#report.rows - before
     if (end !== undefined && this.#seq < end.seq) this.#missing(this.#seq + 1, end.seq)
+    return tail
   }
 
   async #sealedRows(seal: Seal): Promise<void> {
@@ -167,6 +199,12 @@ class ChainWalk {
   }
 }
 
+interface Tail {
+  readonly from: number
+  readonly to: number
+  readonly lastAt: number
+}
+
 const PAGE = 1_000
 
 /** Reads the rows of a chain in pages. */
@@ -204,8 +242,6 @@ class RowReader {
   }
 }
 
-const HOUR = 3_600_000
-
 /** Rows without a seal. */
 interface OpenStretch {
   readonly fromSeq: number
@@ -219,29 +255,21 @@ interface OpenStretch {
 export class OwnChain {
   readonly #tables: LedgerTables
   readonly #name: string
-  readonly #key: string
+  readonly #register: SealRegister
   readonly #hashParams: (params: string) => string | null
   readonly #clock: Clock
-  readonly #addSeal: AddSeal
   #seq = 0
   #hash = GENESIS
   #open: OpenStretch | undefined
   /** Rows whose write failed. They may be stored: a connection can break after the commit. */
   #doubtful: readonly ChainRow[] | undefined
 
-  constructor(
-    tables: LedgerTables,
-    name: string,
-    key: string,
-    clock: Clock,
-    addSeal: AddSeal = (seal) => tables.addSeal(seal),
-  ) {
+  constructor(tables: LedgerTables, name: string, key: string, clock: Clock, register = new SealRegister(tables, key)) {
     this.#tables = tables
     this.#name = name
-    this.#key = key
+    this.#register = register
     this.#hashParams = paramsHasher(key)
     this.#clock = clock
-    this.#addSeal = addSeal
   }
 
   /** The number and the hash of the last stored row. */
@@ -291,21 +319,19 @@ export class OwnChain {
     const open = this.#open
     if (open === undefined) return
     const { fromSeq, beforeHash, firstAt, lastAt } = open
-    const added = await this.#addSeal(
-      sealed(this.#key, {
-        chain: this.#name,
-        fromSeq,
-        toSeq: this.#seq,
-        beforeHash,
-        lastHash: this.#hash,
-        firstAt,
-        lastAt,
-        sealedAt: this.#clock.wall(),
-        expiredAt: null,
-      }),
-    )
+    const isAdded = await this.#register.add({
+      chain: this.#name,
+      fromSeq,
+      toSeq: this.#seq,
+      beforeHash,
+      lastHash: this.#hash,
+      firstAt,
+      lastAt,
+      sealedAt: this.#clock.wall(),
+      expiredAt: null,
+    })
     // Another server took this one for dead and sealed a part. The rest is sealed from the table.
-    if (!added) await sealTail(this.#tables, this.#key, this.#name, () => this.#clock.wall(), this.#addSeal)
+    if (!isAdded) await sealTail(this.#tables, this.#register, this.#name, () => this.#clock.wall())
     this.#open = undefined
   }
 

@@ -3,7 +3,7 @@ import { auditColumns, COLUMN_TYPES } from '../../core/records/audit-columns.ts'
 import type { VersionCall } from '../../core/storage/ledger.ts'
 import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
 import { storedValues } from '../ledger/row-code.ts'
-import { ask, type Database, placeholders, type Statement, Where, type Work } from './database.ts'
+import { type Answer, ask, type Database, placeholders, type Statement, Where, type Work } from './database.ts'
 import { addPayloads } from './payloads.ts'
 import { insertRuns } from './runs.ts'
 import { addSpending } from './spending.ts'
@@ -53,6 +53,14 @@ const ADD_SEAL = `
   INSERT INTO toolyard.seals (chain, from_seq, to_seq, before_hash, last_hash, first_at, last_at, sealed_at, mac,
     expired_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (chain, from_seq) DO NOTHING`
+const REPLACE_SEAL = 'UPDATE toolyard.seals SET mac = ? WHERE chain = ? AND from_seq = ? AND mac = ?'
+const NO_RECORD = 'null'
+const SEAL_RECORD = "SELECT value FROM toolyard.settings WHERE kind = 'audit' AND name = 'seals'"
+/** Locks the record, also if there is none yet. */
+const LOCK_RECORD = `
+  INSERT INTO toolyard.settings (kind, name, value) VALUES ('audit', 'seals', ?)
+  ON CONFLICT (kind, name) DO UPDATE SET value = settings.value RETURNING value`
+const SET_RECORD = "UPDATE toolyard.settings SET value = ? WHERE kind = 'audit' AND name = 'seals'"
 
 const CELL_COLUMNS = {
   width: 'text',
@@ -153,11 +161,22 @@ export class SqlLedgerTables implements LedgerTables {
     return (await this.#database.run<Seal>(sql, [chain])).rows
   }
 
-  async addSeal(seal: Seal): Promise<boolean> {
-    const { fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, mac, expiredAt } = seal
-    const chain = await this.#createChain(seal.chain)
-    const values = [chain, fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, mac, expiredAt]
-    return (await this.#database.run(ADD_SEAL, values)).count > 0
+  async sealRecord(): Promise<string | null> {
+    return recordIn(await this.#database.run<{ value: string }>(SEAL_RECORD))
+  }
+
+  async putSeal(...[name, make, replaces]: Parameters<LedgerTables['putSeal']>): Promise<boolean> {
+    const chain = await this.#createChain(name)
+    return this.#database.transaction(function* () {
+      const { seal, record } = make(recordIn(yield* ask<{ value: string }>(LOCK_RECORD, [NO_RECORD])))
+      const { fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, mac, expiredAt } = seal
+      const values = [chain, fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, mac, expiredAt]
+      const { count } = yield* replaces === undefined
+        ? ask(ADD_SEAL, values)
+        : ask(REPLACE_SEAL, [mac, chain, fromSeq, replaces])
+      if (count > 0) yield* ask(SET_RECORD, [record])
+      return count > 0
+    })
   }
 
   async expired(before: number): Promise<readonly Seal[]> {
@@ -165,11 +184,16 @@ export class SqlLedgerTables implements LedgerTables {
     return (await this.#database.run<Seal>(sql, [before])).rows
   }
 
-  removeStretch({ chain, fromSeq, toSeq, expiredAt, mac }: Seal): Promise<number> {
-    const mark = ['UPDATE toolyard.seals SET expired_at = ?, mac = ? WHERE chain =', CHAIN_ID, 'AND from_seq = ?']
+  removeStretch({ chain, fromSeq, toSeq, expiredAt, mac }: Seal, replaces: string): Promise<number> {
+    const mark = [
+      'UPDATE toolyard.seals SET expired_at = ?, mac = ? WHERE chain =',
+      CHAIN_ID,
+      'AND from_seq = ? AND mac = ?',
+    ]
     const remove = ['DELETE FROM toolyard.audit WHERE chain =', CHAIN_ID, 'AND seq BETWEEN ? AND ?']
     return this.#database.transaction(function* () {
-      yield* ask(mark.join(' '), [expiredAt, mac, chain, fromSeq])
+      const { count } = yield* ask(mark.join(' '), [expiredAt, mac, chain, fromSeq, replaces])
+      if (count === 0) return 0
       return (yield* ask(remove.join(' '), [chain, fromSeq, toSeq])).count
     }, REMOVAL_TIMEOUT_MS)
   }
@@ -226,6 +250,9 @@ export class SqlLedgerTables implements LedgerTables {
     return (await this.#database.run<Place>(sql, [...where.values, sliceRows - 1])).rows[0]
   }
 }
+
+const recordIn = ({ rows: [row] }: Answer<{ value: string }>): string | null =>
+  row === undefined || row.value === NO_RECORD ? null : row.value
 
 /**
  * Not a generator expression: for each evaluation of one, V8 makes a hidden class in the old generation, which keeps what the

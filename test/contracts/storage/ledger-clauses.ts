@@ -40,6 +40,20 @@ export const ledgerClauses: Clauses = {
     assert.deepEqual(after, { chains: 2, rows: 6, expired: 0, seals: 1, unsealed: 2, faults: [] })
   },
 
+  'ledger: servers that seal at the same time lose no seal, and a verification meanwhile finds no fault': async (
+    store,
+  ) => {
+    const observer = await store.open()
+    const servers: Awaited<ReturnType<typeof store.open>>[] = []
+    while (servers.length < 8) servers.push(await store.open())
+    await Promise.all(servers.map(({ ledger }) => ledger.append([call()], [])))
+    const reports = Promise.all(Array.from({ length: 5 }, () => observer.ledger.verify()))
+    await Promise.all(servers.map((server) => server.close()))
+    for (const { faults } of await reports) assert.deepEqual(faults, [])
+    const after = await observer.ledger.verify()
+    assert.deepEqual(after, { chains: 8, rows: 8, expired: 0, seals: 8, unsealed: 0, faults: [] })
+  },
+
   'ledger: appends at once stand in one chain, none lost': async (store) => {
     const { ledger } = await store.open()
     await Promise.all(Array.from({ length: 20 }, (_, index) => ledger.append([call({ tool: `tool-${index}` })], [])))
