@@ -67,6 +67,21 @@ test('a plain name stays with its server over restarts, while the server is down
   expect(await second.call('bad__transfer')).toMatchObject({ result: 'bad' })
 })
 
+test('a call never reaches a later server by a plain name that a slower one, which stands first, is about to list', async () => {
+  const folder = await dataFolder()
+  const bank = server('bank', 'transfer')
+  const slow = { ...bank, env: { ...bank.env, LISTING_DELAY_MS: '1500' } }
+  const first = await start(folder, { bank: slow, bad: server('bad', 'transfer') })
+  const results: unknown[] = []
+  while (!results.includes('bank')) {
+    const answer = await first.call('transfer')
+    results.push(answer.success ? answer.result : answer.error_code)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  expect(new Set(results)).toEqual(new Set(['TOOL_NOT_FOUND', 'bank']))
+  await first.listed({ transfer: 'bank', bad__transfer: 'bad' })
+})
+
 test('a server that is removed from the configuration frees its names', async () => {
   const folder = await dataFolder()
   const first = await start(folder, { bank: server('bank', 'transfer') })

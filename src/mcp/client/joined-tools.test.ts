@@ -116,18 +116,61 @@ describe('a plain name', () => {
     expect(owners()).toEqual({ look: 'one look', two__look: 'two look' })
   })
 
-  test('is given at once, and stays free for earlier servers until their first attempt is over', async () => {
-    const { set, owners, names } = yard(['one', 'two'])
-    await set(starting('one'), offer('two', 'look', 'hear'))
-    expect(owners()).toEqual({ look: 'two look', hear: 'two hear' })
+  test('is not given to a later server until the first attempts of the earlier ones are over', async () => {
+    const { set, owners, names, log } = yard(['one', 'two', 'three'])
+    const [two, three] = [offer('two', 'look', 'hear', 'two__see'), offer('three', 'look')]
+    await set(starting('one'), two, three)
+    expect(owners()).toEqual({
+      two__look: 'two look',
+      two__hear: 'two hear',
+      two__see: 'two two__see',
+      three__look: 'three look',
+    })
     expect([...(await names.read())]).toEqual([])
-    await set(offer('one', 'look'), offer('two', 'look', 'hear'))
-    expect(owners()).toEqual({ look: 'one look', two__look: 'two look', hear: 'two hear' })
-    await set({ ...starting('one'), settled: true }, offer('two', 'look'))
-    expect(owners()).toEqual({ two__look: 'two look' })
+    await set(offer('one', 'look'), two, three)
+    expect(owners()).toEqual({
+      look: 'one look',
+      two__look: 'two look',
+      hear: 'two hear',
+      two__see: 'two two__see',
+      three__look: 'three look',
+    })
+    await set({ ...starting('one'), settled: true }, two)
+    expect(owners()).toEqual({ two__look: 'two look', hear: 'two hear', two__see: 'two two__see' })
+    expect(log.at('warn')).toEqual([])
   })
 
-  test('is kept without a gap while it is claimed', async () => {
+  test('goes to the first server that lists it once an earlier one has failed', async () => {
+    const { set, owners, names } = yard(['one', 'two', 'three'])
+    const [two, three] = [offer('two', 'look'), offer('three', 'look')]
+    await set(starting('one'), two, three)
+    await set({ ...starting('one'), settled: true }, two, three)
+    expect(owners()).toEqual({ look: 'two look', three__look: 'three look' })
+    expect([...(await names.read())]).toEqual([['look', ['two']]])
+    await set(offer('one', 'look'), two, three)
+    expect(owners()).toEqual({ one__look: 'one look', look: 'two look', three__look: 'three look' })
+  })
+
+  test('that no server has is not given before a server that a reload adds has answered', async () => {
+    const names = new MemoryToolNames()
+    await yard(['two'], names).set(offer('two', 'look'))
+    const { set, owners } = yard(['one', 'two'], names)
+    await set(starting('one'), offer('two', 'look', 'hear'))
+    expect(owners()).toEqual({ look: 'two look', two__hear: 'two hear' })
+    await set(offer('one', 'look', 'hear'), offer('two', 'look', 'hear'))
+    expect(owners()).toEqual({ one__look: 'one look', look: 'two look', hear: 'one hear', two__hear: 'two hear' })
+  })
+
+  test('that can have no prefix yet is left out without a warning', async () => {
+    const { set, owners, log } = yard(['one', 'a', 'a__b'])
+    await set(starting('one'), offer('a', 'b__x'))
+    expect(owners()).toEqual({})
+    await set(offer('one'), offer('a', 'b__x'))
+    expect(owners()).toEqual({ b__x: 'a b__x' })
+    expect(log.at('warn')).toEqual([])
+  })
+
+  test('is claimed while the tool keeps the prefixed name that it has', async () => {
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -145,7 +188,7 @@ describe('a plain name', () => {
     await set(starting('one'), two)
     const settled = set({ ...starting('one'), settled: true }, two)
     await later(0)
-    expect(owners()).toEqual({ look: 'two look' })
+    expect(owners()).toEqual({ two__look: 'two look' })
     release()
     await settled
     expect(owners()).toEqual({ look: 'two look' })

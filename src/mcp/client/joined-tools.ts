@@ -9,7 +9,7 @@ import { type NameOwners, NamePrefixes, ownerOf, prefixed, type ToolNames, type 
 export interface Offered {
   readonly server: string
   readonly tools: readonly ServerTool[]
-  /** Whether its first attempt to connect is over. Until then, it may list names that later servers list, too. */
+  /** Whether its first attempt to connect is over. Until then, later servers can't claim names: it may list the same. */
   readonly settled: boolean
 }
 
@@ -31,7 +31,7 @@ export const MAX_PLAIN_NAMES = 5_000
 /**
  * Registers the tools of MCP servers. A plain name belongs to local tools first, then to the server that had it first, also
  * while that server is away. A name that starts with `<server>__` belongs to that server. Tools that can't have their plain
- * name are registered as `<server>__<tool>`.
+ * name, or not yet, are registered as `<server>__<tool>`.
  */
 export class JoinedTools {
   readonly #parts: JoinedParts
@@ -153,11 +153,11 @@ export class JoinedTools {
           wanted.set(tool.name, server)
           counts.set(server, count + 1)
         }
-        const isGiven = isWanted ? this.#isSame(tool.name, server, tool) : owner === undefined && !isFinal
-        if (isGiven || (taken === undefined && owner === server)) named.set(tool.name, { server, tool })
-        else if (isWanted) continue
+        // Until its name is claimed, the tool keeps the prefixed name that it has, but doesn't get one.
+        if (isWanted && !this.#isSame(own, server, tool)) continue
+        if (taken === undefined && owner === server) named.set(tool.name, { server, tool })
         else if (!named.has(own) && this.#holder(own) === server) named.set(own, { server, tool })
-        else this.#leaveOut(server, tool.name, owner)
+        else if (isFinal || owner !== undefined) this.#leaveOut(server, tool.name, owner)
       }
     }
     return { named, wanted }
