@@ -159,9 +159,75 @@ const COUNTS: readonly (readonly [what: string, before: Side, after: Side])[] = 
   ],
 ]
 
-const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
+const WRITTEN_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  ['a parameter key', url(`${good}/mcp?key=projectA`), url(`${good}/mcp?key=projectB`)],
+  ['a parameter session', url(`${good}/mcp?session=stagingA`), url(`${good}/mcp?session=productB`)],
   ['a key of the URL', url(`${good}/mcp?api_key=abcdefgh12`), url(`${good}/mcp?api_key=ijklmnop12`)],
   ['a password', url('https://u:passw0rd@good.example/mcp'), url('https://u:passw1rd@good.example/mcp')],
+  ['a key in a command', args('API_KEY=abcdefgh1 exec node x'), args('API_KEY=ijklmnop2 exec node x')],
+  ['a token in a command', args(`export GH=${TOKEN}; exec node x`), args(`export GH=${OTHER_TOKEN}; exec node x`)],
+  ['a password in JSON', args(json('x', 'abcdefgh')), args(json('x', 'ijklmnop'))],
+  ['a password of a database', args('postgresql://app:hunter22@db/a'), args('postgresql://app:hunter33@db/a')],
+  ['a literal API_KEY', env('API_KEY', 'abcdefgh'), env('API_KEY', 'ijklmnop')],
+  [
+    'a cookie',
+    [{ url: good, headers: { Cookie: 'account=acme12345' } }],
+    [{ url: good, headers: { Cookie: 'account=evil12345' } }],
+  ],
+  ['the default of a secret', env('API_KEY', '${NONE:-first}'), env('API_KEY', '${NONE:-second}')],
+]
+
+const VARIABLES: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  ...['PROJECT_KEY', 'PARTITION_KEY', 'ACCOUNT_PIN', 'SIG', 'PASS'].flatMap((name) => {
+    const [one, other] = [{ [name]: 'ALPHA1' }, { [name]: 'OMEGA1' }]
+    const places: readonly (readonly [string, (values: Environment) => Side])[] = [
+      ['the path', (values) => url(`${good}/\${${name}}`, values)],
+      ['the query', (values) => url(`${good}/?key=\${${name}}`, values)],
+      ['an argument', (values) => args(`--project=\${${name}}`, values)],
+      ['the environment', (values) => env(name, `\${${name}}`, values)],
+      ['a header', (values) => [{ url: good, headers: { 'X-Project': `\${${name}}` } }, values]],
+    ]
+    return places.map(([place, side]) => [`${name} in ${place}`, side(one), side(other)] as const)
+  }),
+  [
+    'an input named like a key',
+    args('${input:project-key}', { TOOLYARD_INPUT_PROJECT_KEY: '1' }),
+    args('${input:project-key}', { TOOLYARD_INPUT_PROJECT_KEY: '2' }),
+  ],
+  [
+    'a second parameter in the value of a token',
+    url(`${good}/?token=\${ONE}`, { ONE: 'x&account=a' }),
+    url(`${good}/?token=\${ONE}`, { ONE: 'x&account=b' }),
+  ],
+  [
+    'a command in the value of a token',
+    args('API_KEY=${ONE} exec node', { ONE: 'x; good' }),
+    args('API_KEY=${ONE} exec node', { ONE: 'x; evil' }),
+  ],
+]
+
+const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  [
+    'a variable of a parameter named like a secret',
+    url(`${good}/?api_key=\${ONE}`, { ONE: 'first/value' }),
+    url(`${good}/?api_key=\${ONE}`, { ONE: 'second' }),
+  ],
+  [
+    'a variable of the password of a database',
+    args('--db=postgresql://app:${ONE}@db/a', { ONE: 'first' }),
+    args('--db=postgresql://app:${ONE}@db/a', { ONE: 'second' }),
+  ],
+  ...['Authorization: Bearer ${ONE}', '--token=${ONE}', '{"password":"${ONE}"}', 'API_KEY=${ONE} exec node'].map(
+    (text) => [`a variable in ${text}`, args(text, { ONE: 'first' }), args(text, { ONE: 'second' })] as const,
+  ),
+  ...['Authorization', 'Cookie', 'X-Api-Key'].map(
+    (name) =>
+      [
+        `a variable of the header ${name}`,
+        [{ url: good, headers: { [name]: 'Bearer ${ONE}' } }, { ONE: 'a' }],
+        [{ url: good, headers: { [name]: 'Bearer ${ONE}' } }, { ONE: 'b' }],
+      ] as const,
+  ),
   [
     'a variable of a password',
     url('https://u:${ONE}@good.example/', { ONE: 'first' }),
@@ -172,14 +238,10 @@ const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] 
     url(`\${${SOURCED}}`, { [SOURCED]: `${good}/a` }),
     url(`\${${SOURCED}}`, { [SOURCED]: `${good}/b` }),
   ],
-  ['a key in a command', args('API_KEY=abcdefgh1 exec node x'), args('API_KEY=ijklmnop2 exec node x')],
-  ['a token in a command', args(`export GH=${TOKEN}; exec node x`), args(`export GH=${OTHER_TOKEN}; exec node x`)],
-  ['a password in JSON', args(json('x', 'abcdefgh')), args(json('x', 'ijklmnop'))],
-  ['a password of a database', args('postgresql://app:hunter22@db/a'), args('postgresql://app:hunter33@db/a')],
   [
     'a secret in an argument',
-    args('--token=${BANK_KEY}', { BANK_KEY: 'first' }),
-    args('--token=${BANK_KEY}', { BANK_KEY: 'second' }),
+    args('--token=${BANK_API_KEY}', { BANK_KEY: 'first' }),
+    args('--token=${BANK_API_KEY}', { BANK_KEY: 'second' }),
   ],
   [
     'a stored secret in an argument',
@@ -188,11 +250,10 @@ const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] 
   ],
   [
     'a secret of the environment',
-    env('TO', '${BANK_KEY}', { BANK_KEY: 'a/b c' }),
-    env('TO', '${BANK_KEY}', { BANK_KEY: 'other' }),
+    env('TO', '${BANK_TOKEN}', { BANK_TOKEN: 'a/b c' }),
+    env('TO', '${BANK_TOKEN}', { BANK_TOKEN: 'other' }),
   ],
   ['a variable of API_KEY', env('API_KEY', '${BANK}', { BANK: 'a/b c' }), env('API_KEY', '${BANK}', { BANK: 'other' })],
-  ['a literal API_KEY', env('API_KEY', 'abcdefgh'), env('API_KEY', 'ijklmnop')],
   [
     'an input that is a password',
     args('${input:pin-of-it}', { TOOLYARD_INPUT_PIN_OF_IT: '1' }),
@@ -211,7 +272,11 @@ const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] 
 ]
 
 describe('the identity of an MCP server', () => {
-  test.each(COUNTS)('contains %s', (_what, before, after) => {
+  test.each([...COUNTS, ...VARIABLES])('contains %s', (_what, before, after) => {
+    expect(identity(before)).not.toBe(identity(after))
+  })
+
+  test.each(WRITTEN_OUT)('contains %s that is written out', (_what, before, after) => {
     expect(identity(before)).not.toBe(identity(after))
   })
 

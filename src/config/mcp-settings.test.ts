@@ -44,7 +44,7 @@ describe('configurations of other clients', () => {
       {
         name: 'one',
         reach: { type: expected, url: 'https://x.example/mcp', headers, fetch: expect.any(Function) },
-        identity: expect.objectContaining({ headers: { Authorization: 'Bearer ${TOKEN}' } }),
+        identity: expect.objectContaining({ headers: { Authorization: '["Bearer ${env:TOKEN}",null]' } }),
       },
     ])
   })

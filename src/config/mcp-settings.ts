@@ -6,16 +6,7 @@ import { ownValue } from '../core/json/own-value.ts'
 import { redact } from '../core/records/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
-import {
-  isPastHost,
-  isSecretKey,
-  isSecretVariable,
-  type Place,
-  publicAddress,
-  publicParts,
-  publicText,
-  publicValue,
-} from '../kinds/http/definition/public-text.ts'
+import { isSecretKey, type Place, publicText } from '../kinds/http/definition/public-text.ts'
 import {
   type HttpReach,
   MAX_TIMER_MS,
@@ -76,22 +67,6 @@ function lookUp(inside: string, scope: McpScope): Found | undefined {
   return { problem: missingVariable(name, `: set it, or write \${${name}:-} for an empty one`) }
 }
 
-/** As it is used, but without secrets and without the folders of this machine. `isSecret`: its key says that it is one. */
-function publicMcpText(text: string, scope: McpScope, place: Place, isSecret = false): string {
-  let expanded = ''
-  for (const [at, part] of text.split(VARIABLE).entries()) {
-    const found = at % 2 === 0 ? undefined : variableCalled(part, scope)
-    if (found === undefined) expanded += at % 2 === 0 ? part : `\${${part}}`
-    else {
-      const here = place === 'host' && isPastHost(expanded) ? 'address' : place
-      expanded += publicValue({ ...found, isSecret: isSecret || found.isSecret }, here)
-    }
-  }
-  if (place === 'path') return publicParts(text, expanded, (one) => one)
-  if (place === 'host') return publicParts(text, expanded, publicAddress)
-  return publicParts(text, expanded, (one) => publicText(one, isSecret && expanded === text))
-}
-
 /** Undefined for the folders that editors define, and for what is left to the shell. */
 function variableCalled(inside: string, scope: McpScope) {
   if (placeCalled(inside, scope) !== undefined) return undefined
@@ -100,11 +75,11 @@ function variableCalled(inside: string, scope: McpScope) {
     const found = inputCalled(id, scope)
     const isPassword = scope.inputs.some((input) => input.id === id && input.password === true)
     const name = id.replaceAll('-', '_')
-    return { name: inside, value: foundValue(found), isSecret: isPassword || isSecretVariable(name) }
+    return { name: inside, value: foundValue(found), isSecret: isPassword || isSecretKey(name) }
   }
   const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
   if (name === undefined) return undefined
-  return { name, value: variableIn(scope.env, name) ?? fallback, isSecret: isSecretVariable(name) }
+  return { name, value: variableIn(scope.env, name) ?? fallback, isSecret: isSecretKey(name) }
 }
 
 const foundValue = (found: Found): string | undefined => ('value' in found ? found.value : undefined)
@@ -112,24 +87,21 @@ const foundValue = (found: Found): string | undefined => ('value' in found ? fou
 /** Which server it is, and what it runs with. */
 function identityOf({ server }: McpEntry, scope: McpScope): unknown {
   const { type, command, args = [], env, cwd, url, headers, oauth, auth, parameter_names } = server
-  const shown = (text: string | undefined, place: Place) =>
-    text === undefined ? undefined : publicMcpText(text, scope, place)
-  const each = (values: Readonly<Record<string, unknown>> = {}, isSecret: (name: string) => boolean) =>
+  const shown = (text: string, place: Place, isSecret = false) =>
+    publicText(text, { parts: text.split(VARIABLE), place, isSecret, find: (inside) => variableCalled(inside, scope) })
+  const each = (values: Readonly<Record<string, unknown>> = {}) =>
     Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [
-        name,
-        publicMcpText(String(value), scope, 'text', isSecret(name)),
-      ]),
+      Object.entries(values).map(([name, value]) => [name, shown(String(value), 'text', isSecretKey(name))]),
     )
   return {
     ...{ isSse: type === 'sse', auth, parameter_names },
-    command: shown(command, 'path'),
-    cwd: shown(cwd, 'path'),
-    url: shown(url, 'host'),
-    args: args.map((arg) => shown(arg, 'address')),
-    env: each(env, isSecretVariable),
-    headers: each(headers, isSecretKey),
-    oauth: oauth && each(oauthKeys(oauth), isSecretKey),
+    command: command && shown(command, 'command'),
+    cwd: cwd && shown(cwd, 'command'),
+    url: url && shown(url, 'address'),
+    args: args.map((arg) => shown(arg, 'argument')),
+    env: each(env),
+    headers: each(headers),
+    oauth: oauth && each(oauthKeys(oauth)),
   }
 }
 

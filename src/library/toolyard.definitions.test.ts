@@ -160,6 +160,16 @@ const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting
     { registry: [http({ url: here, auth: { type: 'bearer', token: '${ONE}' } })], env: { ONE: 'same-value' } },
     { registry: [http({ url: here, auth: { type: 'bearer', token: '${TWO}' } })], env: { TWO: 'same-value' } },
   ],
+  [
+    'a variable whose name only looks like that of a secret',
+    { registry: [http({ url: `${here}/\${PROJECT_KEY}` })], env: { PROJECT_KEY: 'ALPHA1' } },
+    { registry: [http({ url: `${here}/\${PROJECT_KEY}` })], env: { PROJECT_KEY: 'OMEGA1' } },
+  ],
+  [
+    'a text that only looks like a secret',
+    { registry: [http({ url: `${here}/?key=tmpfile1` })] },
+    { registry: [http({ url: `${here}/?key=payroll1` })] },
+  ],
   ['the arguments of a command', mcp(['--one']), mcp(['--other'])],
   ['a command beside a secret', mcp(['API_KEY=abcdefgh1 first']), mcp(['API_KEY=abcdefgh1 other'])],
   [
@@ -241,12 +251,12 @@ const SAME: readonly (readonly [what: string, before: (url: string) => Setting, 
   [
     'a secret in a header and in the path',
     (url) => ({
-      registry: [http({ url: `${url}/\${HOOK_KEY}`, headers: { Authorization: 'Bearer ${BANK}' } })],
-      env: { BANK: 'first-secret', HOOK_KEY: 'first-key' },
+      registry: [http({ url: `${url}/\${HOOK_TOKEN}`, headers: { Authorization: 'Bearer ${BANK}' } })],
+      env: { BANK: 'first-secret', HOOK_TOKEN: 'first-key' },
     }),
     (url) => ({
-      registry: [http({ url: `${url}/\${HOOK_KEY}`, headers: { Authorization: 'Bearer ${BANK}' } })],
-      env: { BANK: 'second-secret', HOOK_KEY: 'second-key' },
+      registry: [http({ url: `${url}/\${HOOK_TOKEN}`, headers: { Authorization: 'Bearer ${BANK}' } })],
+      env: { BANK: 'second-secret', HOOK_TOKEN: 'second-key' },
     }),
   ],
   ['the description', () => mock('paid', { description: 'Pays' }), () => mock('paid', { description: 'Pays now' })],
@@ -256,7 +266,7 @@ const SAME: readonly (readonly [what: string, before: (url: string) => Setting, 
     () => ({ registry: [TWO.b, TWO.a as Partial<ToolDefinition>] }),
   ],
   ['code that has a version', () => code(paid, '1.0.0'), () => code(() => 'paid now', '1.0.0')],
-  ['the secret of an MCP server', () => mcp([], { KEY: '${BANK}' }), () => mcp([], { KEY: '${BANK}' })],
+  ['the secret of an MCP server', () => mcp([], { BANK_TOKEN: '${BANK}' }), () => mcp([], { BANK_TOKEN: '${BANK}' })],
   ['nothing in a pipeline', pipeline, pipeline],
 ]
 

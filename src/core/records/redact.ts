@@ -47,11 +47,6 @@ const TOKEN_FORMATS = [
 ]
 const PRIVATE_KEY = '-----BEGIN [A-Z ]*PRIVATE KEY-----'
 const FORMATS = [...TOKEN_FORMATS, `${PRIVATE_KEY}[^]*`]
-/** Match only the credential: what stands behind a private key is left. */
-export const CREDENTIAL_FORMATS: readonly string[] = [
-  ...TOKEN_FORMATS,
-  `${PRIVATE_KEY}[^-]*-----END [A-Z ]*PRIVATE KEY-----`,
-]
 /** Also what stands behind words that announce a secret. */
 const SECRET_VALUE = new RegExp(
   [

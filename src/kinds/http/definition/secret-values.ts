@@ -94,8 +94,9 @@ interface LiteralSecret {
 }
 
 /** Names of API keys, besides those that the log redacts. */
-const KEY_NAME =
-  /^(?:x-)?(?:key|sig|signature|auth|appid|session(?:[-_]?id)?)$|(?:subscription|functions?|app|auth|license|account)[-_]?key$/i
+const API_KEY = /(?:subscription|functions?|app|auth)[-_]?key$/i
+/** Names that others than credentials have, too. */
+const PERHAPS_KEY = /^(?:x-)?(?:key|sig|signature|auth|appid|session(?:[-_]?id)?)$|(?:license|account)[-_]?key$/i
 
 export const SECRET_AUTH: ReadonlySet<string> = new Set(['token', 'value', 'password', 'client_secret'])
 
@@ -124,9 +125,10 @@ function urlTexts(url: string): (readonly [place: string, name: string, value: s
   ]
 }
 
-export function isSecretName(name: string): boolean {
-  return KEY_NAME.test(name) || isRedacted({ [name]: '' })
-}
+/** Whether the name is that of a credential and of nothing else. */
+export const isCredentialName = (name: string): boolean => API_KEY.test(name) || isRedacted({ [name]: '' })
+
+export const isSecretName = (name: string): boolean => PERHAPS_KEY.test(name) || isCredentialName(name)
 
 /** Whether a literal value is a secret, judged by its name or its form. */
 export function looksSecret(name: string, value: string): boolean {

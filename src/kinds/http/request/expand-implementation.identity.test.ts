@@ -6,6 +6,19 @@ const GOOD = 'https://good.example'
 const EVIL = 'https://evil.example'
 const KEY = 'sk-aaaaaaaaaaaaaaaaaaaa'
 const OTHER_KEY = 'sk-bbbbbbbbbbbbbbbbbbbb'
+/** Names that only look like those of credentials. */
+const CHOICES = [
+  'PROJECT_KEY',
+  'PARTITION_KEY',
+  'OBJECT_KEY',
+  'ACCOUNT_KEY',
+  'ACCOUNT_PIN',
+  'SIG',
+  'KEY',
+  'SESSION',
+  'PASS',
+]
+const CREDENTIALS = ['API_KEY', 'BANK_API_KEY', 'TOKEN', 'GITHUB_TOKEN', 'DB_PASSWORD', 'CLIENT_SECRET', 'AUTH_KEY']
 const SOURCED = 'TOOLYARD_SECRET_STORED_BASE'
 
 interface Written {
@@ -148,18 +161,72 @@ function pem(key: string, after: string): string {
   return `-----BEGIN PRIVATE KEY-----${key}-----END PRIVATE KEY-----${after}`
 }
 
-const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
+const WRITTEN_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
   ['a key in the path', url(`${GOOD}/${KEY}/x`), url(`${GOOD}/${OTHER_KEY}/x`)],
-  ['a token in the query', url(`${GOOD}/?token=abcdefgh1&a=b`), url(`${GOOD}/?token=abcdefgh2&a=b`)],
+  ['a parameter key', url(`${GOOD}/?key=tmpfile1`), url(`${GOOD}/?key=payroll1`)],
+  ['a parameter token', url(`${GOOD}/?token=abcdefgh1`), url(`${GOOD}/?token=abcdefgh2`)],
+  ['a password of the address', url('https://u:passw0rd@good.example'), url('https://u:passw1rd@good.example')],
+  ['a parameter to_token', query('to_token', 'USDCOIN'), query('to_token', 'OTHERCOIN')],
+  ['a parameter session', query('session', 'stagingx'), query('session', 'production')],
+  ['a header named like a key', header('X-Target-Key', 'aaaaaaa'), header('X-Target-Key', 'bbbbbbb')],
+  ['a token in a text', header('X-Note', 'token: abcdef target=x'), header('X-Note', 'token: ghijkl target=x')],
+  ['a token', header('Authorization', 'Bearer abcdefgh'), header('Authorization', 'Bearer ijklmnop')],
+  ['an account', header('Authorization', 'Account acme12345'), header('Authorization', 'Account evil12345')],
+  ['a cookie', header('Cookie', 'account=acme12345'), header('Cookie', 'account=evil12345')],
+  ['a password in JSON', query('q', '{"password":"abcdefgh"}'), query('q', '{"password":"ijklmnop"}')],
+  ['a token of auth', [{ auth: { type: 'bearer', token: 'abcdefgh' } }], [{ auth: { type: 'bearer', token: 'ijkl' } }]],
+  ['a private key', query('q', pem('a', 'x')), query('q', pem('b', 'x'))],
+]
+
+const VARIABLES: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  ...CHOICES.flatMap((name) => {
+    const [one, other] = [{ [name]: 'ALPHA1' }, { [name]: 'OMEGA1' }]
+    const places: readonly (readonly [string, (env: Environment) => Side])[] = [
+      ['the path', (env) => url(`${GOOD}/d/\${${name}}`, env)],
+      ['the query of the address', (env) => url(`${GOOD}/d?target=\${${name}}`, env)],
+      ['a parameter', (env) => query('target', `\${${name}}`, env)],
+      ['a header', (env) => header('X-Project', `\${${name}}`, env)],
+      ['a parameter named key', (env) => query('key', `\${${name}}`, env)],
+    ]
+    return places.map(([place, side]) => [`${name} in ${place}`, side(one), side(other)] as const)
+  }),
   [
-    'a password in a variable of the address',
-    url('${BASE}/x', { BASE: 'https://u:passw0rd@good.example' }),
-    url('${BASE}/x', { BASE: 'https://u:passw1rd@good.example' }),
+    'a key in the value of a variable',
+    header('X-Note', '${NOTE}', { NOTE: KEY }),
+    header('X-Note', '${NOTE}', { NOTE: OTHER_KEY }),
   ],
   [
-    'a key in a variable of the address',
-    url('${BASE}/x', { BASE: `${GOOD}/${KEY}` }),
-    url('${BASE}/x', { BASE: `${GOOD}/${OTHER_KEY}` }),
+    'a path in the value of a variable',
+    url('${BASE}/x', { BASE: `${GOOD}/token=abcdefgh1` }),
+    url('${BASE}/x', { BASE: `${GOOD}/token=abcdefgh2` }),
+  ],
+  [
+    'a variable beside a parameter named like a secret',
+    url(`${GOOD}/?token=a&to=\${ONE}`, { ONE: 'first' }),
+    url(`${GOOD}/?token=a&to=\${ONE}`, { ONE: 'second' }),
+  ],
+  [
+    'what follows a password and ends the host',
+    url('https://u:${ONE}@good.example', { ONE: 'x@evil.example/' }),
+    url('https://u:${ONE}@good.example', { ONE: 'x@good.example/' }),
+  ],
+  ['another name of a variable', url(`${GOOD}/\${ONE}`, { ONE: 'x' }), url(`${GOOD}/\${TWO}`, { TWO: 'x' })],
+]
+
+const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  ...CREDENTIALS.flatMap((name) => {
+    const [one, other] = [{ [name]: 'aB+/c9==' }, { [name]: 'dE-_f0' }]
+    const places: readonly (readonly [string, (env: Environment) => Side])[] = [
+      ['a header', (env) => header('X-Note', `n \${${name}}`, env)],
+      ['a parameter', (env) => query('q', `\${${name}}`, env)],
+      ['the query of the address', (env) => url(`${GOOD}/?q=\${${name}}`, env)],
+    ]
+    return places.map(([place, side]) => [`${name} in ${place}`, side(one), side(other)] as const)
+  }),
+  [
+    'a token in the path',
+    url('${BASE}/bot${BOT_TOKEN}/send', { BASE: GOOD, BOT_TOKEN: '1:abc' }),
+    url('${BASE}/bot${BOT_TOKEN}/send', { BASE: GOOD, BOT_TOKEN: '2:def' }),
   ],
   [
     'the path of a stored secret',
@@ -168,28 +235,38 @@ const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] 
   ],
   [
     'a variable of a parameter named like a secret',
-    url(`${GOOD}/?token=\${ONE}`, { ONE: 'first-value' }),
-    url(`${GOOD}/?token=\${ONE}`, { ONE: 'second-value' }),
+    url(`${GOOD}/?token=\${ONE}`, { ONE: 'first/value' }),
+    url(`${GOOD}/?token=\${ONE}`, { ONE: 'second+value' }),
   ],
-  ['a token in a text', header('X-Note', 'token: abcdef target=x'), header('X-Note', 'token: ghijkl target=x')],
-  ['a literal token', header('Authorization', 'Bearer abcdefgh'), header('Authorization', 'Bearer ijklmnop')],
-  ['a session', header('Cookie', 'session=abcdefgh; account=x'), header('Cookie', 'session=ijklmnop; account=x')],
   [
-    'a password in JSON',
-    query('q', '{"password":"abcdefgh","to":"a"}'),
-    query('q', '{"password":"ijklmnop","to":"a"}'),
+    'a variable of a password',
+    url('https://u:${ONE}@good.example/', { ONE: 'first' }),
+    url('https://u:${ONE}@good.example/', { ONE: 'second' }),
   ],
-  ['a private key', query('q', pem('a', 'x')), query('q', pem('b', 'x'))],
-  ['a key in a variable', header('X-Note', '${NOTE}', { NOTE: KEY }), header('X-Note', '${NOTE}', { NOTE: OTHER_KEY })],
-  [
-    'a secret variable',
-    header('X-Note', 'n ${BANK_KEY}', { BANK_KEY: 'a/b+c d' }),
-    header('X-Note', 'n ${BANK_KEY}', { BANK_KEY: 'other' }),
-  ],
+  ...['Authorization', 'Cookie', 'X-Api-Key', 'Ocp-Apim-Subscription-Key'].map(
+    (name) =>
+      [
+        `a variable of the header ${name}`,
+        header(name, 'Bearer ${ONE}', { ONE: 'a/b+c d' }),
+        header(name, 'Bearer ${ONE}', { ONE: 'other' }),
+      ] as const,
+  ),
+  ...(
+    [
+      { type: 'bearer', token: '${ONE}' },
+      { type: 'basic', username: 'u', password: '${ONE}' },
+      { type: 'api_key', in: 'header', name: 'x', value: '${ONE}' },
+      { type: 'oauth2_client_credentials', token_url: GOOD, client_id: 'a', client_secret: '${ONE}' },
+    ] as const
+  ).map((auth) => [`a variable of auth ${auth.type}`, [{ auth }, { ONE: 'a' }], [{ auth }, { ONE: 'b' }]] as const),
 ]
 
 describe('the identity of an HTTP tool', () => {
-  test.each(COUNTS)('contains %s', (_what, before, after) => {
+  test.each([...COUNTS, ...VARIABLES])('contains %s', (_what, before, after) => {
+    expect(identity(before)).not.toBe(identity(after))
+  })
+
+  test.each(WRITTEN_OUT)('contains %s that is written out', (_what, before, after) => {
     expect(identity(before)).not.toBe(identity(after))
   })
 

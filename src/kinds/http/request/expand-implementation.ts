@@ -1,14 +1,6 @@
 import { type Environment, splitAtVariables, variableIn } from '../../../core/environment.ts'
 import type { HttpAuth, HttpImplementation } from '../definition/http-implementation.ts'
-import {
-  isPastHost,
-  isSecretKey,
-  isSecretVariable,
-  publicAddress,
-  publicParts,
-  publicText,
-  publicValue,
-} from '../definition/public-text.ts'
+import { isPastHost, isSecretKey, type Place, publicText } from '../definition/public-text.ts'
 import { literalSecrets, SECRET_AUTH } from '../definition/secret-values.ts'
 import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
 import { unfitImplementation } from './request-errors.ts'
@@ -45,34 +37,20 @@ export function expandImplementation(written: HttpImplementation, env: Environme
   return { implementation: mapTexts(written, expandAddress, expandText), secrets }
 }
 
-/** With the values of the variables, but without secrets: a secret that is replaced changes nothing. */
+/** As written, with the values of the variables, except credentials: one that is replaced changes nothing. */
 export function withoutSecrets(written: HttpImplementation, env: Environment): HttpImplementation {
-  const shown = (text: string, place: string): string => {
-    const key = place.slice(place.lastIndexOf('.') + 1)
-    const isHidden = place.startsWith('implementation.auth.') && SECRET_AUTH.has(key)
-    if (isHidden) return text.includes('${') ? text : ''
-    const isSecret = isSecretKey(key)
-    const expanded = splitAtVariables(text)
-      .map((part, at) => {
-        if (at % 2 === 0) return part
-        return publicValue(
-          { name: part, value: variableIn(env, part), isSecret: isSecret || isSecretVariable(part) },
-          'text',
-        )
-      })
-      .join('')
-    return publicParts(text, expanded, (one) => publicText(one, isSecret && expanded === text))
-  }
-  const shownUrl = (text: string): string => {
-    const expanded = expandUrl(text, (name, isHost) =>
-      publicValue(
-        { name, value: variableIn(env, name), isSecret: isSecretVariable(name) },
-        isHost ? 'host' : 'address',
-      ),
-    ).text
-    return publicParts(text, expanded, publicAddress)
-  }
-  return mapTexts(written, shownUrl, shown)
+  const find = (name: string) => ({ name, value: variableIn(env, name), isSecret: isSecretKey(name) })
+  const shown = (text: string, place: Place, isSecret: boolean): string =>
+    publicText(text, { parts: splitAtVariables(text), place, isSecret, find })
+  return mapTexts(
+    written,
+    (text) => shown(text, 'address', false),
+    (text, at) => {
+      const key = at.slice(at.lastIndexOf('.') + 1)
+      const isAuth = at.startsWith('implementation.auth.') && SECRET_AUTH.has(key)
+      return shown(text, 'text', isAuth || isSecretKey(key))
+    },
+  )
 }
 
 /** Applies functions to all texts that may contain a `${VAR}`. */
@@ -136,16 +114,13 @@ interface ExpandedUrl {
  * Replaces the variables of a URL. A variable before the path may hold a whole URL and is inserted unchanged; later ones
  * are encoded. No value can add a `{parameter}`.
  */
-export function expandUrl(
-  written: string,
-  valueOfVariable: (name: string, isBeforePath: boolean) => string,
-): ExpandedUrl {
+export function expandUrl(written: string, valueOfVariable: (name: string) => string): ExpandedUrl {
   const parts = splitAtVariables(written)
   const secrets: string[] = []
   let text = parts[0] ?? ''
   for (let at = 1; at < parts.length; at += 2) {
     const isBeforePath = !isPastHost(text)
-    const value = valueOfVariable(parts[at] ?? '', isBeforePath).toWellFormed()
+    const value = valueOfVariable(parts[at] ?? '').toWellFormed()
     const rest = parts[at + 1] ?? ''
     if (isBeforePath) {
       secrets.push(...keysIn(value))
