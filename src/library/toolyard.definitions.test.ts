@@ -138,6 +138,8 @@ const remote = {
   implementation: { type: 'agent', model: 'm', url: '${TOKEN_SERVICE}/pay' },
 }
 
+const defaulting = (to: string) => ({ parameters: { type: 'object', properties: { to: { default: to } } } })
+
 const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting])[] = [
   ['the URL', { registry: [http({ url: `${here}/a` })] }, { registry: [http({ url: `${here}/b` })] }],
   [
@@ -212,6 +214,7 @@ const CHANGES: readonly (readonly [what: string, before: Setting, after: Setting
   ['a tool of an agent', agent(here), agent(`${here}/other`)],
   ['the kind', mock('paid'), code(() => 'paid')],
   ['the parameters', mock('paid'), mock('paid', { parameters: { type: 'object', properties: { to: {} } } })],
+  ['the default of a parameter', mock('paid', defaulting('ann')), mock('paid', defaulting('eve'))],
   ['the effect', mock('paid'), mock('paid', { effect: 'write' })],
 ]
 
@@ -236,6 +239,19 @@ describe.each(CHANGES)('if %s changes', (_what, before, after) => {
       expect(await second.approve(again)).toMatchObject({ status: 'approved', changed: null })
     }
   })
+})
+
+test('if the version changes, an approved call is refused, and one with other parameters is for another call', async () => {
+  const folder = await newFolder()
+  const first = await open(folder, mock('paid', { version: '1.0.0' }))
+  const id = await first.ask('pay', { n: 1 })
+  await first.approve(id)
+  expect(await first.call('pay', id, { n: 2 })).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
+  await first.installation.close()
+  const second = await open(folder, mock('paid', { version: '1.0.1' }))
+  const changed = { error_code: 'PERMISSION_DENIED', error: expect.stringContaining(CHANGED) }
+  expect(await second.call('pay', id, { n: 1 })).toMatchObject(changed)
+  expect(await second.ask('pay', { n: 1 })).not.toBe(id)
 })
 
 const paid = vi.fn(() => 'paid')

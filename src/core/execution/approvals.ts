@@ -266,6 +266,9 @@ export class Approvals implements CallHook<GuardedTool> {
     // A call inside another was approved as a part of it.
     const isInside = call.context.parent === undefined && approval.root_key !== null
     if (isInside || !isSame(approval, same)) {
+      // With another version or another default, the same call has other parameters.
+      const isBefore = !isInside && approval.tool === same.tool && approval.begun_at === null
+      if (isBefore) refuseChanged(approval, same)
       const message = `The approval '${approval.id}' is for another call: leave approval_id out to ask for this one`
       throw new ToolExecutionError('INVALID_PARAMETERS', message)
     }
