@@ -21,6 +21,12 @@ interface StoredProgress {
   readonly inner: Readonly<Record<string, StoredProgress>>
 }
 
+interface ApprovedRoot {
+  readonly approval: { readonly id: string; readonly run_id: string | null }
+  /** The hash of the definition of the outermost tool, and of all that it may call. */
+  readonly hash: string
+}
+
 /** The outermost call of a tool that calls others. */
 interface ProgressRoot {
   /** Identifies the call when it continues: its idempotency key, or a random one. */
@@ -33,8 +39,10 @@ interface ProgressRoot {
   readonly repeats: boolean
   /** Set when a call inside has asked for approval. */
   asked: boolean
-  /** The definition of the tool. */
+  /** The definition of the tool, as it is now. */
   hashed(): Promise<HashedTool>
+  /** Set if the call, or one inside it, runs because a person approved it. */
+  approved?: ApprovedRoot | undefined
 }
 
 /**
@@ -128,6 +136,7 @@ export class NewRoot implements ProgressRoot {
   readonly resumed = false
   readonly repeats: boolean
   asked = false
+  approved: ApprovedRoot | undefined
   readonly #keyOf: () => string | undefined
   readonly #hashOf: (key: string) => string
   readonly hashed: () => Promise<HashedTool>

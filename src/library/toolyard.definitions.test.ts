@@ -1,83 +1,28 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { Installation } from '../app/installation.ts'
 import type { Config } from '../config/config.ts'
-import type { Environment } from '../core/environment.ts'
-import type { Handler } from '../core/handler.ts'
-import type { Params, ToolDefinition } from '../core/tool.ts'
-import type { ToolResult } from '../core/tool-result.ts'
-import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
-import { captureLog } from '../testing/stand-ins.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import { isolated } from '../kinds/tool-handlers.ts'
 import { fromAiSdk } from './ai-sdk.ts'
+import {
+  approvalOf,
+  CHANGED,
+  here,
+  listen,
+  mock,
+  newFolder,
+  notify,
+  open,
+  type Setting,
+} from './fixtures/approving-yard.ts'
 import { tool } from './tool.ts'
 
-const ann = { id: 'ann', name: 'ann', source: 'cli' } as const
-const CHANGED = 'has changed since the approval was asked for'
 const SERVER = new URL('../kinds/fixtures/mcp-traced-server.ts', import.meta.url).pathname
 const RUN_TS = ['--conditions=toolyard-source', SERVER]
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'toolyard-definitions-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
-interface Setting {
-  readonly registry?: readonly Partial<ToolDefinition>[]
-  readonly config?: Config
-  readonly handlers?: Readonly<Record<string, Handler>>
-  readonly tools?: readonly ToolDefinition[]
-  readonly env?: Environment
-}
-
-const approvalOf = (result: ToolResult): string => (!result.success && result.details?.approval?.id) || 'none'
-
-/** An installation with a configuration, over a store that others may have open. */
-async function open(folder: string, { registry = [], config, handlers = {}, tools = [], env }: Setting) {
-  const own = new ToolHandlers()
-  for (const [name, handler] of Object.entries(handlers)) own.register(name, handler)
-  const definitions = registry.map((one) => ({ description: 'A tool', parameters: { type: 'object' }, ...one }))
-  const installation = await Installation.open({
-    config: {
-      http: { allow_private: ['127.0.0.1'] },
-      ...config,
-      tools: { enabled: true, registry: definitions as ToolDefinition[] },
-    },
-    ...{ handlers: own, tools, log: captureLog(), env: { TOOLYARD_DATA: folder, ...env } },
-  })
-  onTestFinished(() => installation.close())
-  await installation.manager.getMcpServers().settled
-  const { approvals, manager } = installation
-  const call = (name: string, approvalId?: string, params: Params = {}, more = {}): Promise<ToolResult> =>
-    manager.getExecutor().execute(name, params, { tenant: 'local', ...(approvalId && { approvalId }), ...more })
-  return {
-    installation,
-    call,
-    ask: async (name: string, params?: Params): Promise<string> => approvalOf(await call(name, undefined, params)),
-    approve: (id: string, params?: Params) =>
-      approvals.decide('local', id, { decision: 'approve', ...(params && { params }) }, ann),
-    shown: async (id: string) => (await approvals.get('local', id))?.changed,
-  }
-}
-
-/** A service on this machine that counts its requests, with what they sent. */
-async function listen(): Promise<{ readonly url: string; readonly requests: string[] }> {
-  const requests: string[] = []
-  const server = createServer(({ method, url }, response) => {
-    requests.push(`${method} ${url}`)
-    response.setHeader('content-type', 'application/json').end('{"paid":true}')
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
-}
 
 const http = (implementation: object, more: object = {}): Partial<ToolDefinition> => ({
   name: 'pay',
@@ -106,7 +51,6 @@ const mcp = (args: readonly string[], env: object = {}): Setting => ({
   config: { mcpServers: { bank: { command: process.execPath, args: [...RUN_TS, ...args], env } } } as Config,
 })
 
-const notify = (url: string) => ({ name: 'notify', implementation: { type: 'http', url } })
 const pipeline = (url: string, steps = ['notify'], more: object = {}): Setting => ({
   registry: [
     { ...notify(url), ...more },
@@ -127,10 +71,6 @@ const agent = (url: string, more: object = {}): Setting => ({
     },
   ],
 })
-const mock = (mock_response: unknown, more: object = {}): Setting => ({
-  registry: [{ name: 'pay', approval: true, implementation: { type: 'mock', mock_response }, ...more }],
-})
-const here = 'http://127.0.0.1:1'
 const migrating = (to: string) => ({ version: '2.0.0', migrate: [{ from: '1.0.0', defaults: { to } }] })
 const remote = {
   name: 'pay',
@@ -449,75 +389,4 @@ test('parameters that an approver changed are validated again: a rule of the sch
   })
   expect(execute).not.toHaveBeenCalled()
   expect(await second.call('pay', small, { amount: 2 })).toMatchObject({ success: true, result: { paid: 50 } })
-})
-
-describe('a call inside of another', () => {
-  const pay = (mock_response: unknown) => ({ ...mock(mock_response).registry?.[0] })
-  const outer = (steps: readonly string[]): Partial<ToolDefinition> => ({
-    name: 'pay_all',
-    // One after the other.
-    implementation: {
-      type: 'pipeline',
-      steps: steps.map((name, at) => ({
-        ...{ id: `s${at}`, tool: name },
-        ...(at > 0 && { when: { properties: { steps: { required: [`s${at - 1}`] } } } }),
-      })),
-    },
-  })
-  const setting = (url: string, steps: readonly string[], answer: unknown = 'paid'): Setting => ({
-    registry: [notify(url), pay(answer), outer(steps)],
-  })
-
-  test.each<[what: string, after: (url: string) => Setting, named: string]>([
-    ['its own definition', (url) => setting(url, ['notify', 'pay'], 'paid twice'), "Tool 'pay'"],
-    ['a step of the outermost tool', (url) => setting(url, ['notify', 'notify', 'pay']), "Tool 'pay_all'"],
-    ['a tool of such a step', (url) => setting(`${url}/other`, ['notify', 'pay']), "Tool 'pay_all'"],
-  ])('is not approved and does not run if %s has changed', async (_what, after, named) => {
-    const folder = await newFolder()
-    const { url, requests } = await listen()
-    const first = await open(folder, setting(url, ['notify', 'pay']))
-    const [pending, approved] = [await first.ask('pay_all', { n: 1 }), await first.ask('pay_all', { n: 2 })]
-    await first.approve(approved)
-    await first.installation.close()
-    const asked = [...requests]
-    const second = await open(folder, after(url))
-    expect(await second.shown(pending)).toContain(named)
-    await expect(second.approve(pending)).rejects.toThrow(CHANGED)
-    for (const [id, n] of [[pending, 1] as const, [approved, 2] as const]) {
-      const refused = await second.call('pay_all', id, { n })
-      expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED', error: expect.stringContaining(named) })
-    }
-    // Nothing of the call ran before it was refused.
-    expect(requests).toEqual(asked)
-    const again = await second.ask('pay_all', { n: 2 })
-    await second.approve(again)
-    expect(await second.call('pay_all', again, { n: 2 })).toMatchObject({ success: true })
-  })
-
-  test('is another call than the same one made directly', async () => {
-    const { call, ask, approve } = await open(await newFolder(), setting(here, ['pay']))
-    const id = await ask('pay_all')
-    await approve(id)
-    const refused = { error_code: 'INVALID_PARAMETERS', error: expect.stringContaining('is for another call') }
-    expect(await call('pay', id)).toMatchObject(refused)
-    expect(await call('pay_all', id)).toMatchObject({ success: true })
-  })
-
-  test.each(['\0', 'é', 'x'.repeat(256)])('can not name its approval as %j', async (id) => {
-    const { call } = await open(await newFolder(), setting(here, ['pay']))
-    const refused = { error_code: 'INVALID_PARAMETERS', error: expect.stringContaining('approval_id must be') }
-    expect([await call('pay', id), await call('pay_all', id)]).toMatchObject([refused, refused])
-  })
-
-  test('continues after a restart if nothing has changed, and repeats none of its calls', async () => {
-    const folder = await newFolder()
-    const { url, requests } = await listen()
-    const first = await open(folder, setting(url, ['notify', 'pay']))
-    const id = await first.ask('pay_all')
-    await first.approve(id)
-    await first.installation.close()
-    const second = await open(folder, setting(url, ['notify', 'pay']))
-    expect(await second.call('pay_all', id)).toMatchObject({ success: true, result: 'paid' })
-    expect(requests).toHaveLength(1)
-  })
 })

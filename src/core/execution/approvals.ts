@@ -3,6 +3,7 @@ import { nearest, numberProblem } from '../check-options.ts'
 import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { canonicalText } from '../json/canonical-text.ts'
+import type { Progress } from '../progress.ts'
 import { shortened } from '../schema/problem-words.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { type ParamsSnapshot, snapshotParams, UNUSUAL_NAMES } from '../snapshot.ts'
@@ -178,7 +179,9 @@ export class Approvals implements CallHook<GuardedTool> {
         // The approval of a call that a tool makes is for that call.
         const isNamed = call.context.approvalId !== undefined && !tool.callsOthers
         const mayWait = isNamed || tool.approval !== undefined || asksFirst(call, tool)
-        return mayWait ? this.#guard(call, tool) : undefined
+        const guard = () => (mayWait ? this.#guard(call, tool) : undefined)
+        const { root } = call.context.parent?.progress ?? {}
+        return root?.approved === undefined ? guard() : refuseChangedRoot(root).then(guard)
       },
       'approval.pass': (call) => (call.guard === undefined ? undefined : this.#pass(call, tool)),
     }
@@ -286,6 +289,8 @@ export class Approvals implements CallHook<GuardedTool> {
     }
     if (approval.expires_at <= now) throw required(call, tool, await this.#ask(call, tool, params))
     await pauses.begin(call.tenant, approval.id, now).catch(unavailable)
+    const { root } = call.progress ?? call.context.parent?.progress ?? {}
+    if (root !== undefined) root.approved = approvedRoot(approval)
     if (call.progress !== undefined) call.progress.approval = approval.id
     return approval.decided_params ?? undefined
   }
@@ -369,7 +374,19 @@ function refuseChanged(pause: Pause, now: PausedCall): void {
   throw changedSince(changed, pause)
 }
 
-export function changedSince(changed: string, { id, run_id }: Pause): ToolExecutionError {
+/** The outermost tool stands last. */
+export const approvedRoot = (approval: Pause): Progress['root']['approved'] => ({
+  approval,
+  hash: readHashed(approval.definitions)?.at(-1)?.[1] ?? '',
+})
+
+/** Throws if a tool that an approved call may call has changed while it runs. */
+async function refuseChangedRoot({ hashed, approved }: Progress['root']): Promise<void> {
+  const [name, hash] = await hashed()
+  if (approved !== undefined && approved.hash !== hash) throw changedSince(name, approved.approval)
+}
+
+export function changedSince(changed: string, { id, run_id }: Pick<Pause, 'id' | 'run_id'>): ToolExecutionError {
   const how = run_id === null ? 'leave approval_id out' : 'repeat the call'
   const message = `${changedText(changed)} (approval '${id}'). The call did not run: ${how} to ask again`
   return new ToolExecutionError('PERMISSION_DENIED', message)

@@ -36,11 +36,7 @@ export class Continuations {
     if (parent?.progress !== undefined) return parent.progress.inner(parent.step ?? callId)
     const hashOf = () => hash('sha256', callKey(call.tool, call.userScope, params))
     const found = await this.#find(call, hashOf)
-    let known: Promise<HashedTool> | undefined
-    const hashed = () => {
-      known ??= this.#definitions.hashOf(tool)
-      return known
-    }
+    const hashed = () => this.#definitions.hashOf(tool)
     if (found === undefined) {
       const keyOf = () => key ?? (call.approval && ownKey(call.approval.id))
       const rootHash = (own: string) => hashOf() + scopeOf(call, own)
