@@ -74,7 +74,7 @@ test('functions in an implementation count with their text', async () => {
   expect(await of(() => 1)).not.toBe(await of(() => 2))
 })
 
-test('what the code of a tool may call counts where the tool is called by another one', async () => {
+test('what the code of a tool may call counts, also where the tool is called by another one', async () => {
   const coded: Kind = { ...calling, identity: () => ({ implementation: 'limits' }) }
   const kinds: Record<string, Kind> = { run_code: coded, flow: calling, pay: kind }
   const hashed = (tool: ToolDefinition, url: string) => {
@@ -87,9 +87,9 @@ test('what the code of a tool may call counts where the tool is called by anothe
   }
   const flow = define('flow', { calls: ['run_code'] })
   expect(await hashed(flow, 'a')).not.toBe(await hashed(flow, 'b'))
-  // A person reads its code.
   const code = define('run_code', { calls: ['pay'] })
-  expect(await hashed(code, 'a')).toBe(await hashed(code, 'b'))
+  expect(await hashed(code, 'a')).toBe(await hashed(code, 'a'))
+  expect(await hashed(code, 'a')).not.toBe(await hashed(code, 'b'))
 })
 
 test('code counts with its version, else with its text, and bound functions each as another one', () => {

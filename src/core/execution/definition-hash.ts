@@ -28,8 +28,8 @@ export async function definitionHash(tool: ToolDefinition, parts: DefinitionPart
     const kind = parts.kindOf(one)
     if (kind?.callees !== undefined) await parts.settled()
     const identity = await identityOf(one, kind)
-    // Code that a tool runs for others may call whatever it may call: nobody sees its text.
-    const calls = identity.calls ?? (one === tool ? [] : (kind?.callees?.(one) ?? []))
+    // Code may call whatever it may call: a person can't tell from its text.
+    const calls = identity.calls ?? kind?.callees?.(one) ?? []
     const { implementation } = identity
     // The effect of a tool that calls others follows from theirs.
     const effect = one.effect ?? (kind?.callees === undefined ? kind?.effect(one) : undefined)

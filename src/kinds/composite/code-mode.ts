@@ -114,7 +114,6 @@ export class CodeModeKind implements Kind {
     return isInstalled() ? undefined : 'Code mode needs the package run: npm install run'
   }
 
-  /** Not the tools: the code, which is a parameter, says which of them it calls. */
   identity(): Identity {
     return { implementation: this.#limits }
   }
