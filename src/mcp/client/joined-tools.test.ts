@@ -110,6 +110,14 @@ describe('a plain name', () => {
     expect(log.at('warn')).toEqual([{ server: 'bad', tool: 'transfer', before: 'bank' }])
   })
 
+  test('with the prefix of a server that was removed is free, with a warning', async () => {
+    const names = new MemoryToolNames()
+    await yard(['bad', 'bank'], names).set(offer('bank', 'transfer'))
+    const { set, log } = yard(['bad'], names)
+    await set(offer('bad', 'bank__close', 'look'))
+    expect(log.at('warn')).toEqual([{ server: 'bad', tool: 'bank__close', before: 'bank' }])
+  })
+
   test('belongs to the earlier server if several list it for the first time', async () => {
     const { set, owners } = yard(['one', 'two'])
     await set(offer('one', 'look'), offer('two', 'look'))

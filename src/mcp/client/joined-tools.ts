@@ -89,18 +89,28 @@ export class JoinedTools {
   }
 
   async #claim(): Promise<void> {
-    const { names, configured, log } = this.#parts
+    const { names, configured } = this.#parts
     this.#owners ??= await names.read()
     const before = this.#owners
     const { wanted } = this.#name()
-    if (wanted.size > 0) this.#owners = await names.claim(wanted, configured)
-    for (const [name, server] of wanted) {
-      const was = before.get(name)
-      if (was === undefined || ownerOf(this.#owners, name, configured) !== server) continue
-      const fields = { server, tool: name, before: was.at(-1) }
-      log.warn(fields, 'The MCP tool has the name of a tool of a server that was removed')
+    if (wanted.size > 0) {
+      this.#owners = await names.claim(wanted, configured)
+      this.#warnOfFormer(wanted, before, this.#owners)
     }
     this.#arrange()
+  }
+
+  /** What is configured for a name, or for names with a prefix, now applies to the tool of another server. */
+  #warnOfFormer(wanted: Wanted, before: NameOwners, now: NameOwners): void {
+    const { configured, log } = this.#parts
+    const servers = new Set([...before.values()].flat())
+    const former = new NamePrefixes([...servers].filter((server) => !configured.includes(server)))
+    for (const [name, server] of wanted) {
+      const was = before.get(name)?.at(-1) ?? former.ownerOf(name)
+      if (was === undefined || ownerOf(now, name, configured) !== server) continue
+      const fields = { server, tool: name, before: was }
+      log.warn(fields, 'The MCP tool has the name of a tool of a server that was removed')
+    }
   }
 
   #arrange(): void {
