@@ -102,7 +102,8 @@ describe('audiences', () => {
 
   test('may be several, and those of a path of MCP count there only', async () => {
     const { config, handlers } = toolConfig({ who: { run: async () => 'done' } })
-    const audience = ['api://one', 'api://two', `${PUBLIC}/mcp/other`, `${PUBLIC}/mcp/%zz`]
+    const behind = 'https://host.example/gw//mcp/%73mall/'
+    const audience = ['api://one', 'api://two', `${PUBLIC}/mcp/other`, `${PUBLIC}/mcp/%zz`, behind]
     const at = await openTestServer(
       {
         ...config,
@@ -121,6 +122,7 @@ describe('audiences', () => {
     expect(await all(`${PUBLIC}/mcp`)).toEqual([401, 200, 401, 401])
     expect(await all(`${PUBLIC}/mcp/small`)).toEqual([401, 401, 200, 401])
     expect(await all(`${PUBLIC}/mcp/other`)).toEqual([401, 401, 401, 200])
+    expect(await all(behind)).toEqual([401, 401, 200, 401])
     expect(await all([`https://evil.example/mcp`, 7, ''])).toEqual([401, 401, 401, 401])
     expect(await all(`${PUBLIC}/mcp/%zz`)).toEqual([401, 401, 401, 401])
     // A token that was verified at its path is refused at others, also from the cache.

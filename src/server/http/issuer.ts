@@ -183,9 +183,10 @@ export class Issuer {
   }
 
   #audiencesAt(path: string | undefined): readonly string[] {
-    const { public_url } = this.#installation.config.server ?? {}
-    const own = public_url === undefined || path === undefined ? [] : [`${public_url}${path}`]
-    const allowed = [this.settings.audience].flat().filter((one) => [undefined, path].includes(partOf(one)))
+    const { server, mcp } = this.#installation.config
+    const own = server?.public_url === undefined || path === undefined ? [] : [`${server.public_url}${path}`]
+    const parts = Object.keys(mcp?.servers_out ?? {}).map((name) => `/mcp/${name}`)
+    const allowed = [this.settings.audience].flat().filter((one) => [undefined, path].includes(partOf(one, parts)))
     return [...own, ...allowed]
   }
 
@@ -331,11 +332,11 @@ export class Issuer {
   }
 }
 
-/** The path of a part of the tools, if an audience is one, however the configuration spells it. */
-function partOf(audience: string): string | undefined {
+/** The path of a part of the tools, if an audience is one, however the configuration spells it, also behind a proxy's path. */
+function partOf(audience: string, parts: readonly string[]): string | undefined {
   if (!/^https?:/i.test(audience)) return undefined
   const path = pathOf(audience).replaceAll(/\/+/g, '/').replace(/\/$/, '')
-  return path.startsWith('/mcp/') ? path : undefined
+  return path.startsWith('/mcp/') ? path : parts.find((part) => path.endsWith(part))
 }
 
 function pathOf(url: string): string {
