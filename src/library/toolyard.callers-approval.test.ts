@@ -180,3 +180,15 @@ test('a call with an approval that a framework has asked for can be made by the 
     expect(result).toMatchObject(name === 'pay' ? { result: 'paid ada' } : { error_code: 'APPROVAL_REQUIRED' })
   }
 })
+
+test('a user whose name is not well-formed can not approve their own call', async () => {
+  const { yard, ask } = await open()
+  for (const [user, by] of [
+    ['a\ud800', 'a\ud800'],
+    ['a\ud800', 'a\ufffd'],
+    ['a\ufffd', 'a\ud800'],
+  ] as const) {
+    const id = await ask('pay', { user })
+    await expect(yard.decide(id, { decision: 'approve', by })).rejects.toThrow('The caller that asked may not decide')
+  }
+})

@@ -211,9 +211,11 @@ export class Approvals {
 
   /** A user who signs in, for whom a key acts, or whom a program names is the same user of the tenant. */
   #hasAsked({ tenant, caller, subject }: Pause, { id, user }: Pick<Caller, 'id' | 'user'>): boolean {
-    const askers = subject === null ? [caller] : [caller, userId(tenant, subject)]
-    // A program names any text, and its own users are callers.
-    const own = user === undefined ? [id] : [id, user, userId(tenant, user.toWellFormed())]
+    // A program names any text, which a store may return well-formed. Its own users are callers.
+    const wellFormed = (texts: readonly string[]) => texts.map((text) => text.toWellFormed())
+    const idOf = (name: string) => userId(tenant, name.toWellFormed())
+    const askers = wellFormed(subject === null ? [caller] : [caller, idOf(subject)])
+    const own = wellFormed(user === undefined ? [id] : [id, user, idOf(user)])
     return own.some((one) => askers.some((asker) => this.#options.callers.descends(one, asker)))
   }
 
