@@ -45,9 +45,9 @@ afterAll(async () => {
 
 const opened: HttpKind[] = []
 
-function openKind(): HttpKind {
+function openKind(env: Record<string, string> = {}): HttpKind {
   const settings = { allow_private: ['127.0.0.1/32'] }
-  const kind = new HttpKind({ settings, env: {}, log: silentLog, clock: systemClock })
+  const kind = new HttpKind({ settings, env, log: silentLog, clock: systemClock })
   opened.push(kind)
   return kind
 }
@@ -140,3 +140,23 @@ test('closes connections and opens no new ones', async () => {
   expect(result).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
   expect(asked).toEqual([])
 })
+
+test.each(['its identity is asked', 'it is called'])(
+  'a tool has the variables of the time when %s first',
+  async (what) => {
+    const env: Record<string, string> = {}
+    const kind = openKind(env)
+    const registry = new ToolRegistry()
+    const tool = toolOf({ url: `${home}/\${WHERE}` })
+    registry.register(tool)
+    const executor = new ToolExecutor(registry, { kinds: { http: kind } })
+    const call = () => executor.execute('tool', {})
+    expect(await call()).toMatchObject({ success: false })
+    env.WHERE = 'first'
+    if (what === 'it is called') await call()
+    const before = kind.identity(tool)
+    env.WHERE = 'second'
+    expect(kind.identity(tool)).toEqual(before)
+    expect(await call()).toMatchObject({ result: { url: '/first' } })
+  },
+)

@@ -1,4 +1,5 @@
 import { NO_ACCOUNTS } from '../../core/call-context.ts'
+import { type Environment, splitAtVariables, variableIn } from '../../core/environment.ts'
 import type { CircuitState, Handler, Identity, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'
@@ -18,6 +19,7 @@ export class HttpKind implements Kind {
   readonly schema = HTTP_IMPLEMENTATION_SCHEMA
   readonly #parts: HttpParts
   readonly #tools = new WeakMap<ToolDefinition, HttpTool>()
+  readonly #variables = new WeakMap<ToolDefinition, Environment>()
   #rules: NetworkRules | undefined
   #loaded: Promise<Loaded> | undefined
   #closed = false
@@ -60,7 +62,18 @@ export class HttpKind implements Kind {
   }
 
   identity(tool: ToolDefinition): Identity {
-    return { implementation: withoutSecrets(httpOf(tool), this.#parts.env) }
+    return { implementation: withoutSecrets(httpOf(tool), this.#variablesOf(tool)) }
+  }
+
+  /** Those of the first call, when all are set: what a person approves must be what runs, whatever the environment is later. */
+  #variablesOf(tool: ToolDefinition): Environment {
+    const known = this.#variables.get(tool)
+    if (known !== undefined) return known
+    const { url, headers, query, auth } = httpOf(tool)
+    const names = splitAtVariables(JSON.stringify([url, headers, query, auth])).filter((_, at) => at % 2 === 1)
+    const values = Object.fromEntries(names.map((name) => [name, variableIn(this.#parts.env, name)]))
+    if (names.every((name) => values[name] !== undefined)) this.#variables.set(tool, values)
+    return values
   }
 
   circuit(tool: ToolDefinition, tenant?: string): CircuitState | undefined {
@@ -93,7 +106,7 @@ export class HttpKind implements Kind {
     const { HttpClient, HttpTool } = await import('./http-tool.ts')
     const client = new HttpClient(this.#parts)
     if (this.#closed) await client.close()
-    return { client, make: (tool) => new HttpTool(tool, client) }
+    return { client, make: (tool) => new HttpTool(tool, client, this.#variablesOf(tool)) }
   }
 }
 

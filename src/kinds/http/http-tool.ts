@@ -11,6 +11,7 @@ import type { UserAccounts } from '../../core/call-context.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { DeadlineWheel } from '../../core/deadline-wheel.ts'
+import type { Environment } from '../../core/environment.ts'
 import type { CircuitState, HandlerContext } from '../../core/handler.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/records/redact.ts'
@@ -79,8 +80,8 @@ export class HttpTool {
   readonly #sending: Omit<SendOptions, 'signal' | 'tenant'>
 
   /** Throws if the implementation is invalid or its URL is blocked by network policy. */
-  constructor(tool: ToolDefinition, client: HttpClient) {
-    const { clock, env, log } = client.parts
+  constructor(tool: ToolDefinition, client: HttpClient, env: Environment) {
+    const { clock, log } = client.parts
     const plan = compileRequest(tool, env)
     const { implementation } = plan
     this.#name = tool.name
