@@ -92,6 +92,10 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   expiresAt: Number.POSITIVE_INFINITY,
 })
 
+/** Whether the run is the caller's own, or the caller may observe its tenant. The user of this machine may read all. */
+export const mayRead = (caller: Caller | undefined, run: { readonly caller: string | null } | undefined): boolean =>
+  run !== undefined && (caller === undefined || run.caller === caller.id || caller.scopes.has('observe'))
+
 const ACTED_FOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/
 
 /** Whether a key acts for another user. */

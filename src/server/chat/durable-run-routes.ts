@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller } from '../../app/callers/callers.ts'
+import { type Caller, mayRead } from '../../app/callers/callers.ts'
 import { keyedRunId } from '../../app/durable/durable-run-data.ts'
 import type { RunAnswer } from '../../chat/run.ts'
 import { canonicalText } from '../../core/json/canonical-text.ts'
@@ -68,10 +68,6 @@ export function answerStarted(reply: FastifyReply, run_id: string, status = 'run
   reply.header('location', `/api/runs/${run_id}`)
   return reply.code(status === 'running' ? 202 : 200).send({ ...answer, run_id, status })
 }
-
-/** Whether the run is the caller's own, or the caller may observe its tenant. */
-export const mayRead = ({ scopes, id }: Caller, run: { readonly caller: string | null } | undefined): boolean =>
-  run !== undefined && (run.caller === id || scopes.has('observe'))
 
 export function runNotFound({ server, caller, params: { id } }: FastifyRequest<OneRun>): HttpProblem {
   const { storage, events } = server.installation

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { McpServerStatus } from '../../app/tools/mcp-status.ts'
+import { usableTools } from '../../app/tools/usable-tools.ts'
 import { within } from '../../core/clock.ts'
 import { payloadJson } from '../../core/records/redact.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
@@ -7,7 +8,6 @@ import type { ReadMethod, ServerAnswer } from '../../mcp/client/sent-request.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { McpAnswer, McpTraffic } from '../http/views.ts'
-import { usableTools } from './tool-routes.ts'
 
 /** After this time the response says that the server is still connecting. */
 const RECONNECT_TIMEOUT_MS = 5_000

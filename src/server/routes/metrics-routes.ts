@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
+import { usableTools } from '../../app/tools/usable-tools.ts'
 import { CONFIG_SCHEMA, type Config } from '../../config/config.ts'
 import {
   METRIC_WINDOWS,
@@ -14,7 +15,6 @@ import type { ToolDefinition } from '../../core/tool.ts'
 import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from '../http/views.ts'
-import { usableTools } from './tool-routes.ts'
 
 const WINDOW = { type: 'string', examples: ['24h'] }
 const MS = { type: 'number', description: 'Milliseconds.' }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { complianceReport } from '../../app/service-levels/compliance-report.ts'
 import type { ObjectiveReport } from '../../app/service-levels/objectives.ts'
+import { usableTools } from '../../app/tools/usable-tools.ts'
 import { matchesGlobs } from '../../core/execution/permit.ts'
 import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -9,7 +10,6 @@ import { COUNT, exactly, list, object, route, TEXT, TIME, TIME_OR_NULL } from '.
 import type { ObjectivesView } from '../http/views.ts'
 import { TIME_QUERY, timeOf } from './record-routes.ts'
 import { REPORT_FORMATS, type ReportFormat } from './report-export.ts'
-import { usableTools } from './tool-routes.ts'
 
 const NUMBER = { type: 'number' }
 const RATE = { type: ['number', 'null'] }

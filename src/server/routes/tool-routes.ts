@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
+import { usableTools } from '../../app/tools/usable-tools.ts'
 import { DEFAULT_FOUND, MAX_FOUND } from '../../chat/discovery.ts'
-import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { packageOf, pinnedName, versionOf } from '../../core/execution/tool-view.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
@@ -229,17 +228,4 @@ export function searchRoute(app: FastifyInstance): void {
       return { tools: found.map(({ name, description, parameters }) => ({ name, description, parameters })) }
     },
   )
-}
-
-/** The tools that the caller may use. */
-export function usableTools(
-  { manager, tenants }: Installation,
-  { id, tenant, tools }: Pick<Caller, 'tenant' | 'tools'> & { readonly id?: string },
-): ToolDefinition[] {
-  const rights = { tenant, caller: id, flags: tenants.flags(tenant), tools }
-  const registry = manager.getRegistry()
-  return registry
-    .definitions(rights)
-    .filter((tool) => missingPermission(tool, rights) === undefined)
-    .map((tool) => registry.shownTo(tool, rights))
 }

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../app/callers/callers.ts'
+import { usableTools } from '../../app/tools/usable-tools.ts'
 import type { RolloutStart } from '../../app/versions/rollouts.ts'
 import { ROLLOUT_SCHEMA } from '../../core/tool.ts'
 import { TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { found } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
-import { usableTools } from './tool-routes.ts'
 
 const NAME = pathParameter('name', 200)
 const NUMBER = { type: ['number', 'null'] }

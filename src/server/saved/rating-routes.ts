@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../app/callers/callers.ts'
+import { type Caller, mayRead } from '../../app/callers/callers.ts'
 import { redactText } from '../../core/records/redact.ts'
 import type { ListedItem } from '../../core/storage/item-store.ts'
-import { mayRead } from '../chat/durable-run-routes.ts'
-
 import { found, HttpProblem } from '../http/problem.ts'
 import { exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { RatedTrial, Rating } from '../http/views.ts'
