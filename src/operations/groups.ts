@@ -45,7 +45,8 @@ export const operationList = {
       needs: 'store',
       async run(_host, _input, { caller }) {
         const all = await everyOperation()
-        const open = all.filter(({ scope }) => caller === undefined || isOpenTo(scope, caller.scopes))
+        const routed = all.filter(({ path }) => path !== undefined)
+        const open = routed.filter(({ scope }) => caller === undefined || isOpenTo(scope, caller.scopes))
         return {
           operations: open.map((one) => {
             const { id, method, path, scope, summary } = one

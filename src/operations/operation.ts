@@ -5,6 +5,7 @@ import type { Installation } from '../app/installation.ts'
 import type { Config } from '../config/config.ts'
 import type { Scope } from '../config/roles.ts'
 import type { Clock } from '../core/clock.ts'
+import { OperationError } from '../core/operation/operation-error.ts'
 import type { Storage } from '../storage/sql/engine.ts'
 
 /** The scope that a caller needs, or several of which it needs one. */
@@ -69,9 +70,9 @@ export type TenantChoice =
 export interface Operation<Need extends Needs = Needs, Input = never, Answer = unknown> {
   /** Such as `approvals.decide`: the method of the library. */
   readonly id: string
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Such as `/api/approvals/:id`. */
-  readonly path: string
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Such as `/api/approvals/:id`. Absent: there is no route. */
+  readonly path?: string
   readonly scope: NeededScope | null
   /** The group of the API reference. */
   readonly tag: string
@@ -112,6 +113,7 @@ export interface CommandOption {
   readonly description: string
   readonly choices?: readonly string[]
   readonly default?: string
+  readonly required?: true
 }
 
 /** What a terminal shows. */
@@ -134,14 +136,23 @@ export interface CommandOf<Input, Answer> {
   readonly description: string
   /** Descriptions of arguments, by field: all fields of the path. */
   readonly arguments?: Readonly<Record<string, string>>
-  /** By field, in the order of the help. */
+  /** The arguments that can be left out. */
+  readonly optional?: readonly string[]
+  /**
+   * By field, such as `status` or `guard.min_calls`, in the order of the help. One called `tenant` is `--tenant`, if it isn't the
+   * last or has a default.
+   */
   readonly options?: Readonly<Record<string, CommandOption>>
   /** The description of `--tenant`. Without it the command has all tenants. */
   readonly tenant?: string
   /** The input, from what was typed. Default: options are read by the schemas of their fields. */
   read?(typed: Typed): unknown
   /** The answer if there is no store. Default: what the path names doesn't exist; or else a store is created. */
-  readonly nothing?: Answer
+  readonly nothing?: Answer | ((config: Config, input: Input) => Answer | Promise<Answer>)
+  /** A store is created if there is none, whatever the path names. */
+  readonly creates?: true
+  /** False: the configuration may refer to secrets and variables that aren't set. */
+  readonly secrets?: boolean
   /** The tool that the command needs, so that it waits for no other MCP server; null: none. */
   tool?(host: Installation, input: Input): Promise<string | null>
   /** How the command calls what the path names, such as `approval with the id`. */
@@ -181,6 +192,11 @@ interface Spec<Need extends Needs, Params, Query, Body, Required, Answer>
   readonly required?: readonly Required[]
   run(host: Hosts[Need], input: InputFrom<Params, Query, Body, Required>, call: OperationCall): Answer | Promise<Answer>
   readonly cli?: Operation<Need, InputFrom<Params, Query, Body, Required>, Answer>['cli']
+}
+
+/** Refuses to read what nothing was written to. */
+export function noStore(): never {
+  throw new OperationError('not_found', 'There is no store yet', '"toolyard serve" creates one')
 }
 
 /** Describes an operation once: faces derive from it. The input has the fields of the path, the query and the body. */

@@ -302,6 +302,10 @@ export function withAccess<T>(
   })
 }
 
+/** The configuration, without its secrets: they need not be set. */
+export const currentConfig = (terminal: Terminal, options: GlobalOptions): Promise<Config> =>
+  readConfig(configFile(terminal, options.config), { secrets: false })
+
 /** Runs an operation that needs only the store. */
 export function withStoreHost<T>(
   terminal: Terminal,
@@ -312,7 +316,7 @@ export function withStoreHost<T>(
     const { Access } = await import('../../app/callers/audit-events.ts')
     return work({
       ...{ storage, events, access: new Access(storage, events), clock: systemClock },
-      currentConfig: () => readConfig(configFile(terminal, options.config), { secrets: false }),
+      currentConfig: () => currentConfig(terminal, options),
       settle: async () => {},
     })
   })

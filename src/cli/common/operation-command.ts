@@ -1,10 +1,20 @@
 import { type Command, Option } from 'commander'
-import { OperationError } from '../../core/operation/operation-error.ts'
+import type { Installation } from '../../app/installation.ts'
+import { INVALID, OperationError } from '../../core/operation/operation-error.ts'
 import type { JsonSchema } from '../../core/tool.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { checkInput } from '../../operations/check-input.ts'
 import type { AnyOperation, CommandOf, OperationCall, Typed } from '../../operations/operation.ts'
-import { awaitServers, commandUser, hasStore, LONG_WAIT_MS, withInstallation, withStoreHost } from './open.ts'
-import { parameterSchema, readInteger, readParams, tenantName } from './params.ts'
+import {
+  awaitServers,
+  commandUser,
+  currentConfig,
+  hasStore,
+  LONG_WAIT_MS,
+  withInstallation,
+  withStoreHost,
+} from './open.ts'
+import { parameterSchema, readInteger, readNumber, readParams, tenantName } from './params.ts'
 import {
   actions,
   type Done,
@@ -26,7 +36,9 @@ export function defineOperations(
 ): void {
   for (const operation of Object.values(operations)) {
     const commands = (operation.cli === undefined ? [] : [operation.cli].flat()) as readonly AnyCommand[]
-    for (const command of commands) define(group, terminal, done, operation, command)
+    for (const command of commands) {
+      if (command.command.split(' ')[0] === group.name()) define(group, terminal, done, operation, command)
+    }
   }
 }
 
@@ -35,14 +47,14 @@ function define(group: Command, terminal: Terminal, done: Done, operation: AnyOp
   const defined = name === undefined ? group : group.command(name).description(command.description)
   const fields = Object.keys(command.arguments ?? {})
   for (const [field, description] of Object.entries(command.arguments ?? {})) {
-    defined.argument(`<${field}>`, description)
+    defined.argument(command.optional?.includes(field) ? `[${field}]` : `<${field}>`, description)
   }
-  const options = Object.entries(command.options ?? {}).map(([field, { flags, description, choices, ...rest }]) => {
-    const option = new Option(flags, description)
+  const options = Object.entries(command.options ?? {}).flatMap(([field, { flags, description, choices, ...rest }]) => {
+    const option = new Option(flags, description).makeOptionMandatory(rest.required === true)
     if (choices !== undefined) option.choices(choices)
     if (rest.default !== undefined) option.default(rest.default)
     defined.addOption(option)
-    return [field, option.attributeName()] as const
+    return field === 'tenant' ? [] : [[field, option.attributeName()] as const]
   })
   if (command.tenant !== undefined) defined.option('--tenant <id>', command.tenant)
   defined.action(
@@ -52,7 +64,7 @@ function define(group: Command, terminal: Terminal, done: Done, operation: AnyOp
     )(async (_terminal: Terminal, ...words: unknown[]) => {
       const given = words.at(-1) as GlobalOptions & Record<string, Typed[string]>
       const typed: Typed = Object.fromEntries([
-        ...fields.map((field, index) => [field, words[index] as string]),
+        ...fields.flatMap((field, index) => (words[index] === undefined ? [] : [[field, words[index] as string]])),
         ...options.flatMap(([field, attribute]) => (given[attribute] === undefined ? [] : [[field, given[attribute]]])),
       ])
       return run(terminal, given, operation, command, typed)
@@ -68,11 +80,11 @@ async function run(
   command: AnyCommand,
   typed: Typed,
 ): Promise<number> {
-  const { thing, hint } = command
+  const { thing, hint, options: known } = command
   try {
     const tenant = typeof options.tenant === 'string' ? tenantName(options.tenant) : undefined
     const said = command.read?.(typed) ?? typed
-    const input = (await readFields(said as Typed, operation, terminal)) as never
+    const input = (await readFields(said as Typed, operation, known, terminal)) as never
     checkInput(operation, input)
     const call: OperationCall = { caller: undefined, by: commandUser(), face: 'cli', tenant }
     const answer = await open(terminal, options, operation, command, input, call)
@@ -85,11 +97,13 @@ async function run(
     }
     return shown.code ?? 0
   } catch (error) {
+    if (error instanceof ToolExecutionError) throw new UsageError(printableLine(error.message), { cause: error })
     if (!(error instanceof OperationError)) throw error
     const { message, missing } = error
     const why = missing === undefined || thing === undefined ? message : `There is no ${thing} '${missing}'`
     const fix = missing === undefined || hint === undefined ? error.hint : hint
-    throw new UsageError(printableLine(`${why}${fix === undefined ? '' : `: ${fix}`}.`), { cause: error })
+    const parts = [message === INVALID ? undefined : why, fix].filter((part) => part !== undefined)
+    throw new UsageError(printableLine(`${parts.join(': ')}.`), { cause: error })
   }
 }
 
@@ -98,11 +112,12 @@ async function open(
   terminal: Terminal,
   options: GlobalOptions,
   operation: AnyOperation,
-  { nothing, arguments: named, tool }: AnyCommand,
+  { nothing, arguments: named, tool, creates, secrets = true }: AnyCommand,
   input: never,
   call: OperationCall,
 ): Promise<unknown> {
-  if (!hasStore(terminal)) {
+  if (!hasStore(terminal) && !creates) {
+    if (typeof nothing === 'function') return nothing(await currentConfig(terminal, options), input)
     if (nothing !== undefined) return nothing
     const [first] = Object.keys(named ?? {})
     if (first !== undefined) throw new OperationError('not_found', 'not found', undefined, input[first])
@@ -110,7 +125,7 @@ async function open(
   if (operation.needs === 'store') {
     return withStoreHost(terminal, options, async (host) => (operation as AnyOperation).run(host as never, input, call))
   }
-  return withInstallation(terminal, options, async (installation) => {
+  const work = async (installation: Installation) => {
     const { manager } = installation
     const needed = operation.needs === 'servers' ? await tool?.(installation, input) : null
     if (needed !== null) {
@@ -118,24 +133,38 @@ async function open(
       await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere, terminal })
     }
     return operation.run(installation as never, input, call)
-  })
+  }
+  return withInstallation(terminal, options, work, { record: 'always', secrets })
+}
+
+/** The schema of a field such as `guard.min_calls`. */
+function schemaOf({ params, query, body }: AnyOperation, field: string): JsonSchema | undefined {
+  const inside = (schema: JsonSchema | undefined, name: string) => schema && parameterSchema(schema, name)
+  return [params, query, body]
+    .map((part) => field.split('.').reduce(inside, part as JsonSchema | undefined))
+    .find((schema) => schema !== undefined)
 }
 
 /** Values that were typed as text, as the schemas of their fields have them. */
-async function readFields(typed: Typed, { params, query, body }: AnyOperation, { stdin }: Terminal): Promise<object> {
-  const schemaOf = (field: string) =>
-    [params, query, body].flatMap((part) =>
-      part === undefined ? [] : (parameterSchema(part as JsonSchema, field) ?? []),
-    )[0]
-  const entries = Object.entries(typed).map(async ([field, value]) => {
-    const { type, minimum, maximum } = Object(schemaOf(field)) as JsonSchema
-    const option = `--${field.replaceAll('_', '-')}`
-    if (typeof value !== 'string') return [field, value]
-    if (type === 'object') return [field, await readParams([value], undefined, stdin)]
-    if (type === 'integer') {
-      return [field, readInteger(option, value, Number(minimum ?? 0), Number(maximum ?? Number.MAX_SAFE_INTEGER))]
-    }
-    return [field, value]
-  })
-  return Object.fromEntries(await Promise.all(entries))
+async function readFields(
+  typed: Typed,
+  operation: AnyOperation,
+  options: AnyCommand['options'],
+  { stdin }: Terminal,
+): Promise<object> {
+  const input: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(typed)) {
+    const { type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = Object(schemaOf(operation, field)) as JsonSchema
+    const option = options?.[field]?.flags.split(' ')[0] ?? field
+    const read = { integer: readInteger, number: readNumber }[String(type)]
+    const [name = field, inner] = field.split('.')
+    const one =
+      typeof value !== 'string'
+        ? value
+        : type === 'object'
+          ? await readParams([value], undefined, stdin)
+          : (read?.(option, value, Number(minimum), Number(maximum)) ?? value)
+    input[name] = inner === undefined ? one : { ...Object(input[name]), [inner]: one }
+  }
+  return input
 }

@@ -13,6 +13,13 @@ export function readInteger(option: string, text: string, min: number, max: numb
   throw new UsageError(`${option} takes a whole number from ${min} to ${max}, not '${printableLine(text)}'.`)
 }
 
+/** Reads a number in a range. */
+export function readNumber(option: string, text: string, min: number, max: number): number {
+  const number = Number(text)
+  if (text.trim() !== '' && number >= min && number <= max) return number
+  throw new UsageError(`${option} takes a number from ${min} to ${max}, not '${printableLine(text)}'.`)
+}
+
 /** The option of commands that read the records of one tenant. */
 export const TENANT_OPTION = ['--tenant <id>', 'the tenant (default local)'] as const
 

@@ -26,6 +26,11 @@ export class OperationError extends Error {
   }
 }
 
+export const INVALID = 'The request is not valid'
+
+/** An input that the schema allows and that is still not valid. */
+export const invalid = (problem: string): OperationError => new OperationError('invalid', INVALID, problem)
+
 /** The value; throws `not_found` if there is none. `thing` is such as `Approval`. */
 export function found<Value>(value: Value | undefined, thing: string, name: string, hint?: string): Value {
   if (value === undefined) throw new OperationError('not_found', `${thing} '${name}' not found`, hint, name)

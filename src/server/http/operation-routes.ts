@@ -15,6 +15,7 @@ export const operationRoutes =
 
 function addRoute(app: FastifyInstance, operation: AnyOperation): void {
   const { method, path, scope, tag, summary, description, params, body, tenant = 'own', status = 200 } = operation
+  if (method === undefined || path === undefined) return
   const query = withTenant(operation.query, tenant)
   const options = route(scope, tag, summary, {
     ...(description !== undefined && { description }),
