@@ -189,12 +189,15 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   ],
   rollout: [
     'Give some of the callers another version of a tool',
-    async () => (await import('./commands/versions.ts')).defineRollout,
+    () => operationsOf(import('../operations/versions.ts').then(({ rollouts }) => rollouts)),
   ],
-  versions: ['Compare the versions of a tool', async () => (await import('./commands/versions.ts')).defineVersions],
+  versions: [
+    'Compare the versions of a tool',
+    () => operationsOf(import('../operations/versions.ts').then(({ versions }) => versions)),
+  ],
   diff: [
     'Show what changed for callers between two versions',
-    async () => (await import('./commands/versions.ts')).defineDiff,
+    async () => (await import('./commands/diff.ts')).defineDiff,
   ],
   costs: ['Show what tools and models cost', async () => (await import('./commands/reports.ts')).defineCosts],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],

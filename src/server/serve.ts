@@ -9,6 +9,7 @@ import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import { approvals } from '../operations/approvals.ts'
 import { compileValidator, validationError } from '../operations/check-input.ts'
 import { operationList } from '../operations/groups.ts'
+import { rollouts, versions } from '../operations/versions.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
@@ -43,7 +44,6 @@ import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes, userRoutes } from './routes/sign-in-routes.ts'
 import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
-import { versionRoutes } from './routes/version-routes.ts'
 import { ratingRoutes } from './saved/rating-routes.ts'
 import { threadRoutes } from './saved/thread-routes.ts'
 import { viewRoutes } from './saved/view-routes.ts'
@@ -87,7 +87,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   oidcRoutes,
   connectionRoutes,
   statusRoutes,
-  versionRoutes,
+  operationRoutes({ ...versions.operations, ...rollouts.operations }),
   objectiveRoutes,
   operationRoutes(operationList.operations),
 ]

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditRow } from '../../core/storage/ledger.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
@@ -60,6 +62,21 @@ test('a rollout goes from its start to its promotion, and a running server follo
     ['greet', '2.0.0'],
     ['greet', '1.1.0'],
   ])
+})
+
+test('reading rollouts and versions creates no store', async () => {
+  const { toolyard, data } = await installationFolder(config)
+  expect((await toolyard('rollout', 'show', 'greet')).out).toMatch(/^TOOL .*\ngreet +1\.0\.0$/m)
+  expect(await toolyard('versions', 'greet')).toMatchObject({
+    code: 2,
+    err: 'There is no store yet: "toolyard serve" creates one.\n',
+  })
+  expect(existsSync(join(data, 'toolyard.db'))).toBe(false)
+  const start = ['rollout', 'start', 'greet', '--candidate', '1.1.0', '--percent']
+  expect((await toolyard(...start, '101')).err).toBe("--percent takes a number from 0 to 100, not '101'.\n")
+  expect((await toolyard(...start, '10', '--min-calls', '2')).err).toContain('--min-calls takes a whole number')
+  expect((await toolyard(...start, '10')).code).toBe(0)
+  expect((await toolyard('versions', 'greet@1.0.0')).err).toContain("There is no tool 'greet@1.0.0'")
 })
 
 test('toolyard diff says what changed for callers, and exits with 1 if it breaks calls', async () => {
