@@ -64,7 +64,7 @@ const isoDay = (time: number): string => new Date(time).toISOString().slice(0, 1
 
 /** What was spent, in total, by day, and by tool, model, tenant, key or run. */
 export async function costReport(
-  store: SpendingStore,
+  store: Pick<SpendingStore, 'report'>,
   query: Omit<SpendingQuery, 'limit'> & { readonly limit?: number },
   { currency, keyName }: { readonly currency: string; readonly keyName?: (id: string) => string },
 ): Promise<CostReport> {

@@ -199,7 +199,10 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'Show what changed for callers between two versions',
     async () => (await import('./commands/diff.ts')).defineDiff,
   ],
-  costs: ['Show what tools and models cost', async () => (await import('./commands/reports.ts')).defineCosts],
+  costs: [
+    'Show what tools and models cost',
+    () => operationsOf(import('../operations/costs.ts').then(({ costs }) => costs)),
+  ],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
   report: [
     'Report who used what, and verify the audit log',

@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import { approvals } from '../operations/approvals.ts'
 import { compileValidator, validationError } from '../operations/check-input.ts'
+import { costs } from '../operations/costs.ts'
 import { operationList } from '../operations/groups.ts'
 import { rollouts, versions } from '../operations/versions.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
@@ -30,7 +31,6 @@ import { webhookTasks } from './jobs/webhooks.ts'
 import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { connectionRoutes } from './routes/connection-routes.ts'
-import { costRoutes } from './routes/cost-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { historyRoutes } from './routes/history-routes.ts'
 import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
@@ -73,7 +73,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   setupRoutes,
   limitRoutes,
   metricsRoutes,
-  costRoutes,
+  operationRoutes(costs.operations),
   prometheusRoutes,
   auditRoutes,
   historyRoutes,

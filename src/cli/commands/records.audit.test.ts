@@ -9,7 +9,6 @@ import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
 import { type AuditListOptions, auditList, auditVerify } from './records.ts'
-import { type CostsOptions, costsList } from './reports.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [mock('weather', 'rain')] } }
 
@@ -29,12 +28,11 @@ async function audited(calls: readonly (readonly [tenant: string, tool: string])
 test('costs are listed by tool, with what is unknown, as of the server', async () => {
   const paid = { ...mock('search', 'found'), cost: { per_call: 0.25 } }
   const registry = [mock('weather', 'rain'), paid]
-  const { toolyard, json, run, serve } = await installationFolder({
+  const { toolyard, serve } = await installationFolder({
     tools: { enabled: true, registry },
     costs: { currency: 'EUR' },
   })
-  const listed = (options: CostsOptions) => (terminal: Terminal) =>
-    costsList(terminal, { ...options, config: terminal.path('toolyard.config.json') })
+  const rows = async (...options: string[]) => JSON.parse((await toolyard('costs', '--json', ...options)).out).rows
   expect(await toolyard('costs')).toMatchObject({
     code: 0,
     err: expect.stringMatching(/^No costs from \S+ to \S+\.\n$/),
@@ -47,9 +45,9 @@ test('costs are listed by tool, with what is unknown, as of the server', async (
   const { out, err } = await toolyard('costs', '--period', 'day')
   expect(out).toMatch(/^NAME +COST +CALLS +UNKNOWN\nsearch +0.5 EUR +2 +0\nweather +unknown +1 +1\n$/)
   expect(err).toMatch(/^0.5 EUR in all, \S+ to \S+, and 1 of unknown cost\.\n$/)
-  expect((await json(listed({ by: 'tenant' }))).rows).toEqual([{ name: 'acme', cost: 0.5, calls: 3, unknown_calls: 1 }])
-  expect((await json(listed({ by: 'tool', tenant: 'other' }))).rows).toEqual([])
-  expect(await run(listed({ from: '2026-13-01' }))).toMatchObject({
+  expect(await rows('--by', 'tenant')).toEqual([{ name: 'acme', cost: 0.5, calls: 3, unknown_calls: 1 }])
+  expect(await rows('--by', 'tool', '--tenant', 'other')).toEqual([])
+  expect(await toolyard('costs', '--from', '2026-13-01')).toMatchObject({
     code: 2,
     err: expect.stringContaining('is not a day'),
   })
