@@ -206,11 +206,11 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
   report: [
     'Report who used what, and verify the audit log',
-    async () => (await import('./commands/reports.ts')).defineReport,
+    async () => (await import('./commands/report.ts')).defineReport,
   ],
   objectives: [
     'Show objectives, their error budget and alerts',
-    async () => (await import('./commands/reports.ts')).defineObjectives,
+    () => operationsOf(import('../operations/objectives.ts').then(({ objectives }) => objectives)),
   ],
   runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [

@@ -1,7 +1,9 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import type { Access, Actor, AuditEvents } from '../app/callers/audit-events.ts'
 import type { Caller } from '../app/callers/callers.ts'
+import type { Tenants } from '../app/callers/tenants.ts'
 import type { Installation } from '../app/installation.ts'
+import type { ToolManager } from '../app/tools/tool-manager.ts'
 import type { Config } from '../config/config.ts'
 import type { Scope } from '../config/roles.ts'
 import type { Clock } from '../core/clock.ts'
@@ -44,6 +46,10 @@ export interface StoreHost {
   readonly events: AuditEvents
   readonly access: Access
   readonly clock: Clock
+  /** Only on a server. */
+  readonly manager?: ToolManager
+  /** Only on a server. */
+  readonly tenants?: Tenants
   currentConfig(): Promise<Config>
   /** Waits until all answered calls are recorded, or until the timeout if the store is slow. */
   settle(): Promise<void>

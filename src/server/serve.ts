@@ -10,6 +10,7 @@ import { approvals } from '../operations/approvals.ts'
 import { compileValidator, validationError } from '../operations/check-input.ts'
 import { costs } from '../operations/costs.ts'
 import { operationList } from '../operations/groups.ts'
+import { objectives } from '../operations/objectives.ts'
 import { rollouts, versions } from '../operations/versions.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
@@ -37,10 +38,10 @@ import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { mcpServerRoutes } from './routes/mcp-server-routes.ts'
 import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
-import { objectiveRoutes } from './routes/objective-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
+import { reportRoutes } from './routes/report-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes, userRoutes } from './routes/sign-in-routes.ts'
 import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
@@ -88,7 +89,8 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   connectionRoutes,
   statusRoutes,
   operationRoutes({ ...versions.operations, ...rollouts.operations }),
-  objectiveRoutes,
+  operationRoutes(objectives.operations),
+  reportRoutes,
   operationRoutes(operationList.operations),
 ]
 

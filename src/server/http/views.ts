@@ -1,6 +1,5 @@
 import type { CallerLimit, Scope } from '../../app/callers/callers.ts'
 import type { PayloadPolicy } from '../../app/payloads.ts'
-import type { Alert, ObjectiveReport } from '../../app/service-levels/objectives.ts'
 import type { Role } from '../../config/roles.ts'
 import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { DurableStatus } from '../../core/storage/durable-run-store.ts'
@@ -371,10 +370,4 @@ export interface ThreadsView {
   /** Whether the server stores threads. */
   readonly stored: boolean
   readonly threads: readonly ListedThread[]
-}
-
-/** What `GET /api/objectives` answers. */
-export interface ObjectivesView {
-  readonly objectives: readonly ObjectiveReport[]
-  readonly alerts?: readonly Omit<Alert, 'calm_since'>[]
 }

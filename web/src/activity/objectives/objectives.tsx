@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ObjectivesView } from '../../../../src/server/http/views.ts'
+import type { ObjectivesView } from '../../../../src/operations/objectives.ts'
 import { useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { count, inDate, inDay, inNumber, inTenths } from '../../parts/figures.ts'
