@@ -10,6 +10,8 @@ import { approvals } from '../operations/approvals.ts'
 import { compileValidator, validationError } from '../operations/check-input.ts'
 import { costs } from '../operations/costs.ts'
 import { operationList } from '../operations/groups.ts'
+import { limits } from '../operations/limits.ts'
+import { metrics } from '../operations/metrics.ts'
 import { objectives } from '../operations/objectives.ts'
 import { rollouts, versions } from '../operations/versions.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
@@ -37,7 +39,7 @@ import { historyRoutes } from './routes/history-routes.ts'
 import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { mcpServerRoutes } from './routes/mcp-server-routes.ts'
-import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
+import { prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { packageRoutes } from './routes/package-routes.ts'
 import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
@@ -72,9 +74,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   mcpServerRoutes,
   packageRoutes,
   setupRoutes,
-  limitRoutes,
-  metricsRoutes,
-  operationRoutes(costs.operations),
+  operationRoutes({ ...limits.operations, ...metrics.operations, ...costs.operations }),
   prometheusRoutes,
   auditRoutes,
   historyRoutes,

@@ -1,7 +1,6 @@
-import type { CallerLimit, Scope } from '../../app/callers/callers.ts'
+import type { Scope } from '../../app/callers/callers.ts'
 import type { PayloadPolicy } from '../../app/payloads.ts'
 import type { Role } from '../../config/roles.ts'
-import type { CircuitState, ToolHealth } from '../../core/handler.ts'
 import type { DurableStatus } from '../../core/storage/durable-run-store.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
@@ -262,42 +261,6 @@ export interface Session {
   readonly currency?: string
   /** The version of the server. */
   readonly version: string
-}
-
-/** The circuit breaker of one tool. */
-export interface ShownCircuit extends Omit<CircuitState, 'since'> {
-  readonly tool: string
-  /** When it opened, or a trial call began. */
-  readonly since?: string | undefined
-}
-
-export interface ShownToolLimit extends Pick<ToolHealth, 'rate_limit' | 'concurrency'> {
-  readonly tool: string
-}
-
-/** A limit of the configuration. */
-export interface ConfiguredLimit {
-  readonly path: string
-  readonly description: string
-  /** Null if it is not set. */
-  readonly value: number | null
-}
-
-/** The budget of a response rule. */
-export interface ShownBudget {
-  readonly path: string
-  readonly model: string
-  readonly wall_time_ms?: number
-  readonly tokens?: number
-  readonly cost?: number
-}
-
-export interface LimitsView {
-  readonly callers: readonly CallerLimit[]
-  readonly tools: readonly ShownToolLimit[]
-  readonly circuits: readonly ShownCircuit[]
-  readonly budgets: readonly ShownBudget[]
-  readonly configured: readonly ConfiguredLimit[]
 }
 
 export interface RolesView {

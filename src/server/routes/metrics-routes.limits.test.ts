@@ -2,9 +2,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../config/config.ts'
+import type { LimitsView } from '../../operations/limits.ts'
 import { ManualClock } from '../../testing/stand-ins.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
-import type { LimitsView } from '../http/views.ts'
 
 const SEES_ALL = ['read', 'call', 'observe', 'installation'] as const
 

@@ -1,6 +1,6 @@
 import { queryOptions, type UseQueryOptions, type UseQueryResult, useQuery } from '@tanstack/react-query'
 import type { McpServerStatus } from '../../../../src/app/tools/mcp-status.ts'
-import type { LimitsView } from '../../../../src/server/http/views.ts'
+import type { LimitsView } from '../../../../src/operations/limits.ts'
 import { useConnection } from '../../api/connection.ts'
 import { requestJson } from '../../api/request.ts'
 

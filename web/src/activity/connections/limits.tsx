@@ -1,5 +1,5 @@
 import { Link } from 'wouter'
-import type { LimitsView } from '../../../../src/server/http/views.ts'
+import type { LimitsView } from '../../../../src/operations/limits.ts'
 import { count, inDate, inMoney, inNumber, inTime } from '../../parts/figures.ts'
 import { Code, Section } from '../../parts/section.tsx'
 import { Chip, Failed, Loading } from '../../parts/states.tsx'
