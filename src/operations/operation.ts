@@ -258,6 +258,12 @@ export const exactly = (properties: object) => ({ ...object(properties), additio
 /** A field of the path. */
 export const inPath = <const Length extends number>(maxLength: Length) => ({ ...TEXT, maxLength }) as const
 
+/** An id in the path that callers choose, or that of a job. */
+export const ID_IN_PATH = { type: 'string', pattern: '^[\\w-]{1,64}$' } as const
+
+/** The answer of an operation that removes something. */
+export const REMOVED = { answer: { description: 'Removed', type: 'null' }, status: 204 } as const
+
 /** The fields of a list that is read page by page. */
 export const PAGE = {
   limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },

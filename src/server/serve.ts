@@ -13,8 +13,12 @@ import { operationList } from '../operations/groups.ts'
 import { limits } from '../operations/limits.ts'
 import { metrics } from '../operations/metrics.ts'
 import { objectives } from '../operations/objectives.ts'
+import { ratings } from '../operations/ratings.ts'
+import { threads } from '../operations/threads.ts'
 import { rollouts, versions } from '../operations/versions.ts'
+import { views } from '../operations/views.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
+import { SUITES } from '../validation/suites/suite.ts'
 import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
 import { durableRunRoutes } from './chat/durable-run-routes.ts'
@@ -47,12 +51,9 @@ import { reportRoutes } from './routes/report-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { oidcRoutes, sessionRoutes, userRoutes } from './routes/sign-in-routes.ts'
 import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
-import { ratingRoutes } from './saved/rating-routes.ts'
-import { threadRoutes } from './saved/thread-routes.ts'
-import { viewRoutes } from './saved/view-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
-import { SUITES, suiteTask } from './suites/suite-runs.ts'
+import { suiteTask } from './suites/suite-runs.ts'
 
 const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   executeRoute,
@@ -78,9 +79,9 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   prometheusRoutes,
   auditRoutes,
   historyRoutes,
-  threadRoutes,
-  ratingRoutes,
-  viewRoutes,
+  operationRoutes(threads.operations),
+  operationRoutes(ratings.operations),
+  operationRoutes(views.operations),
   keyRoutes,
   userRoutes,
   tenantRoutes,

@@ -4,6 +4,7 @@ export const OPERATION_ERRORS = {
   forbidden: 403,
   not_found: 404,
   conflict: 409,
+  too_large: 413,
   unprocessable: 422,
   too_many: 429,
 } as const

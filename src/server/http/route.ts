@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify'
-import { type NeededScope, object, TEXT } from '../../operations/operation.ts'
+import { ID_IN_PATH, type NeededScope, object, TEXT } from '../../operations/operation.ts'
 
 export {
   COUNT,
@@ -22,7 +22,7 @@ export const route = (scope: NeededScope | null, tag: string, summary: string, s
 export const pathParameter = (name: string, maxLength: number) => object({ [name]: { ...TEXT, maxLength } })
 
 /** The id of a job in the path. */
-export const JOB_ID = object({ id: { type: 'string', pattern: '^[\\w-]{1,64}$' } })
+export const JOB_ID = object({ id: ID_IN_PATH })
 
 /** A `Prefer` header that asks for an answer before the work is done. */
 export const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i

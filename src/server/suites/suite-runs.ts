@@ -8,6 +8,7 @@ import { buildReport, type ReportedTrial, type ValidationReport } from '../../va
 import { runSuites, trialRecorder } from '../../validation/running/run-suites.ts'
 import { outcomeOf, type PlannedTrial, type Stopped, type Trial } from '../../validation/running/trial.ts'
 import { TrialFileError } from '../../validation/running/trial-file.ts'
+import { SUITES } from '../../validation/suites/suite.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
   type LatestTrial,
@@ -19,7 +20,7 @@ import {
   type SuiteRequest,
   type SuiteRunView,
 } from '../http/views.ts'
-import { type JobView, type Task, type TaskContext, TaskError, type TaskName } from '../jobs/job-run.ts'
+import { type JobView, type Task, type TaskContext, TaskError } from '../jobs/job-run.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { estimateSuites, prepareSuites } from './known-suites.ts'
 
@@ -88,9 +89,6 @@ class SuiteCount {
     }
   }
 }
-
-/** The task name of suite runs. */
-export const SUITES: TaskName = 'toolyard/suites'
 
 /** Failed trials that are stored with details. */
 const MAX_DETAILED = 500

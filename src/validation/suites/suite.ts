@@ -1,6 +1,9 @@
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
 import type { Message } from '../../models/model.ts'
 
+/** The task of jobs that run suites. */
+export const SUITES = 'toolyard/suites'
+
 export interface ObservedCall {
   /** The registered name, or what the model wrote if there is no such tool. */
   readonly tool: string

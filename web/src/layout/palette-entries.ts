@@ -1,5 +1,6 @@
 import type { ListedRun } from '../../../src/core/storage/run-store.ts'
-import type { PageTool, SavedView } from '../../../src/server/http/views.ts'
+import type { SavedView } from '../../../src/operations/views.ts'
+import type { PageTool } from '../../../src/server/http/views.ts'
 import { viewText } from '../activity/views/saved-views.ts'
 import type { ListedModel } from '../api/queries.ts'
 import { inDate } from '../parts/figures.ts'

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Rating } from '../../../src/server/http/views.ts'
+import type { Rating } from '../../../src/operations/ratings.ts'
 import { request, requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { inDate } from '../parts/figures.ts'

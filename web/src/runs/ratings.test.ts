@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Rating } from '../../../src/server/http/views.ts'
+import type { Rating } from '../../../src/operations/ratings.ts'
 import { ratingsOf, ratingText } from './ratings.ts'
 
 const trial = { suite: 's', model: 'm', case: 'c', repetition: 1 }

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { RatedTrial, Rating } from '../../../src/server/http/views.ts'
+import type { RatedTrial, Rating } from '../../../src/operations/ratings.ts'
 import { requestJson } from '../api/request.ts'
 
 /** What is rated: the answer of a run, or of a trial of a suite run. */

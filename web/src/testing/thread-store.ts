@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import type { ListedThread, StoredThread, ThreadsView } from '../../../src/server/http/views.ts'
+import type { ListedThread, StoredThread, ThreadsView } from '../../../src/operations/threads.ts'
 import { ApiProblem } from '../api/api-problem.ts'
 import { readEvents } from '../api/read-events.ts'
 import { type RequestOptions, request, requestJson } from '../api/request.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { StoredThread } from '../../../src/server/http/views.ts'
+import type { StoredThread } from '../../../src/operations/threads.ts'
 import { ApiProblem } from '../api/api-problem.ts'
 import type { ServerEvent } from '../api/read-events.ts'
 import type { RequestOptions } from '../api/request.ts'

@@ -1,4 +1,4 @@
-import type { ListedThread, StoredThread } from '../../../src/server/http/views.ts'
+import type { ListedThread, StoredThread } from '../../../src/operations/threads.ts'
 import { DEFAULT_SETTINGS, isRunning, read, stored, type Thread, titleOf } from './threads.ts'
 
 /** Where threads are stored; unknown until the server has said it. */

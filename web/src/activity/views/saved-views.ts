@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { SavedView } from '../../../../src/server/http/views.ts'
+import type { SavedView } from '../../../../src/operations/views.ts'
 import { request, requestJson } from '../../api/request.ts'
 import { ownValue } from '../../parts/own-value.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { SavedView } from '../../operations/views.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
-import type { SavedView } from '../http/views.ts'
 
 test('saves views for their owner or for the tenant', async () => {
   const server = await openTestServer()

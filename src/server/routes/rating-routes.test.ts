@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Rating } from '../../operations/ratings.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
-import type { Rating } from '../http/views.ts'
 
 async function open() {
   const server = await openScriptedServer(['One.', 'Two.', 'Three.'])

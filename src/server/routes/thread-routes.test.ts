@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { ListedThread, StoredThread, ThreadsView } from '../../operations/threads.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
-import type { ListedThread, StoredThread, ThreadsView } from '../http/views.ts'
 
 const body = (query: string, before: number | null = null, name = query) => ({
   name,
