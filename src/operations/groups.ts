@@ -5,6 +5,15 @@ import { type AnyOperation, list, type NeededScope, type OperationGroup, object,
 /** All operations, feature by feature. A face loads those that it needs. */
 const GROUPS: Readonly<Record<string, () => Promise<OperationGroup>>> = {
   approvals: async () => (await import('./approvals.ts')).approvals,
+  limits: async () => (await import('./limits.ts')).limits,
+  metrics: async () => (await import('./metrics.ts')).metrics,
+  costs: async () => (await import('./costs.ts')).costs,
+  threads: async () => (await import('./threads.ts')).threads,
+  ratings: async () => (await import('./ratings.ts')).ratings,
+  views: async () => (await import('./views.ts')).views,
+  versions: async () => (await import('./versions.ts')).versions,
+  rollouts: async () => (await import('./versions.ts')).rollouts,
+  objectives: async () => (await import('./objectives.ts')).objectives,
 }
 
 /** The operations of all features. */
