@@ -176,6 +176,13 @@ describe('exactCheck', () => {
     expect(answers.map((problems) => problems.length)).toEqual([1, 0, 1])
   })
 
+  it('says in its own words that references lead too deep', async () => {
+    const schema = { $dynamicAnchor: 'x', allOf: [{ $dynamicRef: '#x' }] }
+    await expect(exactCheck({ schema, params: {} })).rejects.toThrow(
+      'cannot be validated: its references lead too deep',
+    )
+  })
+
   it("doesn't let a schema redefine a draft", async () => {
     const $vocabulary = { 'https://json-schema.org/draft/2020-12/vocab/core': true }
     const poison = { const: { $id: 'https://json-schema.org/draft/2020-12/schema', $vocabulary } }

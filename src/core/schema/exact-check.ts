@@ -119,21 +119,25 @@ export async function exactCheckWith(
   refuseDialects(schema)
   try {
     if (await isValid(schema, params, draft, { formats, documents, dialect })) return []
+    standard ??= metaSchemas()
+    const references = new SchemaReferences(schema, new Map([...standard, ...documents]))
+    const patterns = new Map<string, RegExp>()
+    const pattern = (source: string) => {
+      const known = patterns.get(source) ?? nativePattern(source)
+      patterns.set(source, known)
+      return known
+    }
+    const problems = explainParams(schema, params, { references, draft07: draft === 'draft-07', formats, pattern })
+    return problems.length > 0 ? problems : [UNEXPLAINED]
   } catch (error) {
-    // The rest of the message contains internal addresses.
-    const reason = error instanceof Error ? error.message.split('. ', 1)[0] : 'unknown reason'
-    throw new RefusedSchemaError(`cannot be validated: ${reason}`, { cause: error })
+    throw new RefusedSchemaError(`cannot be validated: ${reasonOf(error)}`, { cause: error })
   }
-  standard ??= metaSchemas()
-  const references = new SchemaReferences(schema, new Map([...standard, ...documents]))
-  const patterns = new Map<string, RegExp>()
-  const pattern = (source: string) => {
-    const known = patterns.get(source) ?? nativePattern(source)
-    patterns.set(source, known)
-    return known
-  }
-  const problems = explainParams(schema, params, { references, draft07: draft === 'draft-07', formats, pattern })
-  return problems.length > 0 ? problems : [UNEXPLAINED]
+}
+
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof RangeError) return 'its references lead too deep'
+  // The rest of the message contains internal addresses.
+  return error instanceof Error ? error.message.split('. ', 1)[0] : 'unknown reason'
 }
 
 /** An object with `$id` and `$vocabulary` would define a dialect for all later checks. */

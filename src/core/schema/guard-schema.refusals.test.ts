@@ -3,6 +3,23 @@ import { compileSchema } from './compiled-schema.ts'
 import { guardParameters, guardSchema } from './guard-schema.ts'
 import { RefusedSchemaError } from './schema-references.ts'
 
+const CIRCULAR = 'a $ref is circular: it leads back to itself on the same value'
+const EXPENSIVE = 'is too expensive to check: its references make more than 100000000 checks of one value'
+
+/** Each definition applies the next one twice. */
+function doubling(levels: number, twice: (next: string) => object): Record<string, object> {
+  const definitions: Record<string, object> = { [`d${levels}`]: { type: 'object' } }
+  for (let level = 0; level < levels; level++) definitions[`d${level}`] = twice(`d${level + 1}`)
+  return definitions
+}
+
+const allOfTwice = (next: string) => ({ allOf: [{ $ref: `#/$defs/${next}` }, { $ref: `#/$defs/${next}` }] })
+
+const dynamicTwice = (next: string) => ({
+  $dynamicAnchor: next.replace(/\d+/, (level) => String(Number(level) - 1)),
+  anyOf: [{ $dynamicRef: `#${next}` }, { $dynamicRef: `#${next}` }],
+})
+
 const nested = (levels: number): unknown => (levels === 0 ? {} : { not: nested(levels - 1) })
 
 describe('guardSchema refuses', () => {
@@ -38,16 +55,52 @@ describe('guardSchema refuses', () => {
       '$ref "https://json-schema.org/draft/2020-12/schemas" is remote: only references inside the schema work',
     ],
     ['a reference to nothing', { $ref: '#/$defs/a' }, '$ref "#/$defs/a" has no target'],
-    ['a reference to itself', { $ref: '#' }, 'a $ref is circular: it leads back to itself on the same value'],
+    ['a reference to itself', { $ref: '#' }, CIRCULAR],
     [
       'a circle of references',
       { $ref: '#/$defs/a', $defs: { a: { allOf: [{ $ref: '#/$defs/b' }] }, b: { not: { $ref: '#/$defs/a' } } } },
-      'a $ref is circular: it leads back to itself on the same value',
+      CIRCULAR,
+    ],
+    ['a dynamic reference to itself', { $dynamicRef: '#x', $dynamicAnchor: 'x' }, CIRCULAR],
+    ['one through allOf', { allOf: [{ $dynamicRef: '#x' }], $dynamicAnchor: 'x' }, CIRCULAR],
+    [
+      'one through $ref and anyOf',
+      { $ref: '#/$defs/a', $defs: { a: { $dynamicAnchor: 'y', anyOf: [{ $dynamicRef: '#y' }] } } },
+      CIRCULAR,
+    ],
+    ['one at a property', { properties: { a: { $dynamicRef: '#x', $dynamicAnchor: 'x' } } }, CIRCULAR],
+    [
+      'one through the anchor of another schema',
+      {
+        $id: 'https://example.com/root',
+        $dynamicAnchor: 'x',
+        $ref: 'list',
+        $defs: { list: { $id: 'list', $dynamicRef: '#x', $defs: { x: { $dynamicAnchor: 'x' } } } },
+      },
+      CIRCULAR,
+    ],
+    [
+      'references that double 30 times',
+      { allOf: [{ $ref: '#/$defs/d0' }], $defs: doubling(30, allOfTwice) },
+      EXPENSIVE,
+    ],
+    ['such references at an item', { items: { $ref: '#/$defs/d0' }, $defs: doubling(30, allOfTwice) }, EXPENSIVE],
+    [
+      'dynamic references that double 30 times',
+      {
+        $dynamicRef: '#d0',
+        $defs: { ...doubling(30, dynamicTwice), d30: { $dynamicAnchor: 'd30' } },
+      },
+      EXPENSIVE,
     ],
     ['functions', { default: () => 1 }, 'contains a function, which is not valid JSON'],
     ['bigints', { const: 1n }, 'contains a bigint, which is not valid JSON'],
   ])('%s', (_, schema, reason) => {
     expect(() => guardSchema(schema)).toThrow(new RefusedSchemaError(reason))
+  })
+
+  it('no references that double so often that a child process can check them', () => {
+    expect(guardSchema({ $ref: '#/$defs/d0', $defs: doubling(20, allOfTwice) }).ordinary).toBe(false)
   })
 
   it("objects that can't be read, without passing on their errors", () => {
@@ -90,11 +143,7 @@ describe('guardParameters refuses', () => {
     ['a hidden type', hidden('type', 'object', {}), changes],
     ['a type that is computed', Object.defineProperty({}, 'type', { get: () => 'object', enumerable: true }), changes],
     ['a boolean', true, changes],
-    [
-      'a circular reference',
-      { type: 'object', $ref: '#' },
-      'a $ref is circular: it leads back to itself on the same value',
-    ],
+    ['a circular reference', { type: 'object', $ref: '#' }, CIRCULAR],
   ])('%s', (_, schema, message) => {
     expect(() => guardParameters(schema)).toThrow(new RefusedSchemaError(message))
   })

@@ -28,7 +28,7 @@ describe('guardSchema', () => {
   })
 
   it.each<[string, unknown]>([
-    ['$dynamicRef', { $dynamicRef: '#a', $dynamicAnchor: 'a', properties: {} }],
+    ['$dynamicRef', { $dynamicRef: '#a', $defs: { b: { $dynamicAnchor: 'a' } } }],
     ['unevaluatedItems', { unevaluatedItems: false }],
     ['unevaluatedProperties with a condition', { unevaluatedProperties: false, allOf: [{ if: {} }] }],
     ['an empty enum', { enum: [] }],
@@ -88,9 +88,9 @@ describe('guardSchema', () => {
       'references that double at each step',
       {
         $defs: Object.fromEntries(
-          Array.from({ length: 30 }, (_, n) => [
+          Array.from({ length: 20 }, (_, n) => [
             n,
-            n === 29 ? {} : { allOf: [{ $ref: `#/$defs/${n + 1}` }, { $ref: `#/$defs/${n + 1}` }] },
+            n === 19 ? {} : { allOf: [{ $ref: `#/$defs/${n + 1}` }, { $ref: `#/$defs/${n + 1}` }] },
           ]),
         ),
         $ref: '#/$defs/0',

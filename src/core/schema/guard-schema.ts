@@ -3,7 +3,7 @@ import { UNUSUAL_NAMES } from '../snapshot.ts'
 import { isPlain } from './json-schema-of.ts'
 import { quoted } from './problem-words.ts'
 import { type SchemaCost, schemaCost } from './schema-cost.ts'
-import { schemaGraph } from './schema-graph.ts'
+import { refuseEndless, schemaGraph } from './schema-graph.ts'
 import { APPLICATORS, isObject, type Shape, seemsLinear } from './schema-keywords.ts'
 import { type Documents, RefusedSchemaError, SchemaReferences } from './schema-references.ts'
 
@@ -253,5 +253,6 @@ function costOf(schema: unknown, walk: GuardWalk, documents: Documents | undefin
   // A reference may point to a place that isn't a schema otherwise.
   for (const stray of references.strays) walk.schema(stray, 1)
   if (outside || walk.references.some((reference) => !reference.startsWith('#'))) walk.exact = true
+  refuseEndless(root)
   return schemaCost(root)
 }

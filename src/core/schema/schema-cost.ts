@@ -1,5 +1,4 @@
 import type { SchemaNode } from './schema-graph.ts'
-import { RefusedSchemaError } from './schema-references.ts'
 
 /** How often each schema checks one value. */
 type Visits = Map<SchemaNode, number>
@@ -21,8 +20,7 @@ export interface SchemaCost {
 
 /**
  * The maximum number of schemas that check one value. References make a graph, and the checks of a value are the paths
- * to it. The number is unbounded if a recursive schema reaches itself twice through one property or item. Throws if a
- * reference leads back to itself on the same value: validation would never end.
+ * to it. The number is unbounded if a recursive schema reaches itself twice through one property or item.
  */
 export function schemaCost(root: SchemaNode): SchemaCost {
   const walk = new CostWalk()
@@ -82,7 +80,7 @@ class CostWalk {
 
   #total(state: SchemaNode): number {
     let total = 0
-    for (const times of this.#hereOf(state, new Set()).values()) total += times
+    for (const times of this.#hereOf(state).values()) total += times
     return total
   }
 
@@ -93,7 +91,7 @@ class CostWalk {
     const named = new Map<string, Visits>()
     const property: Visits = new Map()
     const item: Visits = new Map()
-    for (const [node, times] of this.#hereOf(state, new Set())) {
+    for (const [node, times] of this.#hereOf(state)) {
       for (const target of node.property) this.#add(property, target, times)
       for (const target of node.item) this.#add(item, target, times)
       for (const [name, target] of node.named) {
@@ -108,18 +106,15 @@ class CostWalk {
     return parts
   }
 
-  #hereOf(node: SchemaNode, open: Set<SchemaNode>): Visits {
+  #hereOf(node: SchemaNode): Visits {
     const known = this.#here.get(node)
     if (known !== undefined) return known
-    if (open.has(node)) throw new RefusedSchemaError('a $ref is circular: it leads back to itself on the same value')
-    open.add(node)
     const visits: Visits = new Map([[node, 1]])
     for (const inner of node.here) {
-      const below = this.#hereOf(inner, open)
+      const below = this.#hereOf(inner)
       if (this.steps > MAX_STEPS) continue
       for (const [target, times] of below) this.#add(visits, target, times)
     }
-    open.delete(node)
     this.#here.set(node, visits)
     return visits
   }

@@ -1,4 +1,4 @@
-import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
+import { APPLICATORS, isObject, schemasUnder, type Values } from './schema-keywords.ts'
 
 /** Identifies a RefusedSchemaError from another process. */
 export const REFUSED = 'REFUSED_SCHEMA'
@@ -60,6 +60,14 @@ export class SchemaReferences {
       if (dynamic !== undefined) return dynamic
     }
     return target
+  }
+
+  /** Everything that a `$dynamicRef` may lead to, in whatever scope. */
+  dynamicTargets(from: unknown, reference: string): readonly unknown[] {
+    const target = this.target(from, reference)
+    const name = reference.slice(reference.indexOf('#') + 1)
+    if (!isObject(target) || target.$dynamicAnchor !== name) return [target]
+    return [...this.#dynamic.values()].filter((anchored) => (anchored as Values).$dynamicAnchor === name)
   }
 
   #adopt(address: string): void {
