@@ -70,6 +70,24 @@ describe('snapshotParams', () => {
     expect(() => snapshotParams({ text: 'x'.repeat(1_000_000) })).not.toThrow()
   })
 
+  test.each([
+    ['at the top', (wide: object) => wide],
+    ['further down', (wide: object) => ({ a: [wide] })],
+  ])('counts the entries of an object %s before it copies them', (_, around) => {
+    let reads = 0
+    const keys = Array.from({ length: 10_001 }, (_, index) => `k${index}`)
+    const wide = new Proxy(
+      {},
+      {
+        ownKeys: () => keys,
+        getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true, value: 1 }),
+        get: (target, key) => (key === 'constructor' || typeof key === 'symbol' ? Reflect.get(target, key) : reads++),
+      },
+    )
+    expect(refusal(around(wide))).toContain('an object has more than 10000 entries')
+    expect(reads).toBe(0)
+  })
+
   test('reads the length of an array once', () => {
     let length = 0
     const get = (_: object, key: string | symbol) => (key === 'length' ? ++length : undefined)

@@ -37,6 +37,7 @@ export function snapshotParams(given: unknown, unusual = NONE): ParamsSnapshot {
   const value = given === undefined ? {} : given
   if (typeof value !== 'object' || value === null) throw invalid(noObject(value))
   const flat = copyFlat(value, true)
+  if (flat === WIDE) throw invalid(tooManyEntries('an object').message)
   if (flat !== undefined) return { params: flat, nodes: flatNodes, characters: flatCharacters, flat: true }
   const outer = walk
   const { paramsDepth: maxDepth, paramsBytes: maxBytes } = LIMITS
@@ -80,6 +81,9 @@ const MAX_BYTES_PER_CHARACTER = 6
 const MAX_NUMBER_LENGTH = 25
 const FLAT_CHARACTERS = 4_096
 const FLAT_BYTES = FLAT_CHARACTERS * MAX_BYTES_PER_CHARACTER
+const MAX_ENTRIES = LIMITS.paramsEntries
+/** Stands for too many entries. They are counted before they are copied, which takes most of a second for 100,000. */
+const WIDE: Params = {}
 
 /** The size of the last flat copy. Module variables, because every call makes two copies. */
 let flatNodes = 0
@@ -91,6 +95,8 @@ function copyFlat(value: object, strict: boolean): Params | undefined {
   try {
     // Faster than reading the prototype; a wrong answer only leads to the slow path.
     if (value.constructor !== Object) return undefined
+    let entries = 0
+    if (strict) for (const _ in value) if (++entries > MAX_ENTRIES) return WIDE
     params = { ...value }
   } catch {
     return undefined
@@ -110,9 +116,9 @@ function copyFlat(value: object, strict: boolean): Params | undefined {
       return undefined
     }
     room -= key.length + 10
+    if (room < 0) return undefined
     nodes++
   }
-  if (room < 0) return undefined
   flatNodes = nodes
   flatCharacters = FLAT_CHARACTERS - room
   return params
@@ -165,6 +171,7 @@ function copyObject(value: object, depth: number): unknown {
   // Before it is copied: each element of a typed array would become an entry.
   if (ArrayBuffer.isView(value)) refuseLossy(value)
   const { strict, unusual } = walk
+  if (strict && Object.keys(value).length > MAX_ENTRIES) throw tooManyEntries('an object')
   const result: Record<string, unknown> = { ...value }
   // Inline, because nearly all values are texts and numbers.
   let entries = 0
@@ -186,7 +193,6 @@ function copyObject(value: object, depth: number): unknown {
     }
   }
   if (entries === 0) refuseLossy(value)
-  if (strict && entries > LIMITS.paramsEntries) throw tooManyEntries('an object')
   walk.nodes += entries
   count(characters)
   return result
