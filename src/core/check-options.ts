@@ -103,15 +103,35 @@ export function described(value: unknown): string {
   return isRecord(value) ? 'an object' : 'an object that inherits'
 }
 
+type Problem = (value: unknown) => string | undefined
+
+function withFunctions(wanted: string, ...names: string[]): Problem {
+  return (value) => {
+    const holder = value as Readonly<Record<string, unknown>>
+    return names.every((name) => typeof holder[name] === 'function') ? undefined : `must be ${wanted}`
+  }
+}
+
 const TYPES = {
   ...{ tenant: 'string', caller: 'string', oneCaller: 'boolean', keyId: 'string', user: 'string', session: 'string' },
-  ...{ versions: 'object', flags: 'object', tools: 'object', models: 'object', visible: 'object', rates: 'object' },
-  ...{ source: 'string', runId: 'string', callId: 'string', continued: 'boolean', model: 'string', onRate: 'function' },
-  ...{ stores: 'boolean', once: 'object', approvalId: 'string', asksWrites: 'boolean', repeats: 'boolean' },
-  ...{ report: 'function', client: 'object', allowance: 'object', parent: 'object' },
+  ...{ tools: 'object', models: 'object', rates: 'object', flags: 'object', source: 'string', runId: 'string' },
+  ...{ callId: 'string', continued: 'boolean', model: 'string', onRate: 'function', stores: 'boolean' },
+  ...{ approvalId: 'string', asksWrites: 'boolean', repeats: 'boolean', report: 'function' },
+  // In `SHAPES`.
+  ...{ versions: 'shape', visible: 'shape', once: 'shape', client: 'shape', allowance: 'shape', parent: 'shape' },
   // What reads them checks them.
   ...{ app: undefined, idempotencyKey: undefined, signal: undefined, timeoutMs: undefined, traceparent: undefined },
 } as const satisfies Readonly<Record<keyof CallContext, string | undefined>>
+
+/** Apart, because the types of the others are faster to compare. */
+const SHAPES: ReadonlyMap<string, Problem> = new Map<keyof CallContext, Problem>([
+  ['versions', withFunctions('a Map', 'get')],
+  ['visible', withFunctions('a Set of names', 'has')],
+  ['once', withFunctions('a store of idempotency keys', 'claim', 'look', 'settle', 'release')],
+  ['client', withFunctions('a client with ask()', 'ask')],
+  ['allowance', withFunctions('an object with left(), hold() and charge()', 'left', 'hold', 'charge')],
+  ['parent', parentProblem],
+])
 
 const CONTEXT: ReadonlyMap<string, string | undefined> = new Map(Object.entries(TYPES))
 
@@ -125,17 +145,37 @@ export const checkedContext = (context: CallContext): CallContext => ({ ...conte
 export function contextProblem(context: CallContext & { readonly [CHECKED]?: true }): string | undefined {
   if (context[CHECKED] === true) return undefined
   if (typeof context !== 'object') return ` must be an object, not ${described(context)}`
+  let isEmpty = true
   // A call takes a microsecond: maps are faster here than objects.
   for (const key in context) {
+    isEmpty = false
     const type = CONTEXT.get(key)
     if (type === undefined && !CONTEXT.has(key)) return `: unknown key "${key}". ${nearest(key, [...CONTEXT.keys()])}`
     const value: unknown = context[key as keyof CallContext]
     if (type === undefined || value === undefined || (typeof value === type && value !== null)) continue
-    return `: ${key} must be ${type === 'object' ? 'an' : 'a'} ${type}, not ${described(value)}`
+    const isObject = type === 'object' || type === 'shape'
+    const mismatch = `must be ${isObject ? 'an object' : `a ${type}`}`
+    const problem =
+      type === 'shape' && typeof value === 'object' && value !== null ? SHAPES.get(key)?.(value) : mismatch
+    if (problem !== undefined) return `: ${key} ${problem}, not ${described(value)}`
   }
-  const { tools, models, rates } = context
+  // A Map, a date or an empty list has nothing to list.
+  if (isEmpty && context.constructor !== Object && Object.prototype.toString.call(context) !== '[object Object]') {
+    return ` must be an object, not ${described(context)}`
+  }
+  const { flags, tools, models, rates } = context
+  // What reads a flag checks its value.
+  if (flags !== undefined && Object.getPrototypeOf(flags) !== Object.prototype && !isRecord(flags)) {
+    return `: flags must be an object whose values are true or false, not ${described(flags)}`
+  }
   if (tools === undefined && models === undefined && rates === undefined) return undefined
   return listProblem('tools', tools) ?? listProblem('models', models) ?? rateProblem(rates)
+}
+
+function parentProblem(parent: unknown): string | undefined {
+  const { id, deadline, path } = parent as Readonly<Record<string, unknown>>
+  const fits = typeof id === 'string' && typeof deadline === 'number' && !Number.isNaN(deadline) && Array.isArray(path)
+  return fits ? undefined : 'must be a call with id, deadline and path'
 }
 
 function listProblem(name: string, value: unknown): string | undefined {
@@ -147,11 +187,14 @@ function listProblem(name: string, value: unknown): string | undefined {
 function rateProblem(rates: unknown = []): string | undefined {
   if (!Array.isArray(rates)) return `: rates must be a list, not ${described(rates)}`
   for (const [at, rate] of rates.entries()) {
-    const { calls, perMs, key } = Object(rate)
+    const { calls, perMs, key, description } = Object(rate)
     const [ofCalls, ofTime] = [numberProblem(calls, COUNT), numberProblem(perMs, ABOVE_ZERO)]
     if (ofCalls !== undefined) return `: rates[${at}].calls ${ofCalls}`
     if (ofTime !== undefined) return `: rates[${at}].perMs ${ofTime}`
     if (typeof key !== 'string') return `: rates[${at}].key must be a string, not ${described(key)}`
+    if (typeof description !== 'string') {
+      return `: rates[${at}].description must be a string, not ${described(description)}`
+    }
   }
   return undefined
 }

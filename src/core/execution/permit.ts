@@ -1,4 +1,5 @@
 import type { CallContext } from '../call-context.ts'
+import { described } from '../check-options.ts'
 import { foreignText } from '../json/json-depth.ts'
 import { quoted } from '../schema/problem-words.ts'
 import type { ToolDefinition } from '../tool.ts'
@@ -13,7 +14,7 @@ const OUTSIDE_KEY = Symbol('The key is limited to other tools')
 
 /**
  * The first missing permission, if any. A key may be limited to some tools. A tool with permissions needs each flag to be
- * exactly `true`; any tool can be switched off by its own flag.
+ * exactly `true`; any tool can be switched off by its own flag, and is if that is no boolean.
  */
 export function missingPermission(
   tool: ToolDefinition,
@@ -21,7 +22,8 @@ export function missingPermission(
 ): string | typeof OUTSIDE_KEY | undefined {
   if (tools !== undefined && viewOf(tool)[OPEN] !== true && !matchesGlobs(tools, tool.name)) return OUTSIDE_KEY
   if (flags === NO_FLAGS && tool.permissions === undefined) return undefined
-  if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
+  const own: unknown = flags[tool.name]
+  if (own !== undefined && own !== true && Object.hasOwn(flags, tool.name)) return tool.name
   const required = tool.permissions
   if (required === undefined) return undefined
   // Anything but a list is one name, so that an invalid definition fails closed.
@@ -50,6 +52,11 @@ export function permit(
   if (missing === undefined) return
   if (missing === OUTSIDE_KEY) {
     throw new ToolExecutionError('PERMISSION_DENIED', `Tool '${tool.name}' is not one of the tools of this API key`)
+  }
+  const flag: unknown = context.flags?.[missing]
+  if (flag !== undefined && typeof flag !== 'boolean' && Object.hasOwn(context.flags as Flags, missing)) {
+    const problem = `flags.${missing} must be true or false, not ${described(flag)}`
+    throw new ToolExecutionError('INVALID_PARAMETERS', `The context of the call: ${problem}`)
   }
   throw new ToolExecutionError(
     'PERMISSION_DENIED',

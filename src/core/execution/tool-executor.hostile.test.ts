@@ -88,6 +88,7 @@ describe('returns an envelope for every context', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
+  const FLAGS = 'must be an object whose values are true or false'
   const rate = { key: 'k', calls: 1, perMs: 60_000, description: 'One call' }
   test.each([
     [{ tenent: 'acme' }, ': unknown key "tenent". Did you mean "tenant"?'],
@@ -98,7 +99,24 @@ describe('returns an envelope for every context', () => {
     [{ stores: 'no' }, ': stores must be a boolean, not "no"'],
     [{ rates: [{ ...rate, calls: Number.NaN }] }, ': rates[0].calls must be an integer of 1 or more, not NaN'],
     [{ rates: [rate, { ...rate, perMs: '60' }] }, ': rates[1].perMs must be a number above 0, not "60"'],
+    [{ rates: [{ ...rate, description: undefined }] }, ': rates[0].description must be a string, not undefined'],
+    [{ flags: new Map([['tool', false]]) }, `: flags ${FLAGS}, not an object that inherits`],
+    [{ flags: Object.create({ tool: false }) }, `: flags ${FLAGS}, not an object that inherits`],
+    [{ flags: ['tool'] }, `: flags ${FLAGS}, not an array`],
+    [{ visible: ['tool'] }, ': visible must be a Set of names, not an array'],
+    [{ versions: {} }, ': versions must be a Map, not an object'],
+    [{ once: {} }, ': once must be a store of idempotency keys, not an object'],
+    [{ client: {} }, ': client must be a client with ask(), not an object'],
+    [{ allowance: {} }, ': allowance must be an object with left(), hold() and charge(), not an object'],
+    [{ parent: {} }, ': parent must be a call with id, deadline and path, not an object'],
+    [
+      { parent: { id: '', path: [], deadline: Number.NaN } },
+      ': parent must be a call with id, deadline and path, not an object',
+    ],
     ['ada', ' must be an object, not "ada"'],
+    [new Map([['tenant', 'acme']]), ' must be an object, not an object that inherits'],
+    [new Date(0), ' must be an object, not an object that inherits'],
+    [[], ' must be an object, not an array'],
   ])('refuses %j before the tool runs, whatever it is called for', async (given, problem) => {
     const { executor, add } = toolyard()
     const run = vi.fn(async () => 1)
@@ -111,6 +129,32 @@ describe('returns an envelope for every context', () => {
     await expect(executor.access('list', {}, context, async () => 1)).rejects.toThrow(error)
     await expect(executor.count(context)).rejects.toThrow(error)
     expect(run).not.toHaveBeenCalled()
+  })
+
+  test.each([
+    [{ tool: 'false' }, 'flags.tool must be true or false, not "false"'],
+    [{ tool: 0 }, 'flags.tool must be true or false, not 0'],
+    [{ tool: null }, 'flags.tool must be true or false, not null'],
+    [{ admin: 'true' }, 'flags.admin must be true or false, not "true"'],
+  ])('refuses a call that %j decides', async (flags, problem) => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(async () => 1)
+    add('tool', run, { permissions: 'admin' in flags ? ['admin'] : [] })
+    const error = `The context of the call: ${problem}`
+    const refused = { error_code: 'INVALID_PARAMETERS', error }
+    expect(await executor.execute('tool', {}, { flags } as never)).toMatchObject(refused)
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  test('takes flags without a prototype, and instances of classes as contexts', async () => {
+    const { executor, add } = toolyard()
+    add('tool', async () => 1)
+    class Context {
+      get flags() {
+        return Object.assign(Object.create(null), { tool: false, other: undefined })
+      }
+    }
+    expect(await executor.execute('tool', {}, new Context())).toMatchObject({ error_code: 'PERMISSION_DENIED' })
   })
 
   test('treats null as no context', async () => {
@@ -208,7 +252,7 @@ test("validating an invalid schema doesn't break a tool of the same name", async
 test('a schema that only the exact validator rejects breaks the tool', async () => {
   const run = (task: IsolatedTask) => exactCheck(task.params as ExactQuestion)
   const { executor, registry, add } = toolyard({ isolate: { run, close: async () => {} } })
-  add('tool', () => 1, { parameters: { type: 'object', $dynamicAnchor: 'x', $dynamicRef: '#x' } })
+  add('tool', () => 1, { parameters: { type: 'object', unevaluatedItems: false, const: { $id: '::' } } })
   expect(await executor.execute('tool', {})).toMatchObject({
     error_code: 'EXECUTION_ERROR',
     error: expect.stringMatching(/^Tool 'tool' has an invalid schema: cannot be validated: /),
