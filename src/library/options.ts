@@ -249,7 +249,7 @@ export type Adapter = 'toAiSdk' | 'toLangChain' | 'toOpenAiAgents' | 'serveMcp'
 
 const DECISION: Checks<DecideOptions> = {
   decision: must('approve or reject', (value) => value === 'approve' || value === 'reject'),
-  ...{ params: anything, reason: string, tenant: nonEmpty, by: nonEmpty },
+  ...{ params: plainObject, reason: string, tenant: nonEmpty, by: nonEmpty },
 }
 
 export function checkDecision(options: DecideOptions): void {

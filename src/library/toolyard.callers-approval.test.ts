@@ -73,6 +73,18 @@ test('two users who are not stated get approvals of their own, and each runs onc
   expect(ran).toEqual(['paid ada', 'paid bob'])
 })
 
+test('an approval that does not exist, or of another caller, is refused by a tool that needs none', async () => {
+  const { ask, call, ran } = await open()
+  const ada = await ask('pay', { user: 'ada' })
+  for (const approvalId of ['__proto__', 'none', ada]) {
+    const error = `There is no approval '${approvalId}': leave approval_id out`
+    expect(await call('mine', { user: 'bob', approvalId })).toMatchObject({ error_code: 'INVALID_PARAMETERS', error })
+  }
+  expect(ran).toEqual([])
+  // One that needs approval asks for it.
+  expect(await ask('pay', { user: 'ada', approvalId: 'none' })).toBe(ada)
+})
+
 test('users who are stated, and callers of a tool with shared: true, get the same pending approval', async () => {
   const { ask } = await open()
   const ada = await ask('pay', { user: 'ada' })

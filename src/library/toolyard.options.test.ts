@@ -178,6 +178,10 @@ test('resume and decide reject wrong options', async () => {
   await expect(yard.decide('a', undefined as never)).rejects.toThrow('yard.decide: options must be an object')
   await expect(yard.decide('a', {} as never)).rejects.toThrow('decision must be approve or reject, not undefined')
   await expect(yard.decide('a', { decision: 'approve', by: 5 } as never)).rejects.toThrow('by must be a string')
+  for (const params of [null, [], 'x']) {
+    const refused = yard.decide('a', { decision: 'approve', params } as never)
+    await expect(refused).rejects.toThrow('yard.decide: params must be an object, not ')
+  }
 })
 
 test('adapters refuse wrong options, and those that another adapter takes', async () => {

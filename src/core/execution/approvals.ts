@@ -245,6 +245,12 @@ export class Approvals implements CallHook<GuardedTool> {
     if (isOwn && pause.run_id === run_id && pause.call_id === call_id && !isOver) call.approval = pause
     // A call that began has an answer, whatever the definition is now.
     if (call.approval?.begun_at === null) await this.#callOf(call, tool, snapshot.params)
+    // One of this caller may have expired, or is refused later: it is for another call.
+    const isUnknown = isNamed && named?.caller !== asked.caller
+    if (isUnknown && !needed && call.context.parent === undefined) {
+      const message = `There is no approval '${shortened(approvalId)}': leave approval_id out`
+      throw new ToolExecutionError('INVALID_PARAMETERS', message)
+    }
     return needed || call.approval !== undefined
   }
 
