@@ -27,6 +27,17 @@ describe('a run', () => {
     [{ prices: { input: 1 } }, 'prices.output must be a number of 0 or more, not undefined'],
     [{ prices: { input: Number.NaN, output: 1 } }, 'prices.input must be a number of 0 or more, not NaN'],
     [{ prices: { input: 1, output: 1, cached: 1 } }, 'prices: unknown option "cached". Did you mean "cached_input"?'],
+    [{ tool_choice: 'look' }, 'tool_choice must be "required" or an object with the name of a tool, not "look"'],
+    [{ tool_choice: {} }, 'tool_choice must be "required" or an object with the name of a tool, not an object'],
+    [{ journal: {} }, 'journal must be a journal with steps and append(), not an object'],
+    [{ prior_calls: [{ tool: 'look' }] }, 'prior_calls must be an array of calls with tool, params and result, not an'],
+    [{ client_tools: [null] }, 'client_tools must be an array of tools with name, description and parameters, not an'],
+    [{ allowed_tools: [null] }, 'allowed_tools must be an array of names, not an array'],
+    [{ ask_writes: 'yes' }, 'ask_writes must be true or false, not "yes"'],
+    [{ mocked: 'yes' }, 'mocked must be true, not "yes"'],
+    [{ agent: 5 }, 'agent must be a string that is not empty, not 5'],
+    [{ parent_run: {} }, 'parent_run must be a string, not an object'],
+    [{ service: null }, 'service must be a string, not null'],
     [{ output: 5 }, 'output must be an object with schema, refinement, not 5'],
     [
       { output: { schema: { type: 'object', $ref: '#/$defs/none' } } },
@@ -61,4 +72,14 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY, 0, '5'])('a loop is not made wi
   expect(() => loopSetup({ maxParallelCalls: number as number })).toThrow(`ToolLoop: maxParallelCalls ${words}`)
   const discovery = { max_tool_tokens: number as number }
   expect(() => loopSetup({ discovery })).toThrow('discovery: max_tool_tokens must be a number above 0, not ')
+})
+
+test('a loop is not made with options of a wrong type', () => {
+  expect(() => loopSetup({ gate: {} } as never)).toThrow(
+    new TypeError('ToolLoop: gate must be a function, not an object'),
+  )
+  const always = { discovery: { always: [5] as never } }
+  expect(() => loopSetup(always)).toThrow(
+    'discovery: always must be an array of patterns, such as ["orders_*"], not an',
+  )
 })

@@ -1,44 +1,73 @@
+import type { CallContext } from '../core/call-context.ts'
 import {
   ABOVE_ZERO,
+  anything,
+  boolean,
+  type Checks,
   COUNT,
-  checkNested,
-  checkNumber,
-  checkObject,
+  checkAll,
   contextProblem,
   described,
+  isRecord,
+  listOf,
+  must,
+  nested,
+  nonEmpty,
+  number,
+  string,
+  stringList,
   wrongType,
 } from '../core/check-options.ts'
-import { checkPrices, checkSampling } from '../models/check-numbers.ts'
-import type { Message, ToolCall } from '../models/model.ts'
+import { checkPrices } from '../models/check-numbers.ts'
+import type { Message, OfferedTool, ToolCall } from '../models/model.ts'
+import type { ModelPrices } from '../models/model-info.ts'
+import type { Journal } from './journal.ts'
 import type { RunRequest } from './run.ts'
 
 const RUN = 'ToolLoop.run'
-const BUDGET = { wall_time_ms: ABOVE_ZERO, tokens: COUNT, cost: ABOVE_ZERO } as const
 
-const REQUEST: Readonly<Record<keyof RunRequest, true>> = {
-  ...{ model: true, messages: true, service: true, allowed_tools: true, ask_writes: true, client_tools: true },
-  ...{ prior_calls: true, tool_choice: true, output: true, cache_key: true, max_iterations: true, max_tokens: true },
-  ...{ temperature: true, budget: true, prices: true, context: true, parent_run: true, agent: true, mocked: true },
-  journal: true,
+const isNamed = (one: unknown): boolean => typeof Object(one).name === 'string' && Object(one).name !== ''
+const isResult = (result: unknown): boolean => typeof Object(result).success === 'boolean'
+
+const REQUEST: Checks<RunRequest> = {
+  model: must('a model with id and stream()', (model) => typeof Object(model).stream === 'function'),
+  messages: (method, _, messages) => checkMessages(method, messages as readonly Message[]),
+  ...{ service: string, allowed_tools: stringList, ask_writes: boolean, cache_key: string, parent_run: string },
+  client_tools: must('an array of tools with name, description and parameters', listOf(isOffered)),
+  prior_calls: must(
+    'an array of calls with tool, params and result',
+    listOf((one) => typeof Object(one).tool === 'string' && isResult(Object(one).result)),
+  ),
+  tool_choice: must('"required" or an object with the name of a tool', (one) => one === 'required' || isNamed(one)),
+  output: nested({ schema: anything, refinement: anything }),
+  ...{ max_iterations: number(COUNT), max_tokens: number(COUNT), temperature: number({ min: 0, max: 2 }) },
+  budget: nested({ wall_time_ms: number(ABOVE_ZERO), tokens: number(COUNT), cost: number(ABOVE_ZERO) }),
+  prices: (method, _, prices) => checkPrices(method, prices as ModelPrices),
+  context(method, _, context) {
+    const problem = contextProblem(context as CallContext)
+    if (problem !== undefined) throw new TypeError(`${method}: context${problem}`)
+  },
+  agent: nonEmpty,
+  mocked: must('true', (value) => value === true),
+  journal: must('a journal with steps and append()', isJournal),
 }
 
-const OUTPUT = { schema: true, refinement: true } as const
-
-/** Throws for options that there are not, and for numbers that would silently not limit a run: each comparison with NaN is false. */
+/** Throws for options that don't exist, and for values that would silently not limit a run: each comparison with NaN is false. */
 export function checkRequest(request: RunRequest): void {
-  checkObject(RUN, request, REQUEST)
-  const { max_iterations, budget, messages, output, prices, context } = request
-  const problem = context && contextProblem(context)
-  if (problem !== undefined) throw new TypeError(`${RUN}: context${problem}`)
-  checkMessages(RUN, messages)
-  if (output !== undefined) checkNested(RUN, 'output', output, OUTPUT)
-  if (max_iterations !== undefined) checkNumber(RUN, 'max_iterations', max_iterations, COUNT)
-  checkSampling(RUN, request)
-  if (budget !== undefined) checkNested(RUN, 'budget', budget, BUDGET)
-  for (const name of ['wall_time_ms', 'tokens', 'cost'] as const) {
-    if (budget?.[name] !== undefined) checkNumber(RUN, `budget.${name}`, budget[name], BUDGET[name])
+  checkAll(RUN, request, REQUEST)
+  for (const name of ['model', 'messages'] as const) {
+    if (request[name] === undefined) REQUEST[name](RUN, name, undefined)
   }
-  if (prices !== undefined) checkPrices(RUN, prices)
+}
+
+function isOffered(one: unknown): boolean {
+  const { description, parameters } = Object(one) as Partial<OfferedTool>
+  return isNamed(one) && typeof description === 'string' && isRecord(parameters)
+}
+
+function isJournal(journal: unknown): boolean {
+  const { steps, append } = Object(journal) as Partial<Journal>
+  return Array.isArray(steps) && typeof append === 'function'
 }
 
 /** What the contents of each role may be. */

@@ -1,5 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
-import { ABOVE_ZERO, checkNumber, checkObject } from '../core/check-options.ts'
+import { ABOVE_ZERO, type Checks, checkAll, isTextList, must, number } from '../core/check-options.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
@@ -42,6 +42,11 @@ export const DISCOVERY_SCHEMA = {
 
 export interface DiscoverySettings extends Described<typeof DISCOVERY_SCHEMA> {}
 
+const SETTINGS: Checks<DiscoverySettings> = {
+  enabled: must('"auto", true or false', (value) => value === 'auto' || typeof value === 'boolean'),
+  max_tool_tokens: number(ABOVE_ZERO),
+  always: must('an array of patterns, such as ["orders_*"]', isTextList),
+}
 const DISCOVERY_DEFAULTS = { enabled: 'auto', max_tool_tokens: 8_000, always: [] } as const
 
 interface DiscoveryParts {
@@ -89,9 +94,8 @@ export class ToolDiscovery {
 
   constructor(parts: DiscoveryParts) {
     this.#parts = parts
-    if (parts.settings !== undefined) checkObject('discovery', parts.settings, DISCOVERY_SCHEMA.properties)
+    if (parts.settings !== undefined) checkAll('discovery', parts.settings, SETTINGS)
     this.#settings = { ...DISCOVERY_DEFAULTS, ...parts.settings }
-    checkNumber('discovery', 'max_tool_tokens', this.#settings.max_tool_tokens, ABOVE_ZERO)
     this.offers = new ToolOffer(parts.registry)
     this.#tool = searchTool((params, context) => this.#run(params, context))
     parts.registry.addUnlisted(this.#tool)

@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
-import { COUNT, checkNumber, checkObject } from '../core/check-options.ts'
+import {
+  anything,
+  type Checks,
+  COUNT,
+  callable,
+  checkAll,
+  clock,
+  logger,
+  methods,
+  number,
+} from '../core/check-options.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Budgets } from '../core/costs.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
@@ -42,9 +52,11 @@ export interface ToolLoopOptions {
   readonly logged?: (failed: boolean) => boolean
 }
 
-const OPTIONS: Readonly<Record<keyof ToolLoopOptions, true>> = {
-  ...{ log: true, clock: true, maxIterations: true, maxParallelCalls: true, tracer: true, budgets: true },
-  ...{ onRun: true, onCalls: true, gate: true, discovery: true, logged: true },
+const OPTIONS: Checks<ToolLoopOptions> = {
+  ...{ log: logger, clock, maxIterations: number(COUNT), maxParallelCalls: number(COUNT), tracer: methods('start') },
+  ...{ budgets: methods('take', 'turn'), onRun: callable, onCalls: callable, gate: callable, logged: callable },
+  // What reads it checks it.
+  discovery: anything,
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
@@ -69,10 +81,8 @@ export class ToolLoop {
   readonly #logged: ToolLoopOptions['logged']
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
-    checkObject('ToolLoop', options, OPTIONS)
+    checkAll('ToolLoop', options, OPTIONS)
     const { discovery, maxIterations = DEFAULT_MAX_ITERATIONS, maxParallelCalls = DEFAULT_MAX_PARALLEL_CALLS } = options
-    checkNumber('ToolLoop', 'maxIterations', maxIterations, COUNT)
-    checkNumber('ToolLoop', 'maxParallelCalls', maxParallelCalls, COUNT)
     this.#executor = executor
     const isMade = discovery instanceof ToolDiscovery
     this.#discovery = isMade

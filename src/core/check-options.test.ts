@@ -1,14 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import {
-  ABOVE_ZERO,
-  COUNT,
-  checkKeys,
-  checkNested,
-  checkNumber,
-  checkObject,
-  type NumberRange,
-} from './check-options.ts'
+import { ABOVE_ZERO, COUNT, checkAll, checkKeys, checkNested, checkNumber, type NumberRange } from './check-options.ts'
 
 describe('checkNumber', () => {
   test.each<[unknown, NumberRange]>([
@@ -83,7 +75,7 @@ describe('keys', () => {
     expect(() => checkNested('run', 'budget', value, known)).toThrow(
       new TypeError(`run: budget must be an object with tokens, cost, ${words}`),
     )
-    expect(() => checkObject('run', value, known)).toThrow(new TypeError(`run: options must be an object, ${words}`))
+    expect(() => checkAll('run', value, {})).toThrow(new TypeError(`run: options must be an object, ${words}`))
   })
 
   test('refuses keys that a copy leaves out', () => {

@@ -34,12 +34,6 @@ export function nearest(name: string, known: readonly string[]): string {
   return near === undefined ? `Known options are ${known.join(', ')}` : `Did you mean "${near}"?`
 }
 
-/** Throws a TypeError unless the options are a plain object with these keys only. */
-export function checkObject(method: string, options: unknown, known: Names): void {
-  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
-  checkKeys(method, options, known)
-}
-
 /** Throws a TypeError unless the option is a plain object with these keys only. */
 export function checkNested(method: string, name: string, value: unknown, known: Names): void {
   if (!isRecord(value)) throw wrongType(method, name, `an object with ${Object.keys(known).join(', ')}`, value)
@@ -102,6 +96,72 @@ export function described(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value)
   return isRecord(value) ? 'an object' : 'an object that inherits'
 }
+
+/** Throws a TypeError or RangeError if an option has not the type or range that it takes. */
+export type Check = (method: string, name: string, value: unknown) => void
+/** What each option takes. */
+export type Checks<Options> = Readonly<Record<keyof Options, Check>>
+
+/** Throws for options that aren't a plain object, that are unknown, or of a wrong type. One that is undefined has its default. */
+export function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
+  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
+  checkValues(method, options, checks)
+}
+
+function checkValues(method: string, options: object, checks: Readonly<Record<string, Check>>, place = ''): void {
+  for (const key in options) {
+    const check = Object.hasOwn(checks, key) ? checks[key] : undefined
+    if (check === undefined) throw unknownOption(method, key, checks)
+    const value = (options as Readonly<Record<string, unknown>>)[key]
+    if (value !== undefined) check(method, `${place}${key}`, value)
+  }
+}
+
+export const must =
+  (wanted: string, fits: (value: unknown) => boolean): Check =>
+  (method, name, value) => {
+    if (!fits(value)) throw wrongType(method, name, wanted, value)
+  }
+
+export const number =
+  (range: NumberRange): Check =>
+  (method, name, value) =>
+    checkNumber(method, name, value, range)
+
+export const nested =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (method, name, value) => {
+    checkNested(method, name, value, checks)
+    checkValues(method, value as object, checks, `${name}.`)
+  }
+
+/** An object with these functions, whatever else it is. */
+export const methods = (...names: string[]): Check => {
+  const fits = (value: unknown) => names.every((name) => typeof Object(value)[name] === 'function')
+  const calls = names.map((name) => `${name}()`).join(', ')
+  return must(`an object with ${calls.replace(/, (?=[^,]*$)/, ' and ')}`, fits)
+}
+
+/** `every` skips the holes of a sparse array. */
+export const listOf = (fits: (one: unknown) => boolean) => (value: unknown) =>
+  Array.isArray(value) && Array.from(value).every(fits)
+
+export const isTextList = listOf((one) => typeof one === 'string' && one.trim() !== '')
+
+/** For what is checked elsewhere. */
+export const anything: Check = () => {}
+export const string = must('a string', (value) => typeof value === 'string')
+export const nonEmpty = must('a string that is not empty', (value) => typeof value === 'string' && value !== '')
+export const boolean = must('true or false', (value) => typeof value === 'boolean')
+export const callable = must('a function', (value) => typeof value === 'function')
+export const stringList = must('an array of names', isTextList)
+export const plainObject = must('an object', isRecord)
+export const clock = methods('now', 'wall', 'after')
+export const logger = methods('debug', 'info', 'warn', 'error')
+export const sinkList = must(
+  'an array of objects with write(batch)',
+  listOf((one) => typeof Object(one).write === 'function'),
+)
 
 type Problem = (value: unknown) => string | undefined
 

@@ -269,3 +269,12 @@ it.each(['size', 'share', 'memoryMb', 'queue', 'tries', 'callTimeoutMs', 'idleMs
     }
   },
 )
+
+it.each([
+  [{ trusted: 'no' }, 'trusted must be true or false, not "no"'],
+  [{ workers: 1 }, 'workers must be true or false, not 1'],
+  [{ killOnAbort: null }, 'killOnAbort must be true or false, not null'],
+  [{ read: '/tmp' }, 'read must be an array of names, not "/tmp"'],
+])('refuses %j', (options, problem) => {
+  expect(() => new ProcessPool(options as object)).toThrow(new TypeError(`ProcessPool: ${problem}`))
+})

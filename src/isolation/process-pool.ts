@@ -1,6 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { availableParallelism } from 'node:os'
-import { ABOVE_ZERO, COUNT, checkNumber, checkObject, type NumberRange } from '../core/check-options.ts'
+import {
+  ABOVE_ZERO,
+  boolean,
+  type Checks,
+  COUNT,
+  checkAll,
+  clock,
+  logger,
+  number,
+  stringList,
+} from '../core/check-options.ts'
 import { backgroundClock, type Clock } from '../core/clock.ts'
 import { FairPool } from '../core/execution/fair-pool.ts'
 import type { Isolate, IsolatedTask } from '../core/handler.ts'
@@ -41,14 +51,10 @@ export interface ProcessPoolOptions {
 
 const QUEUE = 100
 
-const NUMBERS = {
-  ...{ size: COUNT, share: COUNT, memoryMb: ABOVE_ZERO, tries: COUNT, callTimeoutMs: ABOVE_ZERO },
-  ...{ queue: { integer: true, min: 0 }, idleMs: { min: 0 } },
-} satisfies Partial<Record<keyof ProcessPoolOptions, NumberRange>>
-
-const OPTIONS: Readonly<Record<keyof ProcessPoolOptions, true>> = {
-  ...{ size: true, share: true, spare: true, memoryMb: true, queue: true, read: true, trusted: true, workers: true },
-  ...{ tries: true, killOnAbort: true, callTimeoutMs: true, idleMs: true, clock: true, log: true },
+const OPTIONS: Checks<ProcessPoolOptions> = {
+  ...{ size: number(COUNT), share: number(COUNT), spare: boolean, memoryMb: number(ABOVE_ZERO), read: stringList },
+  ...{ queue: number({ integer: true, min: 0 }), trusted: boolean, workers: boolean, tries: number(COUNT) },
+  ...{ killOnAbort: boolean, callTimeoutMs: number(ABOVE_ZERO), idleMs: number({ min: 0 }), clock, log: logger },
 }
 
 interface WaitingCall extends PendingCall {
@@ -82,11 +88,7 @@ export class ProcessPool implements Isolate {
   #whenEmpty: (() => void) | undefined
 
   constructor(options: ProcessPoolOptions = {}) {
-    checkObject('ProcessPool', options, OPTIONS)
-    for (const [name, range] of Object.entries(NUMBERS)) {
-      const value = options[name as keyof typeof NUMBERS]
-      if (value !== undefined) checkNumber('ProcessPool', name, value, range)
-    }
+    checkAll('ProcessPool', options, OPTIONS)
     this.#options = options
     this.#size = options.size ?? 2 * Math.max(2, Math.min(7, availableParallelism()))
     this.#places = new FairPool({ size: this.#size, share: options.share, queue: options.queue ?? QUEUE })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { checkObject, wrongType } from '../core/check-options.ts'
+import { boolean, checkAll, string, wrongType } from '../core/check-options.ts'
 import { codeIdentity } from '../core/execution/core-kinds.ts'
 import type { Handler, IsolatedHandler, Kind } from '../core/handler.ts'
 import { foreignText } from '../core/json/json-depth.ts'
@@ -29,7 +29,7 @@ export class ToolHandlers {
     if (typeof handler !== 'function' && !isIsolated(handler)) {
       throw new TypeError(`Handler '${name}' must be a function, or isolated(module, export)`)
     }
-    checkObject('ToolHandlers.register', options, { effect: true, shared: true })
+    checkAll('ToolHandlers.register', options, { effect: string, shared: boolean })
     const slot = this.slot(name)
     slot.handler = handler
     slot.effect = options.effect
@@ -71,7 +71,7 @@ export function isolated(
   if (protocol !== 'file:') {
     throw new TypeError(`An isolated handler needs a file: URL, not "${href}": use new URL('./x.ts', import.meta.url)`)
   }
-  checkObject('isolated', options, { network: true })
+  checkAll('isolated', options, { network: boolean })
   const { network } = options
   if (network !== undefined && typeof network !== 'boolean') {
     throw wrongType('isolated', 'network', 'true or false', network)

@@ -3,14 +3,24 @@ import type { RunAnswer } from '../chat/run.ts'
 import type { CallContext } from '../core/call-context.ts'
 import {
   ABOVE_ZERO,
+  anything,
+  boolean,
+  type Checks,
   COUNT,
+  callable,
+  checkAll,
   checkedContext,
-  checkNested,
-  checkNumber,
+  clock,
   isRecord,
-  type NumberRange,
-  unknownOption,
-  wrongType,
+  isTextList,
+  must,
+  nested,
+  nonEmpty,
+  number,
+  plainObject,
+  sinkList,
+  string,
+  stringList,
 } from '../core/check-options.ts'
 import type { Clock } from '../core/clock.ts'
 import { isText, type LangchainTool } from '../core/execution/tool-view.ts'
@@ -167,39 +177,7 @@ export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, 
   ? unknown
   : NonNullable<Named<Tools, Name>['~types']>['result']
 
-type Check = (method: string, name: string, value: unknown) => void
-type Checks<Options> = Readonly<Record<keyof Options, Check>>
-
-/** A check of one option: a TypeError names it and what it takes. */
-const must =
-  (wanted: string, fits: (value: unknown) => boolean): Check =>
-  (method, name, value) => {
-    if (!fits(value)) throw wrongType(method, name, wanted, value)
-  }
-
-const number =
-  (range: NumberRange): Check =>
-  (method, name, value) =>
-    checkNumber(method, name, value, range)
-
-const nested =
-  (checks: Readonly<Record<string, Check>>): Check =>
-  (method, name, value) => {
-    checkNested(method, name, value, checks)
-    checkValues(method, value as object, checks, `${name}.`)
-  }
-
-const anything: Check = () => {}
-const string = must('a string', (value) => typeof value === 'string')
-const nonEmpty = must('a string that is not empty', (value) => typeof value === 'string' && value !== '')
-const boolean = must('true or false', (value) => typeof value === 'boolean')
-const callable = must('a function', (value) => typeof value === 'function')
-/** `every` skips the holes of a sparse array. */
-const isList = (value: unknown): boolean => Array.isArray(value) && Array.from(value).every(isText)
-const stringList = must('an array of names', isList)
 const abortSignal = must('an AbortSignal', (value) => typeof Object(value).addEventListener === 'function')
-const timer = must('an object with now(), wall() and after()', (value) => typeof Object(value).after === 'function')
-const plainObject = must('an object', isRecord)
 const booleans = must('an object whose values are true or false', (value) => {
   return isRecord(value) && Object.values(value).every((one) => one === undefined || typeof one === 'boolean')
 })
@@ -210,8 +188,8 @@ const OPTIONS: Checks<ToolyardOptions<[], undefined>> = {
   storage: nonEmpty,
   models: plainObject,
   log: anything,
-  sinks: anything,
-  clock: timer,
+  sinks: sinkList,
+  clock,
   discovery: anything,
   strict: boolean,
 }
@@ -260,7 +238,7 @@ export function checkDecision(options: DecideOptions): void {
 const DISCOVERY: Checks<DiscoveryOptions> = {
   enabled: must('"auto", true or false', (value) => value === 'auto' || typeof value === 'boolean'),
   maxToolTokens: number(ABOVE_ZERO),
-  always: must('an array of patterns, such as ["orders_*"]', isList),
+  always: must('an array of patterns, such as ["orders_*"]', isTextList),
 }
 
 /** The settings of the options, as the configuration has them. */
@@ -280,29 +258,11 @@ export function checkOptions(options: ToolyardOptions<readonly GivenTool[], unkn
   const isObject = typeof options === 'object' && options !== null
   if (!isObject) throw new TypeError('createToolyard() takes an object: createToolyard({ tools: [forecast] })')
   checkAll('createToolyard', options, OPTIONS)
-  const { tools = [], sinks = [] } = options
+  const { tools = [] } = options
   const at = tools.findIndex((tool) => !isText(Object(tool).name ?? Object(tool).lc_name))
   if (at !== -1) {
     const fix = 'make it with tool(), or convert tools of the AI SDK with fromAiSdk()'
     throw new TypeError(`createToolyard: tools[${at}] is not a tool: ${fix}`)
-  }
-  if (!Array.isArray(sinks) || Array.from(sinks).some((sink) => typeof Object(sink).write !== 'function')) {
-    throw new TypeError('createToolyard: sinks must be an array of objects with write(batch)')
-  }
-}
-
-function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
-  if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
-  checkValues(method, options, checks)
-}
-
-/** Checks each option that is given, and refuses unknown ones. An option that is undefined has its default. */
-function checkValues(method: string, options: object, checks: Readonly<Record<string, Check>>, place = ''): void {
-  for (const key in options) {
-    const check = Object.hasOwn(checks, key) ? checks[key] : undefined
-    if (check === undefined) throw unknownOption(method, key, checks)
-    const value = (options as Readonly<Record<string, unknown>>)[key]
-    if (value !== undefined) check(method, `${place}${key}`, value)
   }
 }
 

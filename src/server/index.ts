@@ -2,7 +2,7 @@ import { Installation, type InstallationOptions } from '../app/installation.ts'
 import { packageVersion } from '../app/package-version.ts'
 import { withTools } from '../config/bounded-config.ts'
 import type { Config } from '../config/config.ts'
-import { checkNumber, checkObject } from '../core/check-options.ts'
+import { boolean, type Checks, checkAll, isRecord, logger, must, nonEmpty, number } from '../core/check-options.ts'
 import { silentLog } from '../core/log.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { type ServeOptions as ListenOptions, serve as serveInstallation } from './serve.ts'
@@ -20,8 +20,12 @@ export interface ServeOptions extends Partial<Pick<ListenOptions, 'host' | 'port
   readonly env?: InstallationOptions['env']
 }
 
-const OPTIONS: Readonly<Record<keyof ServeOptions, true>> = {
-  ...{ tools: true, config: true, log: true, env: true, host: true, port: true, insecureLocal: true },
+const OPTIONS: Checks<ServeOptions> = {
+  tools: must('an array, such as [forecast]', Array.isArray),
+  config: must('a configuration or the name of its file', (value) => typeof value === 'string' || isRecord(value)),
+  port: number({ integer: true, min: 0, max: 65_535 }),
+  ...{ log: logger, env: must('an object', (value) => typeof value === 'object' && value !== null) },
+  ...{ host: nonEmpty, insecureLocal: boolean },
 }
 
 export interface Server extends AsyncDisposable {
@@ -32,9 +36,8 @@ export interface Server extends AsyncDisposable {
 
 /** Serves tools over HTTP and MCP, like `toolyard serve`: on 127.0.0.1:4747 by default. */
 export async function serve(options: ServeOptions = {}): Promise<Server> {
-  checkObject('serve', options, OPTIONS)
+  checkAll('serve', options, OPTIONS)
   const { tools = [], config = {}, log = silentLog, env, host = '127.0.0.1', port = 4747, insecureLocal } = options
-  checkNumber('serve', 'port', port, { integer: true, min: 0, max: 65_535 })
   const prometheus = new Prometheus()
   const installation = await Installation.open({
     ...(typeof config === 'string' ? { file: config } : { config: withTools(config) }),

@@ -273,3 +273,13 @@ describe('files', () => {
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ validations: [shown] })
   })
 })
+
+test.each([
+  [{ tenent: 'acme' }, 'unknown option "tenent". Did you mean "tenant"?'],
+  [{ store: {} }, 'store must be an object with list(), record() and replace(), not an object'],
+  [{ tenant: 5 }, 'tenant must be a string that is not empty, not 5'],
+])('a tracker is not made with %j', (options, problem) => {
+  expect(() => new ModelValidationTracker(options as object)).toThrow(
+    new TypeError(`ModelValidationTracker: ${problem}`),
+  )
+})

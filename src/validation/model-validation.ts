@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
+import { type Checks, checkAll, clock, logger, methods, nonEmpty } from '../core/check-options.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { parseJson, RefusedJsonError } from '../core/json/json-depth.ts'
@@ -157,6 +158,11 @@ export interface ModelValidationTrackerOptions {
   readonly log?: Log
 }
 
+const OPTIONS: Checks<ModelValidationTrackerOptions> = {
+  store: methods('list', 'record', 'replace'),
+  ...{ tenant: nonEmpty, clock, log: logger },
+}
+
 const MAX_SHOWN_CHARACTERS = 200
 const MAX_ERROR_CHARACTERS = 2_000
 const MAX_DETAILS_BYTES = 65_536
@@ -172,7 +178,9 @@ export class ModelValidationTracker {
   /** Whether the store was read. */
   #isRead: boolean
 
-  constructor({ store, tenant, clock, log }: ModelValidationTrackerOptions = {}) {
+  constructor(options: ModelValidationTrackerOptions = {}) {
+    checkAll('ModelValidationTracker', options, OPTIONS)
+    const { store, tenant, clock, log } = options
     this.#store = store ?? new MemoryValidations()
     this.#tenant = tenant ?? LOCAL_TENANT
     this.#clock = clock ?? systemClock

@@ -1,8 +1,9 @@
 import type { Config } from '../../config/config.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { Environment } from '../../core/environment.ts'
+import { MemoryOnce } from '../../core/execution/once.ts'
 import { silentLog } from '../../core/log.ts'
-import type { OnceStore } from '../../core/once-store.ts'
 import type { PauseStore } from '../../core/storage/pause-store.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { providerSettings } from '../tools/providers.ts'
@@ -18,7 +19,7 @@ export interface Faults {
 /** Loads the tools of a configuration as the server would, without connecting to MCP servers. */
 export async function faultsOf(config: Config, env: Environment): Promise<Faults> {
   const { skipped } = readMcpServers(config, env)
-  const none = { once: {} as OnceStore, approvals: { pauses: {} as PauseStore } }
+  const none = { once: new MemoryOnce(systemClock), approvals: { pauses: {} as PauseStore } }
   const manager = new ToolManager({ ...config, mcpServers: {}, servers: {} }, { env, log: silentLog, ...none })
   try {
     const report = await manager.loadTools()

@@ -1,6 +1,19 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { AskableClient, CallContext, UserAccounts } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
+import {
+  ABOVE_ZERO,
+  boolean,
+  type Checks,
+  callable,
+  clock,
+  logger,
+  methods,
+  must,
+  number,
+  plainObject,
+  sinkList,
+} from '../check-options.ts'
 import type { Clock } from '../clock.ts'
 import type { Budgets, CompilePath } from '../costs.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
@@ -58,11 +71,13 @@ export interface ToolExecutorOptions {
   readonly random?: () => number
 }
 
-/** The names of the options. */
-export const EXECUTOR_OPTIONS: Readonly<Record<keyof ToolExecutorOptions, true>> = {
-  ...{ kinds: true, isolate: true, log: true, clock: true, defaultTimeoutMs: true, sinks: true, payload: true },
-  ...{ logged: true, durable: true, rates: true, budgets: true, compilePath: true, once: true, approvals: true },
-  ...{ settled: true, accounts: true, cache: true, tracer: true, random: true },
+export const EXECUTOR_OPTIONS: Checks<ToolExecutorOptions> = {
+  ...{ kinds: plainObject, isolate: methods('run', 'close'), log: logger, clock, defaultTimeoutMs: number(ABOVE_ZERO) },
+  ...{ sinks: sinkList, payload: callable, logged: callable, durable: boolean, rates: methods('take', 'look') },
+  ...{ budgets: methods('take', 'turn'), compilePath: callable, once: methods('claim', 'look', 'settle', 'release') },
+  approvals: must('an object with pauses', (value) => typeof Object(value).pauses === 'object'),
+  ...{ settled: callable, accounts: methods('problem', 'require', 'token'), cache: methods('get', 'set') },
+  ...{ tracer: methods('start'), random: callable },
 }
 
 export type PayloadOf = (

@@ -223,6 +223,19 @@ test('an executor and a registry are not made with unknown options', () => {
   expect(() => new ToolRegistry({ logs: silentLog } as object)).toThrow('ToolRegistry: unknown option "logs"')
 })
 
+test.each([
+  [{ durable: 5 }, 'durable must be true or false, not 5'],
+  [{ sinks: [{}] }, 'sinks must be an array of objects with write(batch), not an array'],
+  [{ clock: () => 0 }, 'clock must be an object with now(), wall() and after(), not a function'],
+  [{ payload: true }, 'payload must be a function, not true'],
+  [{ kinds: new Map() }, 'kinds must be an object, not an object that inherits'],
+  [{ once: {} }, 'once must be an object with claim(), look(), settle() and release(), not an object'],
+  [{ approvals: {} }, 'approvals must be an object with pauses, not an object'],
+  [{ tracer: 'otel' }, 'tracer must be an object with start(), not "otel"'],
+])('an executor is not made with %j', (options, problem) => {
+  expect(() => toolyard(options as object)).toThrow(new TypeError(`ToolExecutor: ${problem}`))
+})
+
 test.each([Number.NaN, 0, -1, Number.POSITIVE_INFINITY, '5000'])(
   'refuses a default timeout of %s',
   (defaultTimeoutMs) => {

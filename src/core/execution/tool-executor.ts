@@ -1,5 +1,5 @@
 import type { CallContext } from '../call-context.ts'
-import { ABOVE_ZERO, checkNumber, checkObject, contextProblem } from '../check-options.ts'
+import { checkAll, contextProblem } from '../check-options.ts'
 import { type Clock, systemClock, Turns } from '../clock.ts'
 import { inUnits } from '../costs.ts'
 import { asToolError } from '../failure.ts'
@@ -70,13 +70,12 @@ export class ToolExecutor {
   readonly #ends: CompiledEnd
 
   constructor(registry: ToolRegistry, options: ToolExecutorOptions = {}) {
-    checkObject('ToolExecutor', options, EXECUTOR_OPTIONS)
+    checkAll('ToolExecutor', options, EXECUTOR_OPTIONS)
     this.#registry = registry
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#turns = new Turns(this.#clock)
     const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS, compilePath, settled } = options
-    checkNumber('ToolExecutor', 'defaultTimeoutMs', defaultTimeoutMs, ABOVE_ZERO)
     // Without a store of results an approved call could run twice.
     const approvals = options.once && options.approvals
     this.#canAsk = approvals !== undefined

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
-import { checkKeys, checkObject } from '../check-options.ts'
+import { type Checks, callable, checkAll, checkKeys, logger } from '../check-options.ts'
 import { asText, depthProblem, foreignText } from '../json/json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
@@ -63,10 +63,7 @@ export class ToolRegistry {
   })
 
   constructor(options: ToolRegistryOptions = {}) {
-    checkObject('ToolRegistry', options, { log: true, convertSchema: true } satisfies Record<
-      keyof ToolRegistryOptions,
-      true
-    >)
+    checkAll('ToolRegistry', options, { log: logger, convertSchema: callable } satisfies Checks<ToolRegistryOptions>)
     this.#log = options.log ?? silentLog
     this.#convert = options.convertSchema
   }

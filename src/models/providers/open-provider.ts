@@ -1,3 +1,14 @@
+import {
+  ABOVE_ZERO,
+  boolean,
+  type Checks,
+  checkAll,
+  isRecord,
+  must,
+  nonEmpty,
+  number,
+  string,
+} from '../../core/check-options.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { llamaWire } from '../llama/llama-wire.ts'
@@ -20,12 +31,22 @@ const wires: Readonly<Record<string, WireMaker>> = {
 
 type ClientSettings = Omit<ProviderSettings, 'name' | 'type'>
 
+const isHeaders = (value: unknown): boolean =>
+  isRecord(value) && Object.values(value).every((one) => typeof one === 'string')
+
+const SETTINGS: Checks<ClientSettings> = {
+  ...{ base_url: nonEmpty, api_key: string, timeout_ms: number(ABOVE_ZERO), grammar: boolean, any_model: boolean },
+  headers: must('an object whose values are strings', isHeaders),
+  api: must('"responses" or "chat"', (value) => value === 'responses' || value === 'chat'),
+}
+
 /** A provider by its type. The key is by default in the usual environment variable. */
 abstract class NamedClient {
   readonly #open: () => Promise<ProviderClient>
   #client: Promise<ProviderClient> | undefined
 
   constructor(type: string, settings: ClientSettings, variable?: string) {
+    checkAll(new.target.name, settings, SETTINGS)
     const key = settings.api_key ?? (variable === undefined ? undefined : process.env[variable])
     this.#open = () => openProvider({ ...settings, type, ...(key !== undefined && { api_key: key }) })
   }
