@@ -159,6 +159,8 @@ describe('a request of an OpenAI client', () => {
     ['modalities', { modalities: ['text', 'audio'] }],
     ['functions', { functions: [] }],
     ['function_call', { function_call: 'auto' }],
+    ['max_output_tokens', { max_output_tokens: 5 }],
+    ['budget', { budget: { tokens: 5 } }],
     ['tool_choice', { tool_choice: 'any' }],
     ['tool_choice', { tool_choice: { type: 'allowed_tools', allowed_tools: {} } }],
   ])('is refused for a %s that would not be followed', (param, rest) => {

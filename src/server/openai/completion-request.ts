@@ -153,6 +153,8 @@ export interface CompletionBody {
   readonly modalities?: Optional<readonly unknown[]>
   readonly functions?: unknown
   readonly function_call?: unknown
+  readonly max_output_tokens?: unknown
+  readonly budget?: unknown
 }
 
 export interface AskedCompletion {
@@ -189,12 +191,17 @@ export function readCompletion(body: CompletionBody): AskedCompletion {
 }
 
 function refuseUnsupported(body: CompletionBody): void {
-  const { n, logprobs, modalities, functions, function_call } = body
+  const { n, logprobs, modalities, functions, function_call, max_output_tokens, budget } = body
   if ((n ?? 1) !== 1) refuse('n', 'n must be 1')
   if (logprobs === true) refuse('logprobs', 'logprobs are not supported')
   if (modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities must be ["text"]')
   if (functions != null) refuse('functions', 'functions are not supported: use tools')
   if (function_call != null) refuse('function_call', 'function_call is not supported: use tool_choice')
+  // Limits of the other endpoints would silently not hold.
+  if (max_output_tokens != null) {
+    refuse('max_output_tokens', 'max_output_tokens is not supported: use max_completion_tokens')
+  }
+  if (budget != null) refuse('budget', 'budget is not supported: leave it out, or send the request to /chat')
 }
 
 export function refuse(param: string, message: string): never {

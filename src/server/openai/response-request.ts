@@ -76,6 +76,9 @@ export interface ResponseBody {
   readonly conversation?: unknown
   readonly max_tool_calls?: unknown
   readonly prompt?: unknown
+  readonly max_tokens?: unknown
+  readonly max_completion_tokens?: unknown
+  readonly budget?: unknown
 }
 
 /** Reads the options of a request. Unsupported ones that would change the answer are errors; others are ignored. */
@@ -84,6 +87,12 @@ export function readResponse(body: ResponseBody): Omit<AskedTools, 'run'> & { re
   if (body.conversation != null) refuse('conversation', 'conversation is not supported: use previous_response_id')
   if (body.max_tool_calls != null) refuse('max_tool_calls', 'max_tool_calls is not supported: leave it out')
   if (body.prompt != null) refuse('prompt', 'prompt is not supported: use instructions and input')
+  // Limits of the other endpoints would silently not hold.
+  if (body.max_tokens != null) refuse('max_tokens', 'max_tokens is not supported: use max_output_tokens')
+  if (body.max_completion_tokens != null) {
+    refuse('max_completion_tokens', 'max_completion_tokens is not supported: use max_output_tokens')
+  }
+  if (body.budget != null) refuse('budget', 'budget is not supported: leave it out, or send the request to /chat')
   const output = readFormat(body.text?.format, 'text.format')
   const tools = readTools(body.tools, body.tool_choice, true)
   return {
