@@ -45,6 +45,10 @@ describe('a run', () => {
     ],
     [{ output: { schema: { type: 'objet' } } }, 'output cannot be used: '],
     [
+      { output: { schema: JSON.parse('{"type":"object","properties":{"__proto__":{}}}') } },
+      'output cannot be used: the schema has a property "__proto__", which can\'t be checked here: rename it',
+    ],
+    [
       { messages: [{ role: 'wizard', content: 'Hi' }] },
       'messages[0].role must be system, user, assistant or tool, not "',
     ],

@@ -209,7 +209,10 @@ export function objectProblems(
   )
   const snapshot = snapshotParams(given, compiled.unusual)
   const value = snapshot.params
-  if (!isInline(compiled, snapshot)) throw new ToolExecutionError('EXECUTION_ERROR', TOO_EXPENSIVE)
+  if (!isInline(compiled, snapshot)) {
+    const problem = compiled.check === undefined && compiled.unusual.has('__proto__') ? HAS_PROTO : TOO_EXPENSIVE
+    throw new ToolExecutionError('EXECUTION_ERROR', problem)
+  }
   const messages = (problems: readonly Explained[]) => problems.map(({ message }) => message)
   if (!compiled.check(value)) return { problems: messages(compiled.explain(value)), value }
   if (refinement === undefined) return { problems: [], value }
@@ -225,6 +228,8 @@ export function objectProblems(
 const PATTERNED: ReadonlySet<unknown> = new Set([
   ...['email', 'date', 'time', 'date-time', 'duration', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'],
 ])
+
+const HAS_PROTO = 'the schema has a property "__proto__", which can\'t be checked here: rename it'
 
 const TOO_EXPENSIVE =
   'the schema is too expensive to check: use simpler patterns, and fewer nested alternatives and references'
