@@ -1,4 +1,4 @@
-import { isRecord } from '../core/check-options.ts'
+import { hiddenKey, isRecord } from '../core/check-options.ts'
 import { depthProblem } from '../core/json/json-depth.ts'
 import type { Config } from './config.ts'
 
@@ -41,19 +41,22 @@ export function boundedConfig(value: unknown): { readonly config: unknown; reado
 /** The configuration with tools, unless it disables them. Parts that can't be copied stay as they are, to be refused. */
 export function withTools(config: Config): Config {
   if (!isRecord(config) || (config.tools !== undefined && !isRecord(config.tools))) return config
+  if (hiddenKey(config) !== undefined || hiddenKey(config.tools ?? {}) !== undefined) return config
   return { ...config, tools: { enabled: true, ...config.tools } }
 }
 
-/** Which part of a configuration is an object that JSON can't hold, such as a Map: no check sees its settings. */
+/** What JSON can't hold of a configuration, such as a Map or a key that isn't enumerable: no check sees its settings. */
 export function strangePart(value: unknown, place = '', seen = new Set<unknown>()): string | undefined {
   // Entries of the registry are checked one by one.
   if (typeof value !== 'object' || value === null || place === 'tools.registry' || seen.has(value)) return undefined
-  if (!Array.isArray(value) && !isRecord(value)) return place
+  const isList = Array.isArray(value)
+  if (!isList && !isRecord(value)) return `${place || 'it'} must be a plain object: write it as {}.`
+  const before = place === '' ? '' : `${place}.`
+  const hidden = isList ? undefined : hiddenKey(value)
+  if (hidden !== undefined) return `${before}${hidden} is not enumerable: write it as {${hidden}: …}.`
   seen.add(value)
-  const separator = place === '' ? '' : '.'
   for (const [key, one] of Object.entries(value)) {
-    const part = Array.isArray(value) ? `${place}[${key}]` : `${place}${separator}${key}`
-    const found = strangePart(one, part, seen)
+    const found = strangePart(one, isList ? `${place}[${key}]` : `${before}${key}`, seen)
     if (found !== undefined) return found
   }
   return undefined

@@ -269,8 +269,7 @@ let configSchema: CompiledSchema | undefined
 export function checkConfig(given: unknown, place: string): Config {
   const value = bounded(given, place)
   const strange = strangePart(value)
-  if (strange !== undefined)
-    throw new ConfigError(`${place}: ${strange || 'it'} must be a plain object: write it as {}.`)
+  if (strange !== undefined) throw new ConfigError(`${place}: ${strange}`)
   configSchema ??= compileSchema(CONFIG_SCHEMA)
   const compiled = configSchema
   const problems = compiled.check?.(value)

@@ -38,12 +38,22 @@ export function nearest(name: string, known: readonly string[]): string {
 export function checkNested(method: string, name: string, value: unknown, known: Names): void {
   if (!isRecord(value)) throw wrongType(method, name, `an object with ${Object.keys(known).join(', ')}`, value)
   checkKeys(`${method}: ${name}`, value, known)
-  // A copy leaves such a key out, and with it the limit.
-  const hidden = Object.getOwnPropertyNames(value).find(
-    (key) => !Object.prototype.propertyIsEnumerable.call(value, key),
-  )
-  if (hidden !== undefined)
-    throw new TypeError(`${method}: ${name}.${hidden} is not enumerable: write it as {${hidden}: …}`)
+  refuseHidden(method, `${name}.`, value)
+}
+
+/** A copy leaves such a key out, and with it the limit. */
+function refuseHidden(method: string, place: string, value: object): void {
+  const hidden = hiddenKey(value)
+  if (hidden === undefined) return
+  throw new TypeError(`${method}: ${place}${hidden} is not enumerable: write it as {${hidden}: …}`)
+}
+
+/** The first key of an object that isn't enumerable, if any. */
+export function hiddenKey(value: object): string | undefined {
+  const names = Object.getOwnPropertyNames(value)
+  return names.length === Object.keys(value).length
+    ? undefined
+    : names.find((key) => !Object.prototype.propertyIsEnumerable.call(value, key))
 }
 
 /**
@@ -106,6 +116,7 @@ export type Checks<Options> = Readonly<Record<keyof Options, Check>>
 export function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
   if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
   checkValues(method, options, checks)
+  refuseHidden(method, '', options)
 }
 
 function checkValues(method: string, options: object, checks: Readonly<Record<string, Check>>, place = ''): void {

@@ -182,11 +182,16 @@ const booleans = must('an object whose values are true or false', (value) => {
   return isRecord(value) && Object.values(value).every((one) => one === undefined || typeof one === 'boolean')
 })
 
+const model = must('a model', (value) => typeof value === 'object' && value !== null)
+
 const OPTIONS: Checks<ToolyardOptions<[], undefined>> = {
   tools: must('an array, such as [forecast]', Array.isArray),
-  config: anything,
+  config: must('a configuration or the name of its file', (value) => typeof value === 'string' || isRecord(value)),
   storage: nonEmpty,
-  models: plainObject,
+  models(method, name, value) {
+    plainObject(method, name, value)
+    for (const [key, one] of Object.entries(value as object)) model(method, `${name}.${key}`, one)
+  },
   log: anything,
   sinks: sinkList,
   clock,

@@ -214,6 +214,25 @@ describe('createToolyard', () => {
     await expect(createConfigured({ config })).rejects.toThrow(`: ${place} must be a plain object`)
   })
 
+  test.each<[place: string, config: object]>([
+    ['limits', Object.defineProperty({}, 'limits', { value: {} })],
+    ['tools.max_iterations', { tools: Object.defineProperty({}, 'max_iterations', { value: 1 }) }],
+    ['server.port', { server: Object.defineProperty({}, 'port', { value: 1 }) }],
+  ])('rejects a configuration whose %s is hidden', async (place, config) => {
+    await expect(createConfigured({ config })).rejects.toThrow(`: ${place} is not enumerable: write it as {`)
+  })
+
+  test('rejects hidden options', async () => {
+    const hidden = (name: string) => Object.defineProperty({}, name, { value: {} })
+    await expect(createConfigured(hidden('config'))).rejects.toThrow('createToolyard: config is not enumerable: write')
+    const yard = await createConfigured({})
+    await expect(yard.run(hidden('budget') as never)).rejects.toThrow('yard.run: budget is not enumerable: write it as')
+    await expect(yard.call('none', {}, hidden('user'))).rejects.toThrow(
+      'yard.call: user is not enumerable: write it as',
+    )
+    await yard.close()
+  })
+
   test('rejects a configuration that is not a plain object', async () => {
     const words = 'config must be a configuration or the name of its file, not an object that inherits'
     for (const config of [new Map(), Object.create({ limits: { calls_per_minute: 1 } })]) {
@@ -223,6 +242,8 @@ describe('createToolyard', () => {
 
   test.each([
     type({ models: new Map() }, 'models must be an object, not an object that inherits'),
+    type({ models: { main: () => 1 } }, 'models.main must be a model, not a function'),
+    type({ config: null }, 'config must be a configuration or the name of its file, not null'),
     type({ models: [] }, 'models must be an object, not an array'),
     type({ storage: 5 }, 'storage must be a string that is not empty, not 5'),
     type({ clock: () => 5 }, 'clock must be an object with now(), wall() and after(), not a function'),
