@@ -16,6 +16,10 @@ export { SCOPES, type Scope }
 /** Lets secret scanners find leaked keys. */
 const PREFIX = 'ty_'
 
+/** 256 bits in base64url. */
+const SECRET_LENGTH = 43
+const MAX_MISTYPED = 64
+
 /** Creates a key of 256 random bits. It is shown once; only its hash is stored. */
 export const newApiKey = (): string => `${PREFIX}${randomBytes(32).toString('base64url')}`
 
@@ -241,6 +245,18 @@ export class Callers {
     const id = this.#former.get(hash)?.id
     const known = this.#refused.get(hash) ?? this.#known.get(hash)?.caller
     return known ?? this.#keys.find((one) => one.id === id)
+  }
+
+  /** Whether a text contains a key without its prefix, valid or not, also with a few characters around it. */
+  hasSecret(text: string): boolean {
+    for (const [run] of text.matchAll(/[\w-]{43,}/g)) {
+      // A mistyped key is not much longer. Each place takes a microsecond.
+      for (let at = 0; run.length <= MAX_MISTYPED && at + SECRET_LENGTH <= run.length; at++) {
+        const hash = hashApiKey(`${PREFIX}${run.slice(at, at + SECRET_LENGTH)}`)
+        if (this.#known.has(hash) || this.#refused.has(hash) || this.#former.has(hash)) return true
+      }
+    }
+    return false
   }
 
   /** Finds the caller of a key. Unknown, revoked and expired keys and keys of unknown roles have none. */

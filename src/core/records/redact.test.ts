@@ -44,6 +44,8 @@ test.each([
   `x${KEY.slice(1)}`,
   `.${KEY.slice(1).toUpperCase()}`,
   `x${KEY.slice(1)}.a`,
+  `tool_${KEY.slice(1)}`,
+  `tool${KEY.slice(1)}/a`,
   `no key xy${KEY.slice(2, -1)}, sorry`,
 ])('recognises a key that is glued to other characters: %s', (text) => {
   expect(redactText(text)).toContain('[redacted]')

@@ -32,6 +32,8 @@ const TOKEN_FORMATS = [
   // A whole key, also glued to other characters. Words in names such as city_weather have no digits or capitals.
   `(?:ty|Ty|tY)_${VARIED}[A-Za-z0-9_-]{43,}`,
   `TY_${VARIED_CAPITALS}[A-Za-z0-9_-]{43,}`,
+  // Also without its first letter. Nearly all keys have letters of both sizes and digits.
+  '[yY]_(?=[\\w-]{0,42}[A-Z])(?=[\\w-]{0,42}[a-z])(?=[\\w-]{0,42}[0-9])[\\w-]{43,}',
   '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
   // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
   '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',

@@ -168,6 +168,8 @@ describe('the issuer is not shown', () => {
       ...[key.slice(1), `x${key}`, `Bearer.${key}`, `${key}x`, key.slice(0, -1), key.slice(1, -1), `x${key.slice(1)}`],
       ...[key.toUpperCase(), `Ty_${key.slice(3)}`, `.${key.slice(1).toUpperCase()}`, `x${key}.a`, `a.x${key}.b`],
     ]
+    const secret = key.slice(3)
+    mistyped.push(secret, `ty${secret}`, `ty-${secret}`, `tyy${secret}x`, `a.${secret}.b`, `${'x'.repeat(10)}${secret}`)
     for (const token of mistyped) expect([token.length, await status(token)]).toEqual([token.length, 401])
     expect(asked()).toBe(0)
     // Other tokens can have the same letters.

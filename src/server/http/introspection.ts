@@ -26,7 +26,7 @@ const MAX_REFUSED = 1_000
 const MAX_PENDING = 100
 /** As RFC 6750 has them. */
 const TOKEN = /^[\w.~+/-]{1,4096}=*$/
-/** Toolyard's own keys are never sent anywhere, also mistyped ones. */
+/** Texts that look like keys of Toolyard, whether they are known or not. */
 const KEY = new RegExp(`^[Tt][Yy]_|${API_KEY_FORMATS.join('|')}`)
 
 /** An answer of the issuer about a token. It counts for a while. */

@@ -76,8 +76,10 @@ export class Issuer {
   /** Whether a text may be a token, and not a key. */
   takes(text: string): boolean {
     if (isJwt(text)) return true
-    // A former key is not shown to the issuer.
-    return this.#introspection?.takes(text) === true && this.#installation.callers.former(text) === undefined
+    if (this.#introspection?.takes(text) !== true) return false
+    // A key is not shown to the issuer, also not a former or a mistyped one.
+    const { callers } = this.#installation
+    return callers.former(text) === undefined && !callers.hasSecret(text)
   }
 
   /** The caller of a token that was verified before, and is for this path. */
