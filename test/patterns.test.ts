@@ -20,7 +20,6 @@ const ALLOWED: Readonly<Record<string, string>> = {}
 const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
   'src/config/roles.ts': () => undefined,
   'src/core/records/redact.ts': () => undefined,
-  'src/kinds/http/definition/public-text.ts': () => undefined,
   'src/kinds/http/request/url-template.ts': ({
     urlTemplate,
   }: typeof import('../src/kinds/http/request/url-template.ts')) =>

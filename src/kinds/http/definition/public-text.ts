@@ -76,15 +76,23 @@ export const isPastHost = (address: string): boolean => PAST_HOST.test(address)
 const isPassword = (value: string, { before, after }: Around): boolean =>
   after.startsWith('@') && /:\/\/[^/?#\\@\s:]*:$/.test(before) && /^[^/?#\\@\s]+$/.test(value)
 
-/** `token=`, `--token=`, `Authorization: Bearer ` and `"token":"`. */
-const NAME_BEFORE = /([\w.-]+)["']?\s*[=:]\s*["']?(?:(?:Bearer|Basic|Token|ApiKey)\s+)?$/i
+/** What may stand between the name of a credential and its value, after `=` or `:`. */
+const BEFORE_VALUE = /^\s*["']?(?:(?:Bearer|Basic|Token|ApiKey)\s+)?$/i
 /** Nothing that ends a parameter, or that a shell makes something else of. */
 const ONE_VALUE = /^[^\s$`(){}|<>"'\\&;#?]*$/
 
 /** Whether a credential's name is written before it. */
 function isNamed(value: string, before: string): boolean {
-  const name = NAME_BEFORE.exec(before)?.[1]
-  return name !== undefined && isSecretKey(name) && ONE_VALUE.test(value)
+  const name = nameBefore(before)
+  return name !== '' && isSecretKey(name) && ONE_VALUE.test(value)
+}
+
+/** The name in `token=`, `--token=`, `Authorization: Bearer ` or `"token":"`; empty if there is none. */
+function nameBefore(before: string): string {
+  const at = Math.max(before.lastIndexOf('='), before.lastIndexOf(':'))
+  if (at < 0 || !BEFORE_VALUE.test(before.slice(at + 1))) return ''
+  const named = before.slice(0, at).trimEnd().replace(/["']$/, '')
+  return named.split(/[^\w.-]/).at(-1) as string
 }
 
 /** Whether it says where something is: an address, or a path where there may be one. */
