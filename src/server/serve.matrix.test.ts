@@ -128,6 +128,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'PUT /api/threads/:id': needs('chat'),
   'DELETE /api/threads/:id': needs('chat'),
   'GET /api/objectives': needs('observe'),
+  'GET /api/operations': needs('read'),
   'GET /api/report': needs('installation'),
   'GET /api/keys': needs('manage'),
   'POST /api/keys': needs('manage'),
