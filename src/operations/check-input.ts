@@ -74,9 +74,9 @@ function inWords({ instancePath, keyword, params, schema, parentSchema }: ErrorO
   return `${path === '' ? 'the body' : shortened(path)} ${ruleInWords(keyword, schema)}`
 }
 
-/** The whole input of an operation as one schema. */
-export function inputSchema({ params, query, body }: AnyOperation): object {
-  const parts = [params, query, body].map((part) => Object(part) as { properties?: object; required?: string[] })
+/** The whole input of an operation as one schema, as requests may send it. */
+export function inputSchema({ params, query, body }: AnyOperation, local?: object): object {
+  const parts = [params, query, body, local].map((part) => Object(part) as { properties?: object; required?: string[] })
   return {
     ...(body ?? { type: 'object', additionalProperties: false }),
     properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
@@ -86,7 +86,7 @@ export function inputSchema({ params, query, body }: AnyOperation): object {
 
 /** Checks an input that came over no route, and adds defaults to it. */
 export function checkInput(operation: AnyOperation, input: object): void {
-  const checked = compileValidator({ schema: inputSchema(operation), httpPart: 'body' })(input)
+  const checked = compileValidator({ schema: inputSchema(operation, operation.local), httpPart: 'body' })(input)
   if (checked === true) return
   throw new OperationError('invalid', `The input is not valid: ${validationError(checked.error).message}`)
 }

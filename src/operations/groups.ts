@@ -57,9 +57,9 @@ export const operationList = {
         const routed = all.filter(({ path }) => path !== undefined)
         const open = routed.filter(({ scope }) => caller === undefined || isOpenTo(scope, caller.scopes))
         return {
-          operations: open.map((one) => {
+          operations: open.flatMap((one) => {
             const { id, method, path, scope, summary } = one
-            return { id, method, path, scope, summary, input: inputSchema(one) }
+            return path === undefined ? [] : [{ id, method, path, scope, summary, input: inputSchema(one) }]
           }),
         }
       },

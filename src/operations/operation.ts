@@ -55,6 +55,9 @@ export interface StoreHost {
   settle(): Promise<void>
 }
 
+/** What is known without a store. */
+type Outside = Pick<StoreHost, 'clock' | 'currentConfig'>
+
 interface Hosts {
   readonly store: StoreHost
   readonly installation: Installation
@@ -87,6 +90,8 @@ export interface Operation<Need extends Needs = Needs, Input = never, Answer = u
   readonly params?: object
   readonly query?: object
   readonly body?: object
+  /** What only the user of this machine and programs that use the library may say, besides. */
+  readonly local?: object
   /** Default: `own`. */
   readonly tenant?: TenantChoice
   /** The schema of the answer. */
@@ -95,6 +100,8 @@ export interface Operation<Need extends Needs = Needs, Input = never, Answer = u
   readonly status?: 200 | 201 | 202 | 204
   /** How much a command opens. */
   readonly needs: Need
+  /** What the schemas can't say and no store is needed for: a command checks it before it creates one. */
+  check?(host: Outside, input: Input, call: OperationCall): void | Promise<void>
   run(host: Hosts[Need], input: Input, call: OperationCall): Answer | Promise<Answer>
   readonly cli?: CommandOf<Input, Answer> | readonly CommandOf<Input, Answer>[]
 }
@@ -120,6 +127,15 @@ export interface CommandOption {
   readonly choices?: readonly string[]
   readonly default?: string
   readonly required?: true
+  /** What the schema of the field allows, in words: `--name takes 1 to 100 characters`. */
+  readonly takes?: string
+}
+
+/** What a command knows besides the input and the answer. */
+interface Asked {
+  /** Undefined: all tenants. */
+  readonly tenant: string | undefined
+  currentConfig(): Promise<Config>
 }
 
 /** What a terminal shows. */
@@ -140,10 +156,12 @@ export interface CommandOf<Input, Answer> {
   /** The words after `toolyard`, such as `approvals list`. */
   readonly command: string
   readonly description: string
-  /** Descriptions of arguments, by field: all fields of the path. */
-  readonly arguments?: Readonly<Record<string, string>>
+  /** Descriptions of arguments, by field: all fields of the path. The last one can be a list, which may be empty. */
+  readonly arguments?: Readonly<Record<string, string | { readonly list: string }>>
   /** The arguments that can be left out. */
   readonly optional?: readonly string[]
+  /** A field that is read from stdin, without the last line break. */
+  readonly stdin?: string
   /**
    * By field, such as `status` or `guard.min_calls`, in the order of the help. One called `tenant` is `--tenant`, if it isn't the
    * last or has a default.
@@ -162,10 +180,10 @@ export interface CommandOf<Input, Answer> {
   /** The tool that the command needs, so that it waits for no other MCP server; null: none. */
   tool?(host: Installation, input: Input): Promise<string | null>
   /** How the command calls what the path names, such as `approval with the id`. */
-  readonly thing?: string
+  readonly thing?: string | ((input: Input) => string)
   /** What to do if that doesn't exist. */
   readonly hint?: string
-  show(answer: Answer, input: Input): Shown
+  show(answer: Answer, input: Input, asked: Asked): Shown | Promise<Shown>
 }
 
 /** What was typed, by field. */
@@ -185,19 +203,26 @@ type BodyOf<Body, Required> =
       ? Type
       : FieldsOf<Body, Required>
     : FieldsOf<Body, Required>
-type InputFrom<Params, Query, Body, Required> = FieldsOf<Params, keyof Params> &
-  FieldsOf<Query, never> &
+type InputFrom<Params, Query, Body, Required, Local> = FieldsOf<Params, keyof Params> &
+  FieldsOf<Query & Local, never> &
   BodyOf<Body, Required>
 
-interface Spec<Need extends Needs, Params, Query, Body, Required, Answer>
-  extends Omit<Operation<Need, unknown, Answer>, 'params' | 'query' | 'body' | 'run' | 'cli'> {
+interface Spec<
+  Need extends Needs,
+  Params,
+  Query,
+  Body,
+  Required,
+  Local,
+  Answer,
+  Input = InputFrom<Params, Query, Body, Required, Local>,
+> extends Omit<Operation<Need, Input, Answer>, 'params' | 'query' | 'body' | 'local'> {
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
   /** The fields that a body must have. */
   readonly required?: readonly Required[]
-  run(host: Hosts[Need], input: InputFrom<Params, Query, Body, Required>, call: OperationCall): Answer | Promise<Answer>
-  readonly cli?: Operation<Need, InputFrom<Params, Query, Body, Required>, Answer>['cli']
+  readonly local?: Local
 }
 
 /** Refuses to read what nothing was written to. */
@@ -213,15 +238,17 @@ export function operation<
   const Query extends Fields = Record<never, never>,
   const Body extends Fields | Given<unknown> = Record<never, never>,
   const Required extends string = never,
+  const Local extends Fields = Record<never, never>,
 >({
   params,
   query,
   body,
   required,
+  local,
   ...rest
-}: Spec<Need, Params, Query, Body, Required, Answer>): Operation<
+}: Spec<Need, Params, Query, Body, Required, Local, Answer>): Operation<
   Need,
-  InputFrom<Params, Query, Body, Required>,
+  InputFrom<Params, Query, Body, Required, Local>,
   Answer
 > {
   const isGiven = body !== undefined && 'schema' in body
@@ -231,7 +258,8 @@ export function operation<
     ...(params && { params: { type: 'object', properties: params } }),
     ...(query && { query: exactly(query) }),
     ...(whole && { body: required === undefined ? whole : { ...whole, required } }),
-  } as Operation<Need, InputFrom<Params, Query, Body, Required>, Answer>
+    ...(local && { local: exactly(local) }),
+  } as Operation<Need, InputFrom<Params, Query, Body, Required, Local>, Answer>
 }
 
 export const TEXT = { type: 'string' } as const

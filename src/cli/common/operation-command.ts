@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander'
 import type { Installation } from '../../app/installation.ts'
+import { systemClock } from '../../core/clock.ts'
 import { INVALID, OperationError } from '../../core/operation/operation-error.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { checkInput } from '../../operations/check-input.ts'
+import { checkInput, compileValidator } from '../../operations/check-input.ts'
 import type { AnyOperation, CommandOf, OperationCall, Typed } from '../../operations/operation.ts'
 import {
   awaitServers,
@@ -46,8 +47,9 @@ function define(group: Command, terminal: Terminal, done: Done, operation: AnyOp
   const [, name] = command.command.split(' ')
   const defined = name === undefined ? group : group.command(name).description(command.description)
   const fields = Object.keys(command.arguments ?? {})
-  for (const [field, description] of Object.entries(command.arguments ?? {})) {
-    defined.argument(command.optional?.includes(field) ? `[${field}]` : `<${field}>`, description)
+  for (const [field, about] of Object.entries(command.arguments ?? {})) {
+    if (typeof about !== 'string') defined.argument(`[${field}...]`, about.list)
+    else defined.argument(command.optional?.includes(field) ? `[${field}]` : `<${field}>`, about)
   }
   const options = Object.entries(command.options ?? {}).flatMap(([field, { flags, description, choices, ...rest }]) => {
     const option = new Option(flags, description).makeOptionMandatory(rest.required === true)
@@ -80,30 +82,36 @@ async function run(
   command: AnyCommand,
   typed: Typed,
 ): Promise<number> {
-  const { thing, hint, options: known } = command
+  let input = {} as never
   try {
     const tenant = typeof options.tenant === 'string' ? tenantName(options.tenant) : undefined
-    const said = command.read?.(typed) ?? typed
-    const input = (await readFields(said as Typed, operation, known, terminal)) as never
+    const outside = { clock: systemClock, currentConfig: () => currentConfig(terminal, options) }
+    const { stdin, options: known } = command
+    const whole =
+      stdin === undefined ? typed : { ...typed, [stdin]: await readStdin(terminal, operation, command, typed) }
+    input = (await readFields((command.read?.(whole) ?? whole) as Typed, operation, known, terminal)) as never
+    checkOptions(operation, command, input)
     checkInput(operation, input)
     const call: OperationCall = { caller: undefined, by: commandUser(), face: 'cli', tenant }
+    await operation.check?.(outside, input, call)
     const answer = await open(terminal, options, operation, command, input, call)
-    const shown = command.show(answer, input)
+    const shown = await command.show(answer, input, { ...outside, tenant })
     if (terminal.json) terminal.document('document' in shown ? shown.document : answer)
     else {
       if (shown.table !== undefined) showTable(terminal, shown.table)
       for (const line of shown.result ?? []) terminal.result(printableLine(line))
-      for (const note of shown.notes ?? []) terminal.note(note)
+      for (const note of shown.notes ?? []) terminal.note(printableLine(note))
     }
     return shown.code ?? 0
   } catch (error) {
     if (error instanceof ToolExecutionError) throw new UsageError(printableLine(error.message), { cause: error })
     if (!(error instanceof OperationError)) throw error
     const { message, missing } = error
+    const thing = typeof command.thing === 'function' ? command.thing(input) : command.thing
     const why = missing === undefined || thing === undefined ? message : `There is no ${thing} '${missing}'`
-    const fix = missing === undefined || hint === undefined ? error.hint : hint
-    const parts = [message === INVALID ? undefined : why, fix].filter((part) => part !== undefined)
-    throw new UsageError(printableLine(`${parts.join(': ')}.`), { cause: error })
+    const fix = missing === undefined || command.hint === undefined ? error.hint : command.hint
+    const sentence = [message === INVALID ? undefined : why, fix].filter((part) => part !== undefined).join(': ')
+    throw new UsageError(printableLine(sentence.endsWith('.') ? sentence : `${sentence}.`), { cause: error })
   }
 }
 
@@ -137,12 +145,14 @@ async function open(
   return withInstallation(terminal, options, work, { record: 'always', secrets })
 }
 
-/** The schema of a field such as `guard.min_calls`. */
+/** The schema of a field such as `guard.min_calls`. For one that can be null, that of its values. */
 function schemaOf({ params, query, body }: AnyOperation, field: string): JsonSchema | undefined {
   const inside = (schema: JsonSchema | undefined, name: string) => schema && parameterSchema(schema, name)
-  return [params, query, body]
+  const schema = [params, query, body]
     .map((part) => field.split('.').reduce(inside, part as JsonSchema | undefined))
-    .find((schema) => schema !== undefined)
+    .find((found) => found !== undefined)
+  const [first] = (schema?.anyOf ?? []) as readonly (JsonSchema | undefined)[]
+  return first ?? schema
 }
 
 /** Values that were typed as text, as the schemas of their fields have them. */
@@ -167,4 +177,45 @@ async function readFields(
     input[name] = inner === undefined ? one : { ...Object(input[name]), [inner]: one }
   }
   return input
+}
+
+/** Says what an option takes if the schema of its field refuses the value. */
+function checkOptions(operation: AnyOperation, { options = {} }: AnyCommand, input: object): void {
+  for (const [field, { flags, takes }] of Object.entries(options)) {
+    const schema = schemaOf(operation, field)
+    const value = (input as Readonly<Record<string, unknown>>)[field]
+    if (takes === undefined || schema === undefined || value === undefined || value === null) continue
+    const checked = compileValidator({ schema, httpPart: 'body' })(value)
+    if (checked === true) continue
+    const index = /^\/(\d+)/.exec(checked.error[0]?.instancePath ?? '')?.[1]
+    const wrong = !Array.isArray(value)
+      ? `'${value}'`
+      : index === undefined
+        ? value.length
+        : `'${value[Number(index)]}'`
+    throw new UsageError(printableLine(`${flags.split(' ')[0]} takes ${takes}, not ${wrong}.`))
+  }
+}
+
+/** Editors and `echo` add a line break at the end. */
+async function readStdin(
+  { stdin }: Terminal,
+  operation: AnyOperation,
+  { command, arguments: named = {}, stdin: field = '' }: AnyCommand,
+  typed: Typed,
+): Promise<string> {
+  if (stdin.isTTY) {
+    const words = [command, ...Object.keys(named).map((name) => typed[name])].join(' ')
+    throw new UsageError(
+      printableLine(`Give the ${field} on stdin: printf %s "$${field.toUpperCase()}" | toolyard ${words}`),
+    )
+  }
+  const max = Number(schemaOf(operation, field)?.maxLength ?? Number.POSITIVE_INFINITY)
+  let text = ''
+  stdin.setEncoding('utf8')
+  for await (const piece of stdin) {
+    text += piece
+    if (text.length > max + 2) throw new UsageError(`The ${field} is longer than ${Math.round(max / 1024)} KB.`)
+  }
+  return text.replace(/\r?\n$/, '')
 }
