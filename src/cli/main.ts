@@ -130,6 +130,22 @@ async function operationsOf(loading: Promise<OperationGroup>): Promise<Define> {
   }
 }
 
+/** The order of the help is that of their use. */
+async function defineKeys(): Promise<Define> {
+  const [{ keys }, { users }, { defineSigning }] = await Promise.all([
+    import('../operations/keys.ts'),
+    import('../operations/users.ts'),
+    import('./commands/signing.ts'),
+  ])
+  const { create, change, list, rotate, restore } = keys.operations
+  const operations = { create, change, list, rotate, revoke: users.operations.revoke, restore }
+  const define = await operationsOf(Promise.resolve({ operations, help: keys.help }))
+  return (...group) => {
+    define(...group)
+    defineSigning(...group)
+  }
+}
+
 /** The commands. Each loads its options, its arguments and its code when it is named. */
 const COMMANDS: Readonly<Record<string, readonly [description: string, load: () => Promise<Define>]>> = {
   init: ['Create a configuration, with a test', async () => (await import('./commands/init.ts')).defineInit],
@@ -170,7 +186,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     async () => (await import('./commands/ingest/ingest.ts')).defineIngest,
   ],
   search: ['Search a collection of documents', async () => (await import('./commands/ingest/ingest.ts')).defineSearch],
-  keys: ['Create, list and revoke API keys', async () => (await import('./commands/access.ts')).defineKeys],
+  keys: ['Create, list and revoke API keys', defineKeys],
   tenants: [
     'List tenants and change what each may use',
     async () => (await import('./commands/access.ts')).defineTenants,

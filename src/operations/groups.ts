@@ -14,6 +14,8 @@ const GROUPS: Readonly<Record<string, () => Promise<OperationGroup>>> = {
   versions: async () => (await import('./versions.ts')).versions,
   rollouts: async () => (await import('./versions.ts')).rollouts,
   objectives: async () => (await import('./objectives.ts')).objectives,
+  keys: async () => (await import('./keys.ts')).keys,
+  users: async () => (await import('./users.ts')).users,
 }
 
 /** The operations of all features. */

@@ -1,6 +1,7 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import type { Access, Actor, AuditEvents } from '../app/callers/audit-events.ts'
-import type { Caller } from '../app/callers/callers.ts'
+import type { Budgets } from '../app/callers/budgets.ts'
+import type { Caller, Callers } from '../app/callers/callers.ts'
 import type { Tenants } from '../app/callers/tenants.ts'
 import type { Installation } from '../app/installation.ts'
 import type { ToolManager } from '../app/tools/tool-manager.ts'
@@ -36,6 +37,8 @@ export interface OperationCall {
   /** Whose data is meant; undefined: that of all tenants. */
   readonly tenant: string | undefined
   readonly signal?: AbortSignal
+  /** How long requests to this server need no key. Absent: they need one, or it is no request. */
+  readonly keyless?: 'until-first-key' | 'always' | undefined
   /** Lets the browser of the caller go on as another caller. */
   readonly goOnAs?: (id: string) => Promise<void>
 }
@@ -46,9 +49,10 @@ export interface StoreHost {
   readonly events: AuditEvents
   readonly access: Access
   readonly clock: Clock
-  /** Only on a server. */
+  /** Only on a server: they read what a command changes. */
   readonly manager?: ToolManager
-  /** Only on a server. */
+  readonly callers?: Callers
+  readonly budgets?: Budgets
   readonly tenants?: Tenants
   currentConfig(): Promise<Config>
   /** Waits until all answered calls are recorded, or until the timeout if the store is slow. */
@@ -138,12 +142,14 @@ interface Asked {
   currentConfig(): Promise<Config>
 }
 
+type Table = readonly (readonly string[])[]
+
 /** What a terminal shows. */
 export interface Shown {
   /** Instead of the answer, with `--json`. */
   readonly document?: unknown
-  /** The first row is the head. */
-  readonly table?: readonly (readonly string[])[]
+  /** The first row is the head. A function is called if there is no `--json`. */
+  readonly table?: Table | (() => Promise<Table>)
   readonly result?: readonly string[]
   /** On stderr. */
   readonly notes?: readonly string[]
@@ -183,7 +189,7 @@ export interface CommandOf<Input, Answer> {
   readonly thing?: string | ((input: Input) => string)
   /** What to do if that doesn't exist. */
   readonly hint?: string
-  show(answer: Answer, input: Input, asked: Asked): Shown | Promise<Shown>
+  show(answer: Answer, input: Input, asked: Asked): Shown
 }
 
 /** What was typed, by field. */

@@ -10,11 +10,13 @@ import { approvals } from '../operations/approvals.ts'
 import { compileValidator, validationError } from '../operations/check-input.ts'
 import { costs } from '../operations/costs.ts'
 import { operationList } from '../operations/groups.ts'
+import { keys } from '../operations/keys.ts'
 import { limits } from '../operations/limits.ts'
 import { metrics } from '../operations/metrics.ts'
 import { objectives } from '../operations/objectives.ts'
 import { ratings } from '../operations/ratings.ts'
 import { threads } from '../operations/threads.ts'
+import { users } from '../operations/users.ts'
 import { rollouts, versions } from '../operations/versions.ts'
 import { views } from '../operations/views.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
@@ -40,7 +42,7 @@ import { openAiRoutes } from './openai/openai-routes.ts'
 import { connectionRoutes } from './routes/connection-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { historyRoutes } from './routes/history-routes.ts'
-import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { tenantRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { mcpServerRoutes } from './routes/mcp-server-routes.ts'
 import { prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
@@ -49,7 +51,7 @@ import { collectOpenApi, guideRoutes, openApiRoutes, pageRoutes } from './routes
 import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { reportRoutes } from './routes/report-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
-import { oidcRoutes, sessionRoutes, userRoutes } from './routes/sign-in-routes.ts'
+import { oidcRoutes, sessionRoutes } from './routes/sign-in-routes.ts'
 import { pageToolsRoutes, searchRoute, toolRoutes } from './routes/tool-routes.ts'
 import { modelRoutes, suiteRoutes, validationRoutes } from './suites/model-routes.ts'
 import { savedSuiteRoutes } from './suites/saved-suites.ts'
@@ -82,8 +84,8 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   operationRoutes(threads.operations),
   operationRoutes(ratings.operations),
   operationRoutes(views.operations),
-  keyRoutes,
-  userRoutes,
+  operationRoutes(keys.operations),
+  operationRoutes(users.operations),
   tenantRoutes,
   sessionRoutes,
   oidcRoutes,

@@ -110,6 +110,8 @@ const LINES: Readonly<Record<string, (ids: Ids) => readonly Written[]>> = {
     'keys revoke user:acme/ada',
     'keys revoke none',
     'keys list',
+    `keys restore ${KEYS.page}`,
+    'keys restore none',
     'keys signing',
   ],
   tenants: () => [

@@ -20,6 +20,16 @@ const PREFIX = 'ty_'
 const SECRET_LENGTH = 43
 const MAX_MISTYPED = 64
 
+/** Why a request is refused that has no key, or none that is valid, and what to do. */
+export const NO_KEY = [
+  'An API key is required',
+  'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"',
+] as const
+export const WRONG_KEY = [
+  'The API key is not valid',
+  'it is unknown, revoked or expired, or its role is not configured',
+] as const
+
 /** Creates a key of 256 random bits. It is shown once; only its hash is stored. */
 export const newApiKey = (): string => `${PREFIX}${randomBytes(32).toString('base64url')}`
 

@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.ts'
 import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { GlobalOptions, Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { keysCreate, keysRevoke, tenantsList, tenantsRemove, tenantsSet } from './access.ts'
+import { tenantsList, tenantsRemove, tenantsSet } from './access.ts'
 import { auditList } from './records.ts'
 
 /** The commands with their folder. */
@@ -18,14 +18,15 @@ async function setup(tenants: Config['tenants'] = {}) {
     (terminal: Terminal, options: GlobalOptions) =>
       tenantsSet(terminal, id, words, { ...options, unset })
   const remove = (id: string) => (terminal: Terminal, options: GlobalOptions) => tenantsRemove(terminal, id, options)
-  const key = (tenant: string) => (terminal: Terminal) => keysCreate(terminal, { tenant, role: 'user' })
+  const key = async (tenant: string) =>
+    JSON.parse((await opened.toolyard('keys', 'create', '--tenant', tenant, '--json')).out)
   return { ...opened, set, remove, key, list: tenantsList }
 }
 
 describe('the audit log', () => {
   test('records changes of keys and flags by commands, with the user who ran them', async () => {
     const { toolyard, json, run, set, remove, key, data } = await setup()
-    const { id, key: secret } = await json(key('acme'))
+    const { id, key: secret } = await key('acme')
     await run(set('acme', ['search=true', 'beta=false']))
     await run(set('acme', ['search=false'], ['beta']))
     await run(set('acme', ['search=false']))
@@ -111,11 +112,11 @@ describe('tenants', () => {
   })
 
   test('list shows every tenant that has flags or a valid key', async () => {
-    const { run, json, toolyard, set, key, list } = await setup({ configured: { flags: { beta: true } } })
+    const { run, toolyard, set, key, list } = await setup({ configured: { flags: { beta: true } } })
     expect((await run(list)).out).toMatch(/^TENANT +KEYS +CONFIGURED +STORED\nconfigured +0 +beta=true\n$/)
-    await run(key('keyed'))
-    const { id } = await json(key('gone'))
-    await run((terminal) => keysRevoke(terminal, id, {}))
+    await key('keyed')
+    const { id } = await key('gone')
+    await toolyard('keys', 'revoke', id)
     await run(set('stored', ['x=false']))
     const { out, err } = await toolyard('tenants', 'list')
     expect(out.trimEnd().split('\n').slice(1)).toEqual([
@@ -135,7 +136,7 @@ describe('tenants', () => {
   test('remove deletes the stored flags, and says that keys stay valid', async () => {
     const { run, json, toolyard, set, key, list, remove } = await setup({ acme: { flags: { beta: true } } })
     await run(set('acme', ['beta=false']))
-    await run(key('acme'))
+    await key('acme')
     expect(await toolyard('tenants', 'remove', 'acme')).toEqual({
       code: 0,
       out: 'Removed the stored flags of acme\n',

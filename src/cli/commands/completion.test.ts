@@ -129,7 +129,7 @@ describe('the words that fit', () => {
     ],
     [
       ['keys', ''],
-      ['create', 'edit', 'list', 'rotate', 'revoke', 'signing'],
+      ['create', 'edit', 'list', 'rotate', 'revoke', 'restore', 'signing'],
     ],
     [
       ['keys', 'create', '--role', 'o'],

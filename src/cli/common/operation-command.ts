@@ -95,10 +95,11 @@ async function run(
     const call: OperationCall = { caller: undefined, by: commandUser(), face: 'cli', tenant }
     await operation.check?.(outside, input, call)
     const answer = await open(terminal, options, operation, command, input, call)
-    const shown = await command.show(answer, input, { ...outside, tenant })
+    const shown = command.show(answer, input, { ...outside, tenant })
     if (terminal.json) terminal.document('document' in shown ? shown.document : answer)
     else {
-      if (shown.table !== undefined) showTable(terminal, shown.table)
+      const table = typeof shown.table === 'function' ? await shown.table() : shown.table
+      if (table !== undefined) showTable(terminal, table)
       for (const line of shown.result ?? []) terminal.result(printableLine(line))
       for (const note of shown.notes ?? []) terminal.note(printableLine(note))
     }

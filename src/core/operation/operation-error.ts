@@ -1,6 +1,7 @@
 /** Why something that a person or a program asked for isn't possible, each with its HTTP status. */
 export const OPERATION_ERRORS = {
   invalid: 400,
+  unauthorized: 401,
   forbidden: 403,
   not_found: 404,
   conflict: 409,

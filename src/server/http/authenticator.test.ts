@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import { Callers } from '../../app/callers/callers.ts'
 import { systemClock } from '../../core/clock.ts'
+import { newStoredKey } from '../fixtures/new-stored-key.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { rawRequest } from '../fixtures/raw-request.ts'
 
@@ -49,9 +50,10 @@ describe('a key', () => {
     const admin = { 'x-api-key': await server.key('acme') }
     const make = async (body: object) =>
       (await (await server.post('/api/keys', body, admin)).json()) as { id: string; key: string }
-    const past = await make({ name: 'past', expires_at: '2020-01-01T00:00:00Z' })
+    const past = newStoredKey('acme', 'user', { expires_at: '2020-01-01T00:00:00.000Z' })
+    await server.installation.storage.keys.create(past.stored)
     const future = await make({ name: 'future', expires_at: '2999-01-01T00:00:00Z' })
-    expect((await server.get(LIST, { 'x-api-key': past.key })).status).toBe(401)
+    expect((await server.get(LIST, { 'x-api-key': past.text })).status).toBe(401)
     expect((await server.get(LIST, { 'x-api-key': future.key })).status).toBe(200)
     await fetch(`${server.url}/api/keys/${future.id}`, { method: 'DELETE', headers: admin })
     expect((await server.get(LIST, { 'x-api-key': future.key })).status).toBe(401)

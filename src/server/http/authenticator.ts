@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { type Caller, LOCAL_CALLER } from '../../app/callers/callers.ts'
+import { type Caller, LOCAL_CALLER, NO_KEY, WRONG_KEY } from '../../app/callers/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import { connectionGuard } from '../../isolation/connection-guard.ts'
@@ -36,8 +36,6 @@ const BEARER = /^Bearer +(\S+) *$/i
 /** Identifies the caller of a request and checks its scope. */
 export class Authenticator {
   readonly sessions: BrowserSessions
-  /** Whether requests without a key were accepted at the start, until the first key. */
-  readonly untilFirstKey: boolean
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: LocalAccess
@@ -51,7 +49,6 @@ export class Authenticator {
     this.#unknown = new UnknownCallers(installation, proxies)
     this.sessions = new BrowserSessions(installation, proxies, this.#unknown)
     this.#local = local
-    this.untilFirstKey = local === 'until-first-key'
   }
 
   /** Whether requests need no key. */
@@ -61,6 +58,11 @@ export class Authenticator {
       this.#installation.log.info({}, 'The first API key exists: requests without a key are refused from now on')
     }
     return this.#local !== 'never'
+  }
+
+  /** How long requests need no key; undefined: they need one. */
+  get keyless(): Exclude<LocalAccess, 'never'> | undefined {
+    return this.local && this.#local !== 'never' ? this.#local : undefined
   }
 
   /** The configured issuer of tokens, if there is one. */
@@ -246,16 +248,9 @@ const LOCAL_ONLY =
 
 const unauthorized = (key: string | undefined, session: string | undefined, challenge = 'Bearer'): HttpProblem => {
   const [title, detail] =
-    session !== undefined
-      ? ['The session has ended', 'sign in again']
-      : key !== undefined
-        ? ['The API key is not valid', 'it is unknown, revoked or expired, or its role is not configured']
-        : ['An API key is required', 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"']
+    session !== undefined ? ['The session has ended', 'sign in again'] : key !== undefined ? WRONG_KEY : NO_KEY
   return new HttpProblem(401, title, detail, { 'www-authenticate': challenge })
 }
-
-/** The first key was created since the request began. */
-export const keyNeeded = (): HttpProblem => unauthorized(undefined, undefined)
 
 /** The key was valid when the request began. */
 export const keyEnded = (): HttpProblem => unauthorized('', undefined)

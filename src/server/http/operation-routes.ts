@@ -35,7 +35,7 @@ function addRoute(app: FastifyInstance, operation: AnyOperation): void {
         ...(query && Object(request.query)),
         ...(params && Object(request.params)),
       } as never
-      const call = callOf(operation, request, reply)
+      const call = callOf(app, operation, request, reply)
       await operation.check?.(app.installation, input, call)
       return reply.code(status).send(await operation.run(app.installation, input, call))
     },
@@ -52,11 +52,12 @@ function withTenant(query: object | undefined, tenant: TenantChoice): object | u
 }
 
 function callOf(
+  { authenticator, installation }: FastifyInstance,
   { tenant = 'own', summary }: AnyOperation,
   request: FastifyRequest,
   reply: FastifyReply,
 ): OperationCall {
-  const { caller, headers } = request
+  const { caller, headers, raw } = request
   const { tenant: asked } = request.query as { readonly tenant?: string }
   const given = tenant === 'own' ? caller.tenant : tenantAsked(request, asked)
   if (tenant === 'one' && given === undefined) {
@@ -64,12 +65,17 @@ function callOf(
   }
   const aborted = new AbortController()
   reply.raw.once('close', () => aborted.abort())
+  const goOnAs = async (id: string): Promise<void> => {
+    const next = installation.callers.byId(id)
+    if (next === undefined) return
+    reply.header('set-cookie', await authenticator.sessions.start(next, raw))
+    if (id !== caller.id) authenticator.recordSignIn(raw, next)
+  }
+  // Browsers send their origin with every request that changes something, and the server has compared it with its own.
+  const isPage = headers.origin !== undefined
   return {
-    caller,
-    by: caller,
-    // Browsers send their origin with every request that changes something, and the server has compared it with its own.
-    face: headers.origin === undefined ? 'rest' : 'page',
-    tenant: given,
-    signal: aborted.signal,
+    ...{ caller, by: caller, tenant: given, signal: aborted.signal, keyless: authenticator.keyless },
+    face: isPage ? 'page' : 'rest',
+    ...(isPage && { goOnAs }),
   }
 }

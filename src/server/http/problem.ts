@@ -5,7 +5,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
 import { RefusedJsonError } from '../../core/json/json-depth.ts'
 import { writeLog } from '../../core/log.ts'
-import { OPERATION_ERRORS, OperationError } from '../../core/operation/operation-error.ts'
+import { INVALID, OPERATION_ERRORS, OperationError } from '../../core/operation/operation-error.ts'
 import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelValidationError } from '../../validation/model-validation.ts'
 import { SECURITY_HEADERS } from './response-headers.ts'
@@ -55,11 +55,14 @@ function expectedProblem(error: Error): HttpProblem | undefined {
   if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
     return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
   }
-  if (error instanceof OperationError) return new HttpProblem(OPERATION_ERRORS[error.code], error.message, error.hint)
+  if (error instanceof OperationError) {
+    const headers = error.code === 'unauthorized' ? { 'www-authenticate': 'Bearer' } : {}
+    return new HttpProblem(OPERATION_ERRORS[error.code], error.message, error.hint, headers)
+  }
   if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
   if (error instanceof RefusedJsonError) return new HttpProblem(400, `The body ${error.message}`)
   const { statusCode: status, code, message, validation, expose } = error as Partial<FastifyError & Exposed> & Error
-  if (validation !== undefined) return new HttpProblem(400, 'The request is not valid', message)
+  if (validation !== undefined) return new HttpProblem(400, INVALID, message)
   // Fastify gives this status to an error of the request stream.
   if (status === 400 && code === 'ECONNRESET') return new HttpProblem(400, 'The client closed the connection')
   if (status === undefined || status < 400 || status >= 500) return undefined

@@ -3,7 +3,6 @@ import type { PayloadPolicy } from '../../app/payloads.ts'
 import type { Role } from '../../config/roles.ts'
 import type { DurableStatus } from '../../core/storage/durable-run-store.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
-import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { ListedRun, StoredRun } from '../../core/storage/run-store.ts'
 import type { Deprecation, Effect, JsonSchema } from '../../core/tool.ts'
@@ -266,17 +265,4 @@ export interface Session {
 export interface RolesView {
   readonly roles: readonly ({ readonly name: string } & Role)[]
   readonly scopes: readonly { readonly name: Scope; readonly allows: string }[]
-}
-
-export interface ShownKey extends Omit<StoredKey, 'hash' | 'tenant'> {
-  readonly last_used_at: string | null
-}
-
-/** A user of `GET /api/users`. */
-export interface ShownUser {
-  readonly id: string
-  readonly name: string
-  readonly role: string
-  readonly issued_at: string | null
-  readonly revoked_at: string | null
 }

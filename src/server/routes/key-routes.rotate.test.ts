@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { ShownKey } from '../../operations/key-rules.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
-import type { ShownKey } from '../http/views.ts'
 
 type Rotated = ShownKey & { readonly key: string; readonly former_until: string | null }
 

@@ -275,6 +275,17 @@ describe('keys', () => {
     expect((await list()).find((one) => one.id === id)).toMatchObject({ tools: ['a'] })
   })
 
+  test('take no field that only the command line has from the address', async () => {
+    const { url, acme, make, post } = await keyYard()
+    const { id } = (await (await make({ name: 'ci' })).json()) as MadeKey
+    const fields = '?all_tenants=true&id=own'
+    const made = await post(`/api/keys${fields}`, { name: 'own' }, acme)
+    expect(await made.json()).toMatchObject({ id: expect.stringMatching(/^[\da-f-]{36}$/), scopes: null })
+    const headers = { ...acme, 'content-type': 'application/json' }
+    const init = { method: 'PATCH', headers, body: JSON.stringify({ name: 'other' }) }
+    expect(await (await fetch(`${url}/api/keys/${id}${fields}`, init)).json()).toMatchObject({ id, scopes: null })
+  })
+
   test('of a tenant can be managed by its admins only', async () => {
     const { get, key } = await keyYard()
     for (const role of ['user', 'operator'] as const) {
@@ -286,6 +297,11 @@ describe('keys', () => {
     [{}, "missing 'name'"],
     [{ name: '' }, 'name must have at least 1 character'],
     [{ name: 'a\u0000b' }, 'name must match pattern'],
+    [{ name: ' \u200b' }, 'name must match pattern'],
+    [{ name: 'a\u2028b' }, 'name must match pattern'],
+    [{ name: 'x', all_tenants: true }, "'all_tenants' is not known"],
+    [{ name: 'x', scopes: ['read', 'manage'] }, "The role 'user' does not include the scope 'manage'"],
+    [{ name: 'x', expires_at: '2020-01-31T00:00:00Z' }, 'is not in the future'],
     [{ name: 'x', role: 'root' }, 'Unknown role "root". Use one of user, operator, admin.'],
     [{ name: 'x', tenant: 'globex' }, "'tenant' is not known"],
     [{ name: 'x', calls_per_minute: 0 }, 'calls_per_minute must be at least 1'],

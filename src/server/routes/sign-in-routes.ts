@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Caller, LOCAL_CALLER, SCOPES } from '../../app/callers/callers.ts'
-import { tenantOfUser } from '../../app/callers/users.ts'
 import { RESOURCE_METADATA } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { type Issuer, SIGN_IN_SCOPE, type SignInSecrets } from '../http/issuer.ts'
 import { found, HttpProblem } from '../http/problem.ts'
-import { exactly, list, object, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
+import { object, route, TEXT } from '../http/route.ts'
 import { SignInError, type SignInFault } from '../http/sign-in-error.ts'
-import type { Session, ShownUser } from '../http/views.ts'
+import type { Session } from '../http/views.ts'
 
 /** A small limit, because these requests need no key. */
 const BODY_BYTES = 1024
@@ -254,69 +253,4 @@ function pageOf(error: unknown): string {
   if (!(error instanceof SignInError)) throw error
   const fault: SignInFault = error.fault
   return `/?sign_in=${fault}`
-}
-
-const MAX_USER_ID = 330
-const MAX_USERS = 1_000
-/** Those who were signed out are never removed, and all servers read all users with every change of one. */
-const MAX_SIGNED_OUT = 10_000
-
-/** Users of the caller's tenant who have signed in at the issuer. */
-export function userRoutes(app: FastifyInstance): void {
-  const { installation } = app
-  const { keys } = installation.storage
-  const time = (ms: number | null) => (ms ? new Date(ms).toISOString() : null)
-
-  app.get(
-    '/api/users',
-    route('manage', 'keys', 'Lists the users of your tenant who have signed in within a day or were signed out', {
-      response: {
-        200: object(
-          {
-            users: list({
-              ...{ id: TEXT, name: TEXT, role: TEXT },
-              issued_at: { ...TIME_OR_NULL, description: 'When the newest token or sign-in was issued.' },
-              revoked_at: { ...TIME_OR_NULL, description: 'When an administrator signed the user out.' },
-            }),
-          },
-          `At most ${MAX_USERS}, the newest first`,
-        ),
-      },
-    }),
-    async ({ caller }) => {
-      const own = (await keys.users()).filter(({ tenant }) => tenant === caller.tenant)
-      const newest = own.sort((a, b) => b.issued_at - a.issued_at).slice(0, MAX_USERS)
-      const users = newest.map(({ id, name, role, issued_at, revoked_at }): ShownUser => {
-        return { id, name, role, issued_at: time(issued_at), revoked_at: time(revoked_at) }
-      })
-      return { users }
-    },
-  )
-
-  app.post<{ Body: { id: string } }>(
-    '/api/users/revoke',
-    route('manage', 'keys', 'Signs a user of your tenant out: sessions, tokens and running work end', {
-      description: 'Tokens that the issuer has issued before are refused. The user can sign in again after 30 seconds.',
-      body: {
-        ...exactly({ id: { type: 'string', maxLength: MAX_USER_ID, examples: ['user:acme/ada'] } }),
-        required: ['id'],
-      },
-      response: { 204: { description: 'Signed out', type: 'null' } },
-    }),
-    async ({ caller, body: { id } }, reply) => {
-      const tenant = tenantOfUser(id)
-      if (tenant !== caller.tenant) installation.events.crossed(caller, `user ${id}`, tenant)
-      found(tenant === caller.tenant ? id : undefined, `User '${id}'`)
-      const own = (await keys.users()).filter((user) => user.tenant === tenant)
-      const count = own.filter(({ revoked_at }) => revoked_at !== null).length
-      // Users who are signed in can always be signed out.
-      if (count >= MAX_SIGNED_OUT && !own.some((user) => user.id === id)) {
-        const detail = `User '${id}' has not used the server within a day: try again when the user does`
-        throw new HttpProblem(429, `Your tenant has signed out ${count} users, the maximum`, detail)
-      }
-      await installation.access.revokeUser(id, caller.tenant, installation.clock.wall(), caller)
-      await installation.callers.load(keys)
-      return reply.code(204).send()
-    },
-  )
 }

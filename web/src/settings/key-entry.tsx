@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type MouseEvent, useRef, useState } from 'react'
-import type { ShownKey } from '../../../src/server/http/views.ts'
+import type { ShownKey } from '../../../src/operations/key-rules.ts'
 import { request } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'

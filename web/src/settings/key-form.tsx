@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
-import type { ShownKey } from '../../../src/server/http/views.ts'
+import type { ShownKey } from '../../../src/operations/key-rules.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ShownKey } from '../../../src/server/http/views.ts'
+import type { ShownKey } from '../../../src/operations/key-rules.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Failed, Loading } from '../parts/states.tsx'

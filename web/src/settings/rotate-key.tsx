@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ShownKey } from '../../../src/server/http/views.ts'
+import type { ShownKey } from '../../../src/operations/key-rules.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ShownUser } from '../../../src/server/http/views.ts'
+import type { ShownUser } from '../../../src/operations/users.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { request } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'

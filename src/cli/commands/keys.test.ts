@@ -2,25 +2,33 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import type { TenantOptions } from '../common/params.ts'
+import { newStoredKey } from '../../server/fixtures/new-stored-key.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { type KeysCreateOptions, keysCreate, keysEdit, keysList, keysRevoke } from './access.ts'
 
 const KEY = /^ty_[\w-]{43}$/
+
+type Options = Readonly<Record<string, string | boolean | readonly string[]>>
+
+/** The options as they are typed: `{ allTenants: false }` is `--no-all-tenants`. */
+const typed = (options: Options): string[] =>
+  Object.entries(options).flatMap(([name, value]) => {
+    const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    if (typeof value === 'boolean') return [`--${value ? '' : 'no-'}${flag}`]
+    return [`--${flag}`, ...[value].flat()]
+  })
 
 /** The commands with their folder. */
 async function yard() {
   const opened = await installationFolder()
-  const create = (options: Partial<KeysCreateOptions>) => (terminal: Parameters<typeof keysCreate>[0]) =>
-    keysCreate(terminal, { role: 'user', ...options })
-  const list =
-    (options: TenantOptions = {}) =>
-    (terminal: Parameters<typeof keysList>[0]) =>
-      keysList(terminal, options)
-  const revoke = (id: string) => (terminal: Parameters<typeof keysRevoke>[0]) => keysRevoke(terminal, id, {})
-  const edit = (id: string, options: Parameters<typeof keysEdit>[2]) => (terminal: Parameters<typeof keysEdit>[0]) =>
-    keysEdit(terminal, id, options)
-  return { ...opened, create, list, revoke, edit }
+  return {
+    ...opened,
+    run: (words: readonly string[]) => opened.toolyard(...words),
+    json: async (words: readonly string[]) => JSON.parse((await opened.toolyard('--json', ...words)).out),
+    create: (options: Options) => ['keys', 'create', ...typed(options)],
+    list: (options: Options = {}) => ['keys', 'list', ...typed(options)],
+    revoke: (id: string) => ['keys', 'revoke', id],
+    edit: (id: string, options: Options) => ['keys', 'edit', id, ...typed(options)],
+  }
 }
 
 describe('keys create', () => {
@@ -96,11 +104,12 @@ describe('keys create', () => {
     expect((await json(create({ allTenants: true }))).scopes).toEqual(['read', 'call', 'chat', 'installation'])
   })
 
-  test.each<[Partial<KeysCreateOptions>, string]>([
+  test.each<[Options, string]>([
     [{ budget: '10' }, "--budget takes an amount per day or month, such as 10/month or 0.5/day:warn, not '10'."],
     [{ scope: ['manage'] }, "The role 'user' does not include the scope 'manage', only read, call, chat."],
     [{ tenant: 'a/b' }, "not 'a/b'"],
     [{ name: ' ' }, '--name takes 1 to 100 characters'],
+    [{ name: '\u200b' }, '--name takes 1 to 100 characters'],
     [{ name: 'a\nb' }, '--name takes 1 to 100 characters'],
     [{ tools: ['a b'] }, "--tools takes up to 100 patterns of 1 to 200 characters without spaces, not 'a b'."],
     [{ models: Array(101).fill('x') }, '--models takes up to 100 patterns'],
@@ -112,6 +121,15 @@ describe('keys create', () => {
     const { run, data, create } = await yard()
     expect(await run(create(options))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
     expect(existsSync(data)).toBe(false)
+  })
+
+  test('makes no more than 1,000 keys of a tenant', async () => {
+    const { run, serve, create } = await yard()
+    const { storage } = await serve()
+    for (let count = 0; count < 1_000; count++) await storage.keys.create(newStoredKey('local').stored)
+    const refused = await run(create({}))
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('A tenant may have 1000 keys')])
+    expect((await run(create({ tenant: 'acme' }))).code).toBe(0)
   })
 
   test('rejects an unknown role or scope as wrong usage', async () => {
@@ -181,9 +199,22 @@ describe('keys revoke', () => {
 
   test('of an unknown key is wrong usage', async () => {
     const { run, revoke, data } = await yard()
-    const err = 'There is no key with the id \'nobody\': see "toolyard keys list".'
+    const err = 'There is no key with the id \'nobody\': see "toolyard keys list".\n'
     expect(await run(revoke('nobody'))).toEqual({ code: 2, out: '', err })
     expect(existsSync(data)).toBe(false)
+  })
+})
+
+describe('keys restore', () => {
+  test('makes a key valid again that was revoked just now', async () => {
+    const { json, run, serve, create, revoke } = await yard()
+    const { key, id } = await json(create({}))
+    const early = await run(['keys', 'restore', id])
+    expect([early.code, early.err]).toEqual([2, expect.stringContaining('was not revoked within the last 5 minutes')])
+    await run(revoke(id))
+    expect(await json(['keys', 'restore', id])).toEqual({ id, restored: true })
+    expect((await serve()).callers.find(key)).toMatchObject({ id })
+    expect((await run(['keys', 'restore', 'nobody'])).err).toContain("There is no key with the id 'nobody'")
   })
 })
 
