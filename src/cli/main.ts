@@ -189,7 +189,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   keys: ['Create, list and revoke API keys', defineKeys],
   tenants: [
     'List tenants and change what each may use',
-    async () => (await import('./commands/access.ts')).defineTenants,
+    () => operationsOf(import('../operations/tenants.ts').then(({ tenants }) => tenants)),
   ],
   approvals: [
     'List, approve and reject calls that wait for approval',

@@ -15,6 +15,7 @@ import { limits } from '../operations/limits.ts'
 import { metrics } from '../operations/metrics.ts'
 import { objectives } from '../operations/objectives.ts'
 import { ratings } from '../operations/ratings.ts'
+import { tenants } from '../operations/tenants.ts'
 import { threads } from '../operations/threads.ts'
 import { users } from '../operations/users.ts'
 import { rollouts, versions } from '../operations/versions.ts'
@@ -42,7 +43,6 @@ import { openAiRoutes } from './openai/openai-routes.ts'
 import { connectionRoutes } from './routes/connection-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { historyRoutes } from './routes/history-routes.ts'
-import { tenantRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes } from './routes/mcp-routes.ts'
 import { mcpServerRoutes } from './routes/mcp-server-routes.ts'
 import { prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
@@ -86,7 +86,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   operationRoutes(views.operations),
   operationRoutes(keys.operations),
   operationRoutes(users.operations),
-  tenantRoutes,
+  operationRoutes(tenants.operations),
   sessionRoutes,
   oidcRoutes,
   connectionRoutes,

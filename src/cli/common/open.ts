@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Access, Actor, AuditEvents, EventName, EventParts } from '../../app/callers/audit-events.ts'
+import type { Actor, AuditEvents, EventName, EventParts } from '../../app/callers/audit-events.ts'
 import { Tenants } from '../../app/callers/tenants.ts'
 import type { Installation, InstallationOptions } from '../../app/installation.ts'
 import { createLog } from '../../app/tools/create-log.ts'
@@ -289,18 +289,6 @@ export function commandUser(): Actor {
 }
 
 const AUDIT_TIMEOUT_MS = 5_000
-
-/** Runs work that changes keys or flags, and records it in the audit log. */
-export function withAccess<T>(
-  terminal: Terminal,
-  options: GlobalOptions,
-  work: (access: Access, by: Actor, storage: Storage) => Promise<T>,
-): Promise<T> {
-  return withEvents(terminal, options, async (events, by, storage) => {
-    const { Access } = await import('../../app/callers/audit-events.ts')
-    return work(new Access(storage, events), by, storage)
-  })
-}
 
 /** The configuration, without its secrets: they need not be set. */
 export const currentConfig = (terminal: Terminal, options: GlobalOptions): Promise<Config> =>

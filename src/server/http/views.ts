@@ -1,6 +1,5 @@
 import type { Scope } from '../../app/callers/callers.ts'
 import type { PayloadPolicy } from '../../app/payloads.ts'
-import type { Role } from '../../config/roles.ts'
 import type { DurableStatus } from '../../core/storage/durable-run-store.ts'
 import type { JobState } from '../../core/storage/job-store.ts'
 import type { AuditRow } from '../../core/storage/ledger.ts'
@@ -260,9 +259,4 @@ export interface Session {
   readonly currency?: string
   /** The version of the server. */
   readonly version: string
-}
-
-export interface RolesView {
-  readonly roles: readonly ({ readonly name: string } & Role)[]
-  readonly scopes: readonly { readonly name: Scope; readonly allows: string }[]
 }

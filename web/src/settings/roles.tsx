@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import type { RolesView } from '../../../src/server/http/views.ts'
+import type { RolesView } from '../../../src/operations/tenants.ts'
 import { Choice } from '../parts/choice.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { CheckIcon } from '../parts/icons.tsx'

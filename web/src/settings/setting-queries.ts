@@ -1,8 +1,9 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { ListedTenant } from '../../../src/app/callers/tenants.ts'
 import type { ShownKey } from '../../../src/operations/key-rules.ts'
+import type { RolesView } from '../../../src/operations/tenants.ts'
 import type { ShownUser } from '../../../src/operations/users.ts'
-import type { PackagesView, RolesView } from '../../../src/server/http/views.ts'
+import type { PackagesView } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 
 /** A new key with its secret, returned once. */

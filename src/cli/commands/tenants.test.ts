@@ -5,22 +5,24 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
 import type { AuditRow } from '../../core/storage/ledger.ts'
-import type { GlobalOptions, Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { tenantsList, tenantsRemove, tenantsSet } from './access.ts'
-import { auditList } from './records.ts'
 
 /** The commands with their folder. */
 async function setup(tenants: Config['tenants'] = {}) {
   const opened = await installationFolder({ tenants })
-  const set =
-    (id: string, words: string[], unset: string[] = []) =>
-    (terminal: Terminal, options: GlobalOptions) =>
-      tenantsSet(terminal, id, words, { ...options, unset })
-  const remove = (id: string) => (terminal: Terminal, options: GlobalOptions) => tenantsRemove(terminal, id, options)
-  const key = async (tenant: string) =>
-    JSON.parse((await opened.toolyard('keys', 'create', '--tenant', tenant, '--json')).out)
-  return { ...opened, set, remove, key, list: tenantsList }
+  const json = async (words: readonly string[]) => JSON.parse((await opened.toolyard('--json', ...words)).out)
+  return {
+    ...opened,
+    json,
+    run: (words: readonly string[]) => opened.toolyard(...words),
+    set: (id: string, words: string[], unset: string[] = []) => [
+      ...['tenants', 'set', id, ...words],
+      ...(unset.length > 0 ? ['--unset', ...unset] : []),
+    ],
+    remove: (id: string) => ['tenants', 'remove', id],
+    key: (tenant: string) => json(['keys', 'create', '--tenant', tenant]),
+    list: ['tenants', 'list'],
+  }
 }
 
 describe('the audit log', () => {
@@ -33,7 +35,7 @@ describe('the audit log', () => {
     await run(remove('acme'))
     await toolyard('keys', 'revoke', id)
     await toolyard('keys', 'revoke', id)
-    const { rows } = await json((terminal) => auditList(terminal, { type: 'event' }))
+    const { rows } = await json(['audit', 'list', '--type', 'event'])
     const by = userInfo().username
     const seen = rows.map((row: AuditRow) => [row.event, row.subject, JSON.parse(row.detail ?? 'null')])
     const found = seen.toReversed()
@@ -102,9 +104,9 @@ describe('tenants', () => {
     ['acme', [], [], 'Name the flags to set'],
     ['acme', ['search'], [], "Set a flag with name=true or name=false, not 'search'."],
     ['acme', ['search=yes'], [], "not 'search=yes'"],
-    ['acme', ['=true'], [], 'A flag is the name of a permission or a tool'],
+    ['acme', ['=true'], [], 'a flag is the name of a permission or a tool'],
     ['acme', ['a=true'], ['a'], "The flag 'a' cannot be both set and unset."],
-    ['a b', ['a=true'], [], "not 'a b'"],
+    ['a b', ['a=true'], [], "Invalid tenant name 'a b': use up to 64 letters"],
   ])('set %s %j without %j is wrong usage, and stores nothing', async (id, words, unset, problem) => {
     const { run, data, set } = await setup()
     expect(await run(set(id, words, unset))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
@@ -143,7 +145,7 @@ describe('tenants', () => {
       err: 'Its keys (1) stay valid: revoke them with "toolyard keys revoke".\n',
     })
     expect(await json(list)).toMatchObject({ tenants: [{ id: 'acme', flags: { beta: true }, stored: {} }] })
-    const err = 'Tenant \'acme\' has no stored flags: see "toolyard tenants list".'
+    const err = 'Tenant \'acme\' has no stored flags: see "toolyard tenants list".\n'
     expect(await run(remove('acme'))).toEqual({ code: 2, out: '', err })
   })
 })
