@@ -11,6 +11,7 @@ import { ResultCache } from '../core/execution/result-cache.ts'
 import { packageOf, type RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import type { OnceStore } from '../core/once-store.ts'
+import { InTurn } from '../core/operation/in-turn.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/records/recorder.ts'
 import type { Tracer } from '../core/records/tracer.ts'
@@ -133,7 +134,10 @@ export class Installation {
   /** The stored secrets in use, as variables. */
   #stored: Environment = {}
   #manager: ToolManager | undefined
-  #reloading: Promise<void> = Promise.resolve()
+  /** Changes of the configuration file and of secrets. */
+  readonly changes = new InTurn()
+  /** Each reload closes the tools of the one before. */
+  readonly #reloads = new InTurn()
   #gate: ToolUseGate | undefined
   #closed: Promise<void> | undefined
 
@@ -309,17 +313,10 @@ export class Installation {
 
   /** Reads the file again, or from now on another one. Throws if it is invalid, and then changes nothing. */
   reload(file = this.#file): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#reloads.add(async () => {
       await this.#use(await readConfig(this.#options, file))
       this.#file = file
     })
-  }
-
-  /** One reload after the other: each closes the tools of the one before. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#reloading.then(work)
-    this.#reloading = turn.catch(() => {})
-    return turn
   }
 
   /** Tools that use a changed secret need its new value. */
@@ -328,7 +325,8 @@ export class Installation {
     const names = Object.keys({ ...this.#stored, ...next }).filter((name) => next[name] !== this.#stored[name])
     if (names.length === 0) return
     const text = JSON.stringify(this.#config)
-    if (names.some((name) => text.includes(`\${${name}}`))) await this.#inTurn(() => this.#use({ ...this.#config }))
+    if (names.some((name) => text.includes(`\${${name}}`)))
+      await this.#reloads.add(() => this.#use({ ...this.#config }))
     else this.#stored = next
   }
 

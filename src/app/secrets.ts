@@ -1,7 +1,7 @@
 import { type Environment, isSecretName, secretVariable } from '../core/environment.ts'
 import { type Log, writeLog } from '../core/log.ts'
+import { OperationError } from '../core/operation/operation-error.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
-import { ToolExecutionError } from '../core/tool-result.ts'
 import type { Actor, AuditEvents } from './callers/audit-events.ts'
 import type { TextSeal } from './durable/sealed-text.ts'
 
@@ -58,11 +58,11 @@ export class Secrets {
   async set(name: string, value: string, by: Actor, { fresh = false } = {}): Promise<boolean> {
     const { settings, seal, events } = this.#parts
     const problem = this.#problem(name, value)
-    if (problem !== undefined) throw new ToolExecutionError('INVALID_PARAMETERS', problem)
+    if (problem !== undefined) throw new OperationError('unprocessable', problem)
     const names = await this.names()
     if (names.length >= MAX_SECRETS && !names.includes(name)) {
       const message = `There are ${MAX_SECRETS} secrets, the maximum: remove some`
-      throw new ToolExecutionError('RATE_LIMITED', message)
+      throw new OperationError('too_many', message)
     }
     const setting = { kind: KIND, name, value: seal.seal(value, placeOf(name)) } as const
     if (!fresh) await settings.put(setting)

@@ -201,7 +201,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   ],
   secrets: [
     'List, set and remove secrets that the configuration uses',
-    async () => (await import('./commands/secrets.ts')).defineSecrets,
+    () => operationsOf(import('../operations/secrets.ts').then(({ secrets }) => secrets)),
   ],
   rollout: [
     'Give some of the callers another version of a tool',

@@ -15,6 +15,7 @@ const GROUPS: Readonly<Record<string, () => Promise<OperationGroup>>> = {
   rollouts: async () => (await import('./versions.ts')).rollouts,
   objectives: async () => (await import('./objectives.ts')).objectives,
   keys: async () => (await import('./keys.ts')).keys,
+  secrets: async () => (await import('./secrets.ts')).secrets,
   tenants: async () => (await import('./tenants.ts')).tenants,
   users: async () => (await import('./users.ts')).users,
 }

@@ -4,10 +4,13 @@ import type { Budgets } from '../app/callers/budgets.ts'
 import type { Caller, Callers } from '../app/callers/callers.ts'
 import type { Tenants } from '../app/callers/tenants.ts'
 import type { Installation } from '../app/installation.ts'
+import type { Secrets } from '../app/secrets.ts'
 import type { ToolManager } from '../app/tools/tool-manager.ts'
 import type { Config } from '../config/config.ts'
 import type { Scope } from '../config/roles.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Environment } from '../core/environment.ts'
+import type { InTurn } from '../core/operation/in-turn.ts'
 import { OperationError } from '../core/operation/operation-error.ts'
 import type { Storage } from '../storage/sql/engine.ts'
 
@@ -49,6 +52,11 @@ export interface StoreHost {
   readonly events: AuditEvents
   readonly access: Access
   readonly clock: Clock
+  readonly secrets: Secrets
+  /** The variables that the configuration may refer to. */
+  readonly env: Environment
+  /** Changes of the configuration and of secrets. */
+  readonly changes: InTurn
   /** Only on a server: they read what a command changes. */
   readonly manager?: ToolManager
   readonly callers?: Callers

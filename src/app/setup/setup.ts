@@ -12,7 +12,7 @@ import { PROVIDER_TYPES } from '../../models/provider.ts'
 import type { Actor } from '../callers/audit-events.ts'
 import type { Caller } from '../callers/callers.ts'
 import type { Installation } from '../installation.ts'
-import { NO_SECRETS_KEY, secretProblem } from '../secrets.ts'
+import { NO_SECRETS_KEY } from '../secrets.ts'
 import { type BuiltChange, buildChange, type ChangeContext, type SetupChange } from './build-change.ts'
 import { disabledProviders, type Faults, faultsOf } from './config-faults.ts'
 import { type ConfigState, changedMeanwhile, readOnlyReason, readState, restoreText, writeText } from './config-file.ts'
@@ -24,7 +24,14 @@ import { type NewSecret, type SecretPlace, secretUses } from './references.ts'
 import { writtenParts } from './removals.ts'
 import { SetupError } from './setup-error.ts'
 import { recordedTest, type TestedModel, type TestedProvider, testModel } from './test-model.ts'
-import { addressesOf, checkAddresses, secretEnvironment, type TestedServer, testServers } from './test-servers.ts'
+import {
+  addressesOf,
+  checkAddresses,
+  newAddresses,
+  secretEnvironment,
+  type TestedServer,
+  testServers,
+} from './test-servers.ts'
 
 /** Tests and imports that run at the same time. */
 const MAX_BUSY = 2
@@ -64,7 +71,6 @@ export class Setup {
   readonly #installation: Installation
   readonly #isLocal: () => boolean
   #extraction: ProcessPool | undefined
-  #turn: Promise<unknown> = Promise.resolve()
   #last: LastChange | undefined
   #busy = 0
 
@@ -145,66 +151,12 @@ export class Setup {
       const show = async () => (await this.#prepare(request, signal)).answer
       return request.change.kind === 'openapi' ? this.#limited(show) : show()
     }
-    return this.#inTurn(() => this.#write(request, by, signal))
+    return this.#installation.changes.add(() => this.#write(request, by, signal))
   }
 
   /** Takes the last written change back, unless somebody has changed the file since. New secrets stay in the store. */
   undo(backup: string, by: Actor): Promise<void> {
-    return this.#inTurn(() => this.#undo(backup, by))
-  }
-
-  /** One after the other: each change applies to the file that the one before has written. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work)
-    this.#turn = turn.catch(() => {})
-    return turn
-  }
-
-  /** Removes a secret that the configuration doesn't use. Returns false if there is none. */
-  removeSecret(name: string, by: Actor): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const { config, secrets } = this.#installation
-      const [use, ...more] = secretUses(config, [name])[name] ?? []
-      if (use === undefined) return secrets.remove(name, by)
-      const users = [use, ...more].join(', ')
-      throw new SetupError(422, `The configuration uses the secret ${name} in ${users}: remove it there first`)
-    })
-  }
-
-  /** Stores a secret that the configuration can refer to. Refuses a name that is taken. */
-  addSecret({ name, value }: NewSecret, by: Actor): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#checkSecret({ name, value })
-      if (await this.#installation.secrets.set(name, value, by, { fresh: true })) return
-      throw new SetupError(409, `There is already a secret ${name}: use another name, or replace its value`)
-    })
-  }
-
-  /** Replaces the value of a secret. What uses it gets the new value at once. Returns false if there is none. */
-  replaceSecret({ name, value }: NewSecret, by: Actor): Promise<boolean> {
-    return this.#inTurn(async () => {
-      await this.#checkSecret({ name, value })
-      const { secrets } = this.#installation
-      return (await secrets.names()).includes(name) && secrets.set(name, value, by)
-    })
-  }
-
-  async #checkSecret({ name, value }: NewSecret): Promise<void> {
-    const { secrets, config } = this.#installation
-    const problem = secrets.enabled ? secretProblem(name, value) : NO_SECRETS_KEY
-    if (problem !== undefined) throw new SetupError(422, problem)
-    if (this.#isLocal()) return
-    // The secret can be the address of a server, or a part of it.
-    await checkAddresses(await this.#newAddresses(config, secretEnvironment([{ name, value }])), config)
-  }
-
-  /** The addresses of a configuration, with the stored secrets or others, that the one in use doesn't have. */
-  async #newAddresses(next: Config, others: Environment = {}): Promise<string[]> {
-    const { secrets, config, env } = this.#installation
-    // The server may not have read the last secrets yet.
-    const stored = { ...env, ...(await secrets.variables()) }
-    const known = new Set(addressesOf(config, config, stored))
-    return addressesOf(next, next, { ...stored, ...others }).filter((address) => !known.has(address))
+    return this.#installation.changes.add(() => this.#undo(backup, by))
   }
 
   /** Stores a file in a collection. */
@@ -216,7 +168,7 @@ export class Setup {
   }
 
   async close(): Promise<void> {
-    await this.#turn
+    await this.#installation.changes.ended()
     await this.#extraction?.close()
   }
 
@@ -265,7 +217,7 @@ export class Setup {
   /** Addresses that the change has removed may come back, but not with secrets that lead elsewhere by now. */
   async #checkRestored({ before, removed }: LastChange): Promise<void> {
     const config = await this.#read(before)
-    const addresses = await this.#newAddresses(config)
+    const addresses = await newAddresses(this.#installation, this.#installation.config, config)
     await checkAddresses(
       addresses.filter((address) => !removed.includes(address)),
       config,
@@ -322,7 +274,8 @@ export class Setup {
         throw refused(error, file)
       }
       const { backup } = done
-      const removed = backup === undefined ? [] : await this.#newAddresses(before)
+      const removed =
+        backup === undefined ? [] : await newAddresses(this.#installation, this.#installation.config, before)
       this.#last = backup === undefined ? undefined : { backup, before: state.text, after: text, removed }
       return done
     } catch (error) {

@@ -11,6 +11,7 @@ import { AddressRules } from '../../kinds/http/network/address-rules.ts'
 import { ConnectFailure } from '../../mcp/client/failures.ts'
 import { McpServers } from '../../mcp/client/mcp-servers.ts'
 import type { McpServerConfig, McpServerSettings } from '../../mcp/client/server-settings.ts'
+import type { Secrets } from '../secrets.ts'
 import type { NewSecret } from './references.ts'
 import { SetupError } from './setup-error.ts'
 
@@ -154,4 +155,17 @@ export async function checkAddresses(addresses: readonly string[], { http }: Con
     const fix = 'if the server is meant to reach it, let the operator add its address to http.allow_private'
     throw new SetupError(422, `The host '${host}' was refused: it is, or resolves to, ${what}: ${fix}`)
   }
+}
+
+/** The addresses of a configuration, with the stored secrets or others, that the one in use doesn't have. */
+export async function newAddresses(
+  { secrets, env }: { readonly secrets: Pick<Secrets, 'variables'>; readonly env: Environment },
+  used: Config,
+  next: Config,
+  others: Environment = {},
+): Promise<string[]> {
+  // The server may not have read the last secrets yet.
+  const stored = { ...env, ...(await secrets.variables()) }
+  const known = new Set(addressesOf(used, used, stored))
+  return addressesOf(next, next, { ...stored, ...others }).filter((address) => !known.has(address))
 }

@@ -19,6 +19,7 @@ import { dataFolder, keepSourced, secretVariable } from '../../core/environment.
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Log } from '../../core/log.ts'
 import type { OnceStore } from '../../core/once-store.ts'
+import { InTurn } from '../../core/operation/in-turn.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import type { PauseStore } from '../../core/storage/pause-store.ts'
 import { suggest } from '../../core/suggest.ts'
@@ -301,9 +302,19 @@ export function withStoreHost<T>(
   work: (host: StoreHost) => Promise<T>,
 ): Promise<T> {
   return withEvents(terminal, options, async (events, _by, storage) => {
-    const { Access } = await import('../../app/callers/audit-events.ts')
+    const [{ Access }, { Secrets }, { TextSeal }] = await Promise.all([
+      import('../../app/callers/audit-events.ts'),
+      import('../../app/secrets.ts'),
+      import('../../app/durable/sealed-text.ts'),
+    ])
+    const { env } = terminal
     return work({
-      ...{ storage, events, access: new Access(storage, events), clock: systemClock },
+      ...{ storage, events, access: new Access(storage, events), clock: systemClock, env, changes: new InTurn() },
+      // Only commands that use secrets fail if the encryption key isn't valid.
+      get secrets() {
+        const { settings } = storage
+        return new Secrets({ settings, seal: TextSeal.from(env), events, log: openLog(terminal, options) })
+      },
       currentConfig: () => currentConfig(terminal, options),
       settle: async () => {},
     })

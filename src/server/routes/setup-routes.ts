@@ -3,10 +3,11 @@ import type { SetupChange } from '../../app/setup/build-change.ts'
 import type { OpenapiSource } from '../../app/setup/openapi-tools.ts'
 import type { NamedSecret } from '../../app/setup/references.ts'
 import { type ChangeRequest, Setup } from '../../app/setup/setup.ts'
-import { SetupError } from '../../app/setup/setup-error.ts'
 import type { TestedProvider } from '../../app/setup/test-model.ts'
-import { found, HttpProblem } from '../http/problem.ts'
-import { COUNT, exactly, list, object, pathParameter, route, TEXT } from '../http/route.ts'
+import { secrets } from '../../operations/secrets.ts'
+import { operationRoutes } from '../http/operation-routes.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { COUNT, exactly, list, object, route, TEXT } from '../http/route.ts'
 
 const BODY_BYTES = 12 * 1024 * 1024
 const FLAG = { type: 'boolean' }
@@ -134,17 +135,7 @@ export function setupRoutes(app: FastifyInstance): void {
     () => setup.state(),
   )
 
-  app.post<{ Body: { name: string; value: string } }>(
-    '/api/setup/secrets',
-    route('installation', 'setup', 'Stores a secret. No response contains its value', {
-      body: { ...exactly({ name: short(64), value: { ...TEXT, maxLength: 65_536 } }), required: ['name', 'value'] },
-      response: { 201: object({ name: TEXT }) },
-    }),
-    async ({ body, caller }, reply) => {
-      await told(setup.addSecret(body, caller))
-      return reply.code(201).send({ name: body.name })
-    },
-  )
+  operationRoutes({ add: secrets.operations.add })(app)
 
   app.post<{ Body: { backup: string } }>(
     '/api/setup/undo',
@@ -153,35 +144,12 @@ export function setupRoutes(app: FastifyInstance): void {
       response: { 204: { description: 'The file is as before', type: 'null' } },
     }),
     async ({ body: { backup }, caller }, reply) => {
-      await told(setup.undo(backup, caller))
+      await setup.undo(backup, caller)
       return reply.code(204).send()
     },
   )
 
-  app.put<{ Params: { name: string }; Body: { value: string } }>(
-    '/api/setup/secrets/:name',
-    route('installation', 'setup', 'Replaces the value of a secret. What uses it gets the new value at once', {
-      params: pathParameter('name', 64),
-      body: { ...exactly({ value: { ...TEXT, maxLength: 65_536 } }), required: ['value'] },
-      response: { 204: { description: 'The value is replaced', type: 'null' } },
-    }),
-    async ({ params: { name }, body: { value }, caller }, reply) => {
-      found((await told(setup.replaceSecret({ name, value }, caller))) || undefined, `Secret '${name}'`)
-      return reply.code(204).send()
-    },
-  )
-
-  app.delete<{ Params: { name: string } }>(
-    '/api/setup/secrets/:name',
-    route('installation', 'setup', "Removes a secret that the configuration doesn't use", {
-      params: pathParameter('name', 64),
-      response: { 204: { description: 'The secret is removed', type: 'null' } },
-    }),
-    async ({ params: { name }, caller }, reply) => {
-      found((await told(setup.removeSecret(name, caller))) || undefined, `Secret '${name}'`)
-      return reply.code(204).send()
-    },
-  )
+  operationRoutes({ set: secrets.operations.set, remove: secrets.operations.remove })(app)
 
   app.post<{ Body: { servers?: Record<string, unknown>; text?: string; secrets?: NamedSecret[] } }>(
     '/api/setup/mcp-servers/test',
@@ -201,7 +169,7 @@ export function setupRoutes(app: FastifyInstance): void {
       },
     }),
     async (request, reply) => ({
-      servers: await told(setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(reply))),
+      servers: await setup.test({ kind: 'mcp_servers', ...request.body }, signalOf(reply)),
     }),
   )
 
@@ -221,7 +189,7 @@ export function setupRoutes(app: FastifyInstance): void {
         }),
       },
     }),
-    ({ body, caller }, reply) => told(setup.testModel({ kind: 'provider', ...body }, caller, signalOf(reply))),
+    ({ body, caller }, reply) => setup.testModel({ kind: 'provider', ...body }, caller, signalOf(reply)),
   )
 
   app.post<{ Body: { command: string } }>(
@@ -236,7 +204,7 @@ export function setupRoutes(app: FastifyInstance): void {
         }),
       },
     }),
-    ({ body: { command } }) => told(setup.curl(command)),
+    ({ body: { command } }) => setup.curl(command),
   )
 
   app.post<{ Body: OpenapiSource }>(
@@ -261,7 +229,7 @@ export function setupRoutes(app: FastifyInstance): void {
     },
     (request, reply) => {
       oneOf(request.body, 'url', 'document')
-      return told(setup.openapi(request.body, signalOf(reply)))
+      return setup.openapi(request.body, signalOf(reply))
     },
   )
 
@@ -313,7 +281,7 @@ export function setupRoutes(app: FastifyInstance): void {
       const { change } = request.body
       if (change.kind === 'mcp_servers') oneOf(change, 'servers', 'text')
       if (change.kind === 'openapi') oneOf(change, 'url', 'document')
-      return told(setup.change(request.body, request.caller, signalOf(reply)))
+      return setup.change(request.body, request.caller, signalOf(reply))
     },
   )
 
@@ -336,7 +304,7 @@ export function setupRoutes(app: FastifyInstance): void {
     (request, reply) => {
       const { collection, name, content } = request.body
       const bytes = Buffer.from(content, 'base64')
-      return told(setup.document({ collection, name, bytes }, request.caller, signalOf(reply)))
+      return setup.document({ collection, name, bytes }, request.caller, signalOf(reply))
     },
   )
 }
@@ -351,13 +319,4 @@ function signalOf({ raw }: FastifyReply): AbortSignal {
 function oneOf(body: object, ...names: readonly string[]): void {
   if (names.filter((name) => Object.hasOwn(body, name)).length === 1) return
   throw new HttpProblem(400, 'The request is not valid', `send either ${names.join(' or ')}`)
-}
-
-async function told<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof SetupError) throw new HttpProblem(error.status, error.message)
-    throw error
-  }
 }
