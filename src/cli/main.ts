@@ -197,7 +197,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   ],
   connections: [
     'List and revoke the accounts that users have connected',
-    async () => (await import('./commands/connections.ts')).defineConnections,
+    () => operationsOf(import('../operations/connections.ts').then(({ connections }) => connections)),
   ],
   secrets: [
     'List, set and remove secrets that the configuration uses',

@@ -14,6 +14,7 @@ const GROUPS: Readonly<Record<string, () => Promise<OperationGroup>>> = {
   versions: async () => (await import('./versions.ts')).versions,
   rollouts: async () => (await import('./versions.ts')).rollouts,
   objectives: async () => (await import('./objectives.ts')).objectives,
+  connections: async () => (await import('./connections.ts')).connections,
   keys: async () => (await import('./keys.ts')).keys,
   secrets: async () => (await import('./secrets.ts')).secrets,
   tenants: async () => (await import('./tenants.ts')).tenants,

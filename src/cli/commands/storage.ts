@@ -33,12 +33,7 @@ export function defineStorage(storage: Command, terminal: Terminal, done: Done):
   storage
     .command('rotate-key')
     .description('Encrypt what is stored with the first of the encryption keys; exits with 1 if a key is missing')
-    .action(
-      actions(
-        terminal,
-        done,
-      )(async (one: Terminal, options: GlobalOptions) => (await import('./connections.ts')).rotateKey(one, options)),
-    )
+    .action(actions(terminal, done)(rotateKey))
 }
 
 const BACKUP_HELP = `
@@ -128,4 +123,18 @@ function readStoreName(terminal: Terminal, option: string, store: string): strin
     throw new UsageError(`${option} takes an address such as postgres://user:password@host:5432/database, or a folder.`)
   }
   return terminal.path(store)
+}
+
+/** `toolyard storage rotate-key`: 1 if a key is missing. */
+async function rotateKey(terminal: Terminal, options: GlobalOptions): Promise<number> {
+  const { hasStore, withInstallation } = await import('../common/open.ts')
+  const { changed, failed } = hasStore(terminal)
+    ? await withInstallation(terminal, options, ({ connections }) => connections.reseal())
+    : { changed: 0, failed: 0 }
+  if (terminal.json) terminal.document({ ok: failed === 0, changed, failed })
+  else {
+    terminal.result(`Encrypted ${counted(changed, 'text')} with the first key.`)
+    if (failed > 0) terminal.note(`${counted(failed, 'text')} or more can't be decrypted: add the key that is missing.`)
+  }
+  return failed === 0 ? 0 : 1
 }

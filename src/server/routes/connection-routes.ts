@@ -1,27 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { ConnectError } from '../../app/connections/connections.ts'
+import { connections as own } from '../../operations/connections.ts'
+import { operationRoutes } from '../http/operation-routes.ts'
 import { found, HttpProblem } from '../http/problem.ts'
-import { exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
+import { exactly, object, pathParameter, route, TEXT } from '../http/route.ts'
 
 const COOKIE = 'toolyard_connect'
 /** Browsers accept this name only from the host itself over https: no other page of the domain can set the cookie. */
 const HOST_COOKIE = `__Host-${COOKIE}`
 const COOKIE_S = 600
 const PENDING = /(?:^|;\s*)(__Host-)?toolyard_connect=([\w-]{1,200})(?=;|\s|$)/g
-
-const CONNECTION = {
-  provider: { ...TEXT, description: 'The entry under connections in the configuration.' },
-  title: TEXT,
-  status: {
-    enum: ['connected', 'broken', 'none'],
-    description: 'broken: the provider refused to renew the access, and the user has to connect again.',
-  },
-  scopes: { type: 'array', items: TEXT },
-  user: { ...TEXT, description: 'The id of the user or the API key.' },
-  connected_at: TIME_OR_NULL,
-  renewed_at: TIME_OR_NULL,
-}
 
 const STATUS = { denied: 403, refused: 403, expired: 410, unavailable: 503 } as const
 
@@ -37,6 +26,7 @@ const problemOf = (error: unknown): unknown =>
 export function connectionRoutes(app: FastifyInstance): void {
   const { installation, authenticator } = app
   const { connections } = installation
+  const { operations } = own
   const cookie = (request: IncomingMessage, value: string, seconds: number): string => {
     const https = authenticator.sessions.isHttps(request)
     // Lax: the provider sends the browser back from another site.
@@ -44,20 +34,7 @@ export function connectionRoutes(app: FastifyInstance): void {
     return `${https ? HOST_COOKIE : COOKIE}=${value}; ${attributes}`
   }
 
-  app.get<{ Querystring: { all?: boolean } }>(
-    '/api/connections',
-    route('call', 'connections', 'Lists your accounts at the configured providers', {
-      querystring: exactly({
-        all: { type: 'boolean', description: "The connections of all users of your tenant. Needs the scope 'manage'." },
-      }),
-      response: { 200: object({ connections: list(CONNECTION) }, 'The connections, without tokens') },
-    }),
-    async ({ caller, query: { all = false } }) => {
-      if (!all) return { connections: await connections.list(caller.tenant, caller.id) }
-      if (!caller.scopes.has('manage')) throw new HttpProblem(403, "The connections of others need the scope 'manage'")
-      return { connections: await connections.listAll(caller.tenant) }
-    },
-  )
+  operationRoutes({ list: operations.list })(app)
 
   app.post<{ Body: { provider?: string; link?: string } }>(
     '/api/connections',
@@ -129,26 +106,5 @@ export function connectionRoutes(app: FastifyInstance): void {
     },
   )
 
-  app.delete<{ Params: { provider: string }; Querystring: { user?: string } }>(
-    '/api/connections/:provider',
-    route('call', 'connections', 'Deletes an account and revokes its tokens at the provider', {
-      params: pathParameter('provider', 64),
-      querystring: exactly({
-        user: { ...TEXT, minLength: 1, maxLength: 400, description: "Another user of your tenant. Needs 'manage'." },
-      }),
-      response: {
-        200: object(
-          { revoked: { type: 'boolean', description: 'Whether the provider has confirmed it.' } },
-          'The account is deleted',
-        ),
-      },
-    }),
-    async ({ caller, params: { provider }, query: { user = caller.id } }) => {
-      if (user !== caller.id && !caller.scopes.has('manage')) {
-        throw new HttpProblem(403, "The connections of others need the scope 'manage'")
-      }
-      const removed = await connections.remove({ tenant: caller.tenant, user, provider }, caller)
-      return found(removed, `A connection to '${provider}'`)
-    },
-  )
+  operationRoutes({ revoke: operations.revoke })(app)
 }
