@@ -190,7 +190,7 @@ describe('Approval', () => {
     }
     const first = await ask('pay_versions@1.0.0', given)
     await approve(first)
-    expect((await call('pay_versions@2.0.0', given, first)).body.error_code).toBe('INVALID_PARAMETERS')
+    expect((await call('pay_versions@2.0.0', given, first)).body.error_code).toBe('PERMISSION_DENIED')
     expect(run).not.toHaveBeenCalled()
     expect((await call('pay_versions@1.0.0', given, first)).body.success).toBe(true)
     const pause = await server.installation.storage.pauses.get('acme', id)

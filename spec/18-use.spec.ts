@@ -281,7 +281,7 @@ describe('18.2 Use', () => {
       expect(code, out).toBe(0)
       const { ok, tables, audit } = JSON.parse(out)
       expect({ ok, ...audit }).toEqual(verified)
-      expect(tables).toMatchObject({ keys: 1, settings: 2, knowledge_collections: 1, audit: verified.rows })
+      expect(tables).toMatchObject({ keys: 1, settings: 3, knowledge_collections: 1, audit: verified.rows })
     }
   })
 
