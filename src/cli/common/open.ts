@@ -174,12 +174,11 @@ export async function startManager(
     return { manager, handlers, report, context, pins, installation, close: () => installation.close() }
   }
   const knowledge = commandKnowledge(terminal, log)
-  const unused = lists && {
-    once: {} as OnceStore,
-    approvals: { pauses: {} as PauseStore },
+  const stores = lists && {
+    ...{ once: NO_RESULTS, approvals: { pauses: {} as PauseStore } },
     accounts: await checkedAccounts(config, env),
   }
-  const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open, ...unused })
+  const manager = new ToolManager(config, { ...parts, knowledge: knowledge.open, ...stores })
   const tenants = new Tenants()
   tenants.configure(config)
   const context = { source: 'cli', oneCaller: true, flags: tenants.flags(LOCAL_TENANT) } as const
@@ -189,6 +188,10 @@ export async function startManager(
   }
   return { manager, handlers, report: await manager.loadTools(), context, pins: new PinFile(dataFolder(env)), close }
 }
+
+const unused = () => Promise.reject(new Error('A command that only lists tools called one'))
+/** For commands that call no tool, so that tools that need approval aren't broken. */
+const NO_RESULTS: OnceStore = { claim: unused, look: unused, settle: unused, release: unused }
 
 /** Checks that tools can use accounts of users. No call is made, so no account is used. */
 async function checkedAccounts({ connections }: Config, env: Terminal['env']): Promise<UserAccounts> {
