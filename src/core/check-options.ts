@@ -115,17 +115,21 @@ export type Checks<Options> = Readonly<Record<keyof Options, Check>>
 /** Throws for options that aren't a plain object, that are unknown, or of a wrong type. One that is undefined has its default. */
 export function checkAll(method: string, options: object, checks: Readonly<Record<string, Check>>): void {
   if (!isRecord(options)) throw wrongType(method, 'options', 'an object', options)
-  checkValues(method, options, checks)
-  refuseHidden(method, '', options)
+  // Calls have options: counting is faster than looking for hidden keys.
+  const known = checkValues(method, options, checks)
+  if (Object.getOwnPropertyNames(options).length !== known) refuseHidden(method, '', options)
 }
 
-function checkValues(method: string, options: object, checks: Readonly<Record<string, Check>>, place = ''): void {
+function checkValues(method: string, options: object, checks: Readonly<Record<string, Check>>, place = ''): number {
+  let count = 0
   for (const key in options) {
+    count++
     const check = Object.hasOwn(checks, key) ? checks[key] : undefined
     if (check === undefined) throw unknownOption(method, key, checks)
     const value = (options as Readonly<Record<string, unknown>>)[key]
     if (value !== undefined) check(method, `${place}${key}`, value)
   }
+  return count
 }
 
 export const must =
