@@ -178,6 +178,24 @@ const WRITTEN_OUT: readonly (readonly [what: string, before: Side, after: Side])
 ]
 
 const VARIABLES: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  ...(['command', 'cwd'] as const).map(
+    (place) =>
+      [
+        `the ${place} in a file`,
+        [{ command: 'node', [place]: `\${${SOURCED}}` }, { [SOURCED]: 'good' }],
+        [{ command: 'node', [place]: `\${${SOURCED}}` }, { [SOURCED]: 'evil' }],
+      ] as const,
+  ),
+  [
+    'the script in a file',
+    args(`\${${SOURCED}}`, { [SOURCED]: './good.js' }),
+    args(`\${${SOURCED}}`, { [SOURCED]: './evil.js' }),
+  ],
+  [
+    'a token that a shell makes something else of',
+    args('X="${API_TOKEN}" exec node', { API_TOKEN: 'abc' }),
+    args('X="${API_TOKEN}" exec node', { API_TOKEN: '$(touch x)' }),
+  ],
   ...['PROJECT_KEY', 'PARTITION_KEY', 'ACCOUNT_PIN', 'SIG', 'PASS'].flatMap((name) => {
     const [one, other] = [{ [name]: 'ALPHA1' }, { [name]: 'OMEGA1' }]
     const places: readonly (readonly [string, (values: Environment) => Side])[] = [

@@ -11,3 +11,12 @@ test('every operation has an id of its own, and every route a method and a path'
     expect(Object.keys((params as { properties?: object })?.properties ?? {})).toEqual(inPath)
   }
 })
+
+test('fields of the path, the query and the body of an operation have different names', async () => {
+  for (const { id, params, query, body, local } of await everyOperation()) {
+    const fields = [params, query, body, local].flatMap((part) =>
+      Object.keys((part as { properties?: object } | undefined)?.properties ?? {}),
+    )
+    expect([id, fields.filter((field, index) => fields.indexOf(field) !== index)]).toEqual([id, []])
+  }
+})

@@ -19,3 +19,17 @@ test('GET /api/operations lists what the caller may do, with the schema of the i
     await server.close()
   }
 })
+
+test('the query of a request does not replace fields of its body', async () => {
+  const server = await openTestServer({ tools: { enabled: true } })
+  try {
+    const headers = { 'x-api-key': await server.key('acme', 'admin'), 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'mine', address: '/activity', shared: false, pinned: false })
+    const response = await fetch(`${server.url}/api/views/v1?address=javascript:alert(1)&name=other&shared=true`, {
+      ...{ method: 'PUT', headers, body },
+    })
+    expect(await response.json()).toMatchObject({ name: 'mine', address: '/activity', shared: false })
+  } finally {
+    await server.close()
+  }
+})

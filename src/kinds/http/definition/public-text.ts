@@ -61,14 +61,21 @@ interface Around {
 /** Null if the value may change. */
 function valueThatCounts({ name, value = '', isSecret }: Variable, around: Around): string | null {
   const isHost = around.place === 'address' && !isPastHost(around.before)
-  if (name.startsWith(SOURCED_PREFIX)) return isHost || value.includes('://') ? originOf(value) : null
+  if (around.place === 'command') return value
+  if (name.startsWith(SOURCED_PREFIX)) {
+    if (isHost || value.includes('://')) return originOf(value)
+    return around.place === 'argument' && isPlace(value, around) ? value : null
+  }
   if (isPassword(value, around)) return null
-  if (isHost || around.place === 'command') return value
+  if (isHost) return value
   const isCredential = isSecret || isNamed(value, around.before)
-  return isCredential && !isPlace(value, around) ? null : value
+  // A shell makes something else of other values.
+  const isWhole = around.place !== 'argument' || ONE_VALUE.test(value)
+  return isCredential && isWhole && !isPlace(value, around) ? null : value
 }
 
-const PAST_HOST = /^[^/?#\\]*:\/\/[^/?#\\]*[/?#\\]/
+/** `http:///a/` names the host `a`. */
+const PAST_HOST = /^[^/?#\\]*:\/\/[/\\]*[^/?#\\]+[/?#\\]/
 
 export const isPastHost = (address: string): boolean => PAST_HOST.test(address)
 
@@ -97,8 +104,10 @@ function nameBefore(before: string): string {
 
 /** Whether it says where something is: an address, or a path where there may be one. */
 function isPlace(value: string, { before, place }: Around): boolean {
-  if (/^(?:[a-z][a-z0-9+.-]*:\/\/|\.{0,2}\/|~\/|[a-z]:[\\/])/i.test(value)) return true
-  if (place === 'text' || (place === 'address' && before.includes('?'))) return false
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || /^\.{1,2}$/.test(value)) return true
+  if (place === 'text') return false
+  if (/^(?:\.{0,2}\/|~\/|[a-z]:[\\/])/i.test(value)) return true
+  if (place === 'address' && before.includes('?')) return false
   return /[\\/]/.test(value) || /^[^.]+\.[a-z]\w{0,4}$/i.test(value)
 }
 

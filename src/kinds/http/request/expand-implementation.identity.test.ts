@@ -179,6 +179,16 @@ const WRITTEN_OUT: readonly (readonly [what: string, before: Side, after: Side])
 ]
 
 const VARIABLES: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  [
+    'a token that becomes another path',
+    url(`${GOOD}/v1/\${TENANT_TOKEN}/pay`, { TENANT_TOKEN: 't1' }),
+    url(`${GOOD}/v1/\${TENANT_TOKEN}/pay`, { TENANT_TOKEN: '..' }),
+  ],
+  [
+    'a token after more slashes, which is the host',
+    url('${BASE}/${HOST_TOKEN}', { BASE: 'http://', HOST_TOKEN: 'good.example' }),
+    url('${BASE}/${HOST_TOKEN}', { BASE: 'http://', HOST_TOKEN: 'evil.example' }),
+  ],
   ...CHOICES.flatMap((name) => {
     const [one, other] = [{ [name]: 'ALPHA1' }, { [name]: 'OMEGA1' }]
     const places: readonly (readonly [string, (env: Environment) => Side])[] = [
@@ -214,6 +224,11 @@ const VARIABLES: readonly (readonly [what: string, before: Side, after: Side])[]
 ]
 
 const LEFT_OUT: readonly (readonly [what: string, before: Side, after: Side])[] = [
+  [
+    'a token that begins like a path',
+    header('Authorization', 'Bearer ${API_TOKEN}', { API_TOKEN: 'abc+def' }),
+    header('Authorization', 'Bearer ${API_TOKEN}', { API_TOKEN: '/abc+def' }),
+  ],
   ...CREDENTIALS.flatMap((name) => {
     const [one, other] = [{ [name]: 'aB+/c9==' }, { [name]: 'dE-_f0' }]
     const places: readonly (readonly [string, (env: Environment) => Side])[] = [
