@@ -204,3 +204,29 @@ test('a user whose name is not well-formed can not approve their own call', asyn
     await expect(yard.decide(id, { decision: 'approve', by })).rejects.toThrow('The caller that asked may not decide')
   }
 })
+
+test('an approved call joins no other, so that its repeat gets the stored answer', async () => {
+  const storage = await mkdtemp(join(tmpdir(), 'toolyard-callers-'))
+  onTestFinished(() => rm(storage, { recursive: true, force: true }))
+  const input = { type: 'object', properties: { amount: { type: 'integer' } } } as const
+  const large = { properties: { amount: { minimum: 100 } }, required: ['amount'] }
+  let runs = 0
+  const execute = async () => {
+    const run = ++runs
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return run
+  }
+  const look = tool({ ...described('look'), input, effect: 'read', approval: { when: large }, execute })
+  const yard = await createToolyard({ tools: [look], storage })
+  onTestFinished(() => yard.close())
+  const call = async (amount: number, options: object = {}) => {
+    const result = await yard.call('look', { amount }, { user: 'ada', ...options })
+    return result.success ? result.result : result.details
+  }
+  const { approval } = (await call(500)) as { approval: { id: string } }
+  await yard.decide(approval.id, { decision: 'approve', params: { amount: 60 }, by: 'olga' })
+  const approved = { approvalId: approval.id }
+  // The same parameters run already, without an approval.
+  expect(await Promise.all([call(60), call(500, approved)])).toEqual([1, 2])
+  expect(await call(500, approved)).toBe(2)
+})

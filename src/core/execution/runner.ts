@@ -135,7 +135,9 @@ export class Runner implements CallHook<BoundTool> {
     const isNested = call.context.parent?.path.includes(tool.name) === true
     // Here, in one step with the start: identical calls may have waited together.
     if (tool.executions.size > 0 && !tool.isPrivate(call)) call.key ??= callKey(tool.hash, call.scope, params)
-    const mayJoin = call.key !== undefined && !isNested && call.idempotencyKey === undefined
+    // The answers of calls with a key or an approval of their own are stored.
+    const isAlone = isNested || call.idempotencyKey !== undefined || call.guard !== undefined
+    const mayJoin = call.key !== undefined && !isAlone
     const joined = mayJoin ? tool.joinable(call.key as string) : undefined
     if (joined?.work !== undefined) return call.follow(call.join(joined), joined.work)
 
