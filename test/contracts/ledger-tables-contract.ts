@@ -144,6 +144,20 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     assert.deepEqual(await tables.stretch('nobody', 1, 10), [])
   },
 
+  'rows whose numbers are not safe integers are found by their numbers only': async (open) => {
+    const { tables } = await open('one')
+    const rows = Array.from({ length: 30 }, (_, index) => chainRow('one', index + 1))
+    const numbers = ['-9223372036854775808', '-9007199254740992', '9007199254740993']
+    const added = numbers.map((number) => chainRow('one', 0, { seq: BigInt(number) as unknown as number, at: 1_005 }))
+    await tables.write({ ...NOTHING, rows: [...rows, ...added] })
+    assert.deepEqual(await tables.stretch('one', Number.MIN_SAFE_INTEGER, 100), rows)
+    assert.deepEqual(await tables.rows({ tenant: 'acme', limit: 100 }), rows.toReversed())
+    assert.deepEqual(await tables.rows({ tenant: 'acme', tool: 'add', limit: 100 }), rows.toReversed())
+    assert.deepEqual(await tables.misnumbered('one', 10), numbers)
+    assert.deepEqual(await tables.misnumbered('one', 1), numbers.slice(0, 1))
+    assert.deepEqual(await tables.misnumbered('nobody', 10), [])
+  },
+
   'chains are those with rows or seals, alive if their instance is': async (open) => {
     const [one, other] = [await open('one', 3_600_000), await open('other', 300)]
     assert.deepEqual(await one.tables.chains(), [])

@@ -162,6 +162,26 @@ describe('migrations', () => {
   })
 })
 
+test('reports added rows whose numbers are not safe integers, and lists the others', async () => {
+  const url = await databases.create()
+  const { tables } = await databases.open({ url })
+  const row = chainRow(call(), { chain: 'one', seq: 1, before: GENESIS }, () => null)
+  await tables.write({ rows: [row], runs: [], cells: [] })
+  const columns = ['at', ...auditColumns.map(({ name }) => name), 'hash'].join(', ')
+  const numbers = ['-9223372036854775808', '-9007199254740992', '9007199254740993']
+  for (const number of numbers) {
+    await ask(
+      url,
+      `INSERT INTO toolyard.audit (chain, seq, ${columns}) SELECT chain, ${number}, ${columns} FROM toolyard.audit WHERE seq = 1`,
+    )
+  }
+  expect(await verifyChains(tables, 'key', new Map())).toMatchObject({
+    rows: 1,
+    faults: numbers.map((number) => ({ chain: 'one', problem: `Row ${number} should not exist: it was added` })),
+  })
+  expect(await tables.rows({ tenant: undefined, limit: 10 })).toEqual([row])
+})
+
 describe('seals', () => {
   test('of servers that seal at once get consecutive numbers, and a removed one is missed', async () => {
     const url = await databases.create()

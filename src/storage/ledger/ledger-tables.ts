@@ -67,7 +67,7 @@ export interface LedgerTables {
   }): Promise<void>
   /**
    * Newest first, at most `filter.limit` (up to 1,001); `before` is the place in that order (time, chain, seq) of the
-   * last row of the page before. `payloadStart` is the beginning of the stored payload, if `filter.payloadCharacters` is set.
+   * last row of the page before. Leaves out rows that `misnumbered` returns. `payloadStart` is the beginning of the stored payload, if `filter.payloadCharacters` is set.
    */
   rows(
     filter: Omit<AuditFilter, 'cursor'>,
@@ -79,8 +79,10 @@ export interface LedgerTables {
   versionCalls(query: VersionQuery, without: readonly string[]): Promise<readonly VersionCall[]>
   /** The chains that have rows or seals, and whether their instance is alive. */
   chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]>
-  /** Rows of a chain in order, from `fromSeq` on. */
+  /** Rows of a chain in order, from `fromSeq` on, without those that `misnumbered` returns. */
   stretch(chain: string, fromSeq: number, limit: number): Promise<readonly ChainRow[]>
+  /** The numbers of rows of a chain that are not safe integers, as text: no server writes such rows. */
+  misnumbered(chain: string, limit: number): Promise<readonly string[]>
   /** In order. */
   seals(chain: string): Promise<readonly Seal[]>
   /** What `putSeal` stored last; null at first. */

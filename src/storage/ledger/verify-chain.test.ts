@@ -115,6 +115,12 @@ describe('finds changes by somebody with access to the database but without the 
       'Row 0 should not exist: it was added',
     ],
     [
+      'a row is added with a number that is no safe integer',
+      (stored) => stored.rows.push({ ...row(stored, 4), seq: -(2 ** 53) }),
+      -(2 ** 53),
+      'Row -9007199254740992 should not exist: it was added',
+    ],
+    [
       'a seal in the middle is removed',
       (stored) => {
         stored.seals = stored.seals.filter(({ fromSeq }) => fromSeq !== 7)

@@ -49,6 +49,7 @@ export async function verifyChains(
       await walk.seal(seal)
     }
     const tail = await walk.tail(ends.get(chain))
+    await walk.misnumbered()
     if (found.get(chain) !== false || tail === undefined || now === undefined || tail.lastAt > now - OVERDUE_MS)
       continue
     const rows = tail.from === tail.to ? `Row ${tail.from} has` : `Rows ${tail.from} to ${tail.to} have`
@@ -128,6 +129,13 @@ class ChainWalk {
     this.#report.unsealed += this.#report.rows - before
     if (end !== undefined && this.#seq < end.seq) this.#missing(this.#seq + 1, end.seq)
     return tail
+  }
+
+  /** Reports rows whose numbers are too large or too small for a server to write. */
+  async misnumbered(): Promise<void> {
+    for (const number of await this.#tables.misnumbered(this.#chain, MAX_FAULTS)) {
+      this.#fault(Number(number), `Row ${number} should not exist: it was added`)
+    }
   }
 
   async #sealedRows(seal: Seal): Promise<void> {

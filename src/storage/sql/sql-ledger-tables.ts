@@ -35,6 +35,8 @@ const SELECT_ROWS_WITH_PAYLOADS = selectRows(`
     (SELECT substr(content, 1, ?) FROM toolyard.payloads
       WHERE payloads.chain = audit.chain AND payloads.seq = audit.seq) AS "payloadStart"`)
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
+/** Not a comparison of `seq` itself, so that it does not change which index SQLite uses. */
+const IS_SAFE = 'abs(CAST(seq AS double precision)) < 9007199254740992'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
 
 /** The subquery for one row is faster than EXISTS: PostgreSQL would read all rows for that. */
@@ -152,8 +154,23 @@ export class SqlLedgerTables implements LedgerTables {
   }
 
   async stretch(chain: string, fromSeq: number, limit: number): Promise<readonly ChainRow[]> {
-    const sql = [SELECT_ROWS, 'audit.chain =', CHAIN_ID, 'AND seq >= ? ORDER BY seq LIMIT ?'].join(' ')
-    return (await this.#database.run<ChainRow>(sql, [chain, fromSeq, limit])).rows
+    const sql = [SELECT_ROWS, 'audit.chain =', CHAIN_ID, 'AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?'].join(' ')
+    return (await this.#database.run<ChainRow>(sql, [chain, fromSeq, Number.MAX_SAFE_INTEGER, limit])).rows
+  }
+
+  async misnumbered(chain: string, limit: number): Promise<readonly string[]> {
+    const found: string[] = []
+    // Two statements: with OR, SQLite would read all rows of the chain.
+    for (const [beyond, bound] of [
+      ['seq < ?', Number.MIN_SAFE_INTEGER],
+      ['seq > ?', Number.MAX_SAFE_INTEGER],
+    ] as const) {
+      const select = ['SELECT CAST(seq AS text) AS number FROM toolyard.audit WHERE chain =', CHAIN_ID, 'AND', beyond]
+      const sql = [...select, 'ORDER BY audit.seq LIMIT ?'].join(' ')
+      const { rows } = await this.#database.run<{ number: string }>(sql, [chain, bound, limit - found.length])
+      found.push(...rows.map(({ number }) => number))
+    }
+    return found
   }
 
   async seals(chain: string): Promise<readonly Seal[]> {
@@ -290,7 +307,7 @@ function insertCells(database: Database, cells: readonly Cell[]): Statement {
 
 function rowsWhere(filter: Filter, least: Place | undefined, most: Place | undefined): Where {
   const { tenant, type, tool, caller, runId, outcome, errorCode } = filter
-  const where = new Where()
+  const where = new Where().and(IS_SAFE)
   if (type !== undefined) where.and(type === 'event' ? 'event IS NOT NULL' : 'event IS NULL')
   where
     .and('tenant = ?', tenant)
