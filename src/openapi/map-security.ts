@@ -1,4 +1,4 @@
-import { setOwn } from '../core/json/own-value.ts'
+import { setOwn } from '../core/json/json-type.ts'
 import { quoted } from '../core/schema/problem-words.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../core/tool.ts'

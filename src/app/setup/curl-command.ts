@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { isSecretText } from '../../config/config-text.ts'
-import { setOwn } from '../../core/json/own-value.ts'
+import { setOwn } from '../../core/json/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import type { HttpAuth, HttpImplementation, HttpMethod } from '../../kinds/http/definition/http-implementation.ts'

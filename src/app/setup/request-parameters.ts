@@ -1,5 +1,5 @@
 import { isSecretText } from '../../config/config-text.ts'
-import { setOwn } from '../../core/json/own-value.ts'
+import { setOwn } from '../../core/json/json-type.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { HttpMethod, Place } from '../../kinds/http/definition/http-implementation.ts'
 import { SetupError } from './setup-error.ts'

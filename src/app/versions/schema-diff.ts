@@ -1,7 +1,7 @@
 import { compareVersions } from '../../core/execution/tool-view.ts'
 import { canonicalText } from '../../core/json/canonical-text.ts'
 import { foreignText } from '../../core/json/json-depth.ts'
-import { setOwn } from '../../core/json/own-value.ts'
+import { setOwn } from '../../core/json/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 

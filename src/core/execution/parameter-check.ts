@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { IsolatedHandler } from '../handler.ts'
-import { setOwn } from '../json/own-value.ts'
+import { setOwn } from '../json/json-type.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
 import { firstProblems, listedProblems, pathText, type ValuePath } from '../schema/explanation.ts'
 import { guardParameters } from '../schema/guard-schema.ts'

@@ -37,3 +37,14 @@ export function isMultipleOf(value: number, divisor: number): boolean {
   if (!Number.isFinite(quotient)) return value % divisor === 0
   return Math.abs(quotient - Math.round(quotient)) <= Math.min(Math.abs(quotient) * 4 * Number.EPSILON, 1e-6)
 }
+
+/** The value of an own property. A plain `record[name]` also finds what objects inherit, such as `constructor`. */
+export function ownValue<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(record, name) ? record[name] : undefined
+}
+
+/** Sets an own property of any name. A plain assignment to `__proto__` would replace the prototype. */
+export function setOwn(record: object, name: string, value: unknown): void {
+  if (name !== '__proto__') (record as Record<string, unknown>)[name] = value
+  else Object.defineProperty(record, name, { value, writable: true, enumerable: true, configurable: true })
+}

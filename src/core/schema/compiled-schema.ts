@@ -1,4 +1,4 @@
-import { setOwn } from '../json/own-value.ts'
+import { setOwn } from '../json/json-type.ts'
 import { LIMITS, UNUSUAL_NAMES } from '../snapshot.ts'
 import type { JsonSchema, Params } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'

@@ -1,4 +1,4 @@
-import { ownValue, setOwn } from '../json/own-value.ts'
+import { ownValue, setOwn } from '../json/json-type.ts'
 
 /** Stored failures per model and tool. Older ones are only counted. */
 export const KEPT_FAILURES = 20

@@ -1,5 +1,5 @@
 import type { Handler } from '../../core/handler.ts'
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { badParameter, readText, requireText } from '../../kinds/builtin/read-parameter.ts'

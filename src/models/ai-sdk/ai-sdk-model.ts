@@ -10,7 +10,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { systemClock } from '../../core/clock.ts'
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { AbortableStream } from '../abortable-stream.ts'
 import { acceptedMedia, fittingMessage } from '../content.ts'
 import { compileResponse, enforcesResponse } from '../dialects/compile-tools.ts'

@@ -1,5 +1,5 @@
 import { canonicalText } from '../../core/json/canonical-text.ts'
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'

@@ -1,5 +1,5 @@
 import { foreignText } from '../../core/json/json-depth.ts'
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'

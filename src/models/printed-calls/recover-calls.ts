@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { snapshotParams } from '../../core/snapshot.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'

@@ -1,4 +1,4 @@
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { SchemaReferences } from '../../core/schema/schema-references.ts'

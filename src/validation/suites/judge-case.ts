@@ -1,6 +1,6 @@
 import { intentPattern } from '../../chat/intent-pattern.ts'
 import { canonicalText, sameJson } from '../../core/json/canonical-text.ts'
-import { ownValue, setOwn } from '../../core/json/own-value.ts'
+import { ownValue, setOwn } from '../../core/json/json-type.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'

@@ -1,4 +1,4 @@
-import { ownValue } from '../../core/json/own-value.ts'
+import { ownValue } from '../../core/json/json-type.ts'
 import { linearPattern, nativePattern } from '../../core/schema/linear-pattern.ts'
 
 const FORMATS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { hasVariable } from '../../../core/environment.ts'
-import { setOwn } from '../../../core/json/own-value.ts'
+import { setOwn } from '../../../core/json/json-type.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
 import type { HttpImplementation } from '../definition/http-implementation.ts'
 import { isSecretName, looksSecret } from '../definition/secret-values.ts'

@@ -1,5 +1,5 @@
 import type { Environment } from '../../../core/environment.ts'
-import { setOwn } from '../../../core/json/own-value.ts'
+import { setOwn } from '../../../core/json/json-type.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
 import type { HttpImplementation, HttpMethod } from '../definition/http-implementation.ts'
 import { SecretValues } from '../definition/secret-values.ts'
