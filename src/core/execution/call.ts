@@ -143,13 +143,13 @@ export class Call extends DeadlineEntry implements CallRecord {
    */
   get scope(): string {
     const { caller, app, user, tools, flags } = this.context
-    // A flag that is false switches a tool off, also one that the tool calls.
-    const rights =
-      flags === undefined ? [] : Object.keys(flags).map((flag) => (flags[flag] === true ? flag : `no ${flag}`))
+    // A flag that is false switches a tool off, also one that the tool calls. One that is undefined does not.
+    const given = flags === undefined ? [] : Object.keys(flags).filter((flag) => flags[flag] !== undefined)
+    const rights = given.sort().map((flag) => (flags?.[flag] === true ? flag : [flag]))
     const isShared = this.bound?.dependsOnCaller !== true || (caller ?? user ?? app) === undefined
     if (isShared && tools === undefined && rights.length === 0) return this.tenant
     const own = isShared ? [] : [caller ?? null, user ?? null, identityOf(app)]
-    return JSON.stringify([this.tenant, rights.sort(), tools ?? null, ...own])
+    return JSON.stringify([this.tenant, rights, tools ?? null, ...own])
   }
 
   /** A key may act for several users, who must not get each other's results. */

@@ -39,6 +39,20 @@ describe('joining and cache', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
+  test.each([
+    [{ salaries: undefined }, { salaries: false }],
+    [{ 'no salaries': true }, { salaries: false }],
+  ])('calls with the flags %j and %j share no results', async (allowing, forbidding) => {
+    const { executor, add } = toolyard()
+    add('salaries', () => 'secret', { effect: 'read' })
+    const report = (_: unknown, { call }: { call?: (name: string, params: object) => Promise<unknown> }) =>
+      call?.('salaries', {})
+    add('report', report as never, { effect: 'read', shared: true, cache: { ttl_ms: 60_000 } })
+    const ask = async (flags: object) => JSON.stringify(await executor.execute('report', {}, { flags } as never))
+    expect(await ask(allowing)).toContain('secret')
+    expect(await ask(forbidding)).not.toContain('secret')
+  })
+
   test('long parameters are compared to their end', async () => {
     const { executor, add } = toolyard()
     const run = vi.fn(() => later(20))
