@@ -200,10 +200,13 @@ export class GoldenProject {
     const input = new PassThrough()
     input.write(stdin)
     if (until === undefined) input.end()
+    // Other tests of this process may have left listeners, which would end it.
+    const others = process.listeners('SIGINT')
     const ended = main(words, { ...io, stdin: input, env: { ...this.#env, ...env } })
     if (until !== undefined) {
       const isOver = await Promise.race([ended.then(() => true), seen(() => until.test(written.out))])
-      if (!isOver && stdin === '') process.emit('SIGINT', 'SIGINT')
+      const own = process.listeners('SIGINT').filter((listener) => !others.includes(listener))
+      if (!isOver && stdin === '') for (const interrupt of own) interrupt('SIGINT')
       input.end()
     }
     const code = await ended
